@@ -1,0 +1,1 @@
+"""The core of the command line: entry, lazy plugin table, contexts, connections, prompts and errors."""

@@ -1,0 +1,1 @@
+"""Identity: nkeys, JWT claims, the trust chain and credentials files."""

@@ -1,0 +1,1 @@
+"""JetStream as a Spark data source and sink."""

@@ -1,0 +1,1 @@
+"""The server: connections, accounts, leaf nodes and JetStream."""

@@ -1,0 +1,1 @@
+"""pyjs inside a Python process: tests, notebooks, services."""

@@ -1,0 +1,1 @@
+"""Pytest fixtures; filled by the embedding part."""
