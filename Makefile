@@ -1,0 +1,45 @@
+# The whole project by name: each target sets up what it needs (Python 3.11 or newer, nothing else).
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+
+.PHONY: demo test check bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    play the leaf-node documentation on two servers of your own"
+	@echo "make test    set up and run every test"
+	@echo "make check   format, lint and types"
+	@echo "make bench   compare with the reference server, and write benchmarks/results.md"
+	@echo "make clean   remove the environment and what was built"
+
+demo: $(VENV)/.user
+	@$(BIN)/pyjs demo leaf-nodes
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n 2 -q
+
+check: $(VENV)/.dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy .
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "pyjs needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "could not make an environment; on Debian: apt-get install python3-venv"; exit 1; }
+	@touch $@
+
+$(VENV)/.user: $(VENV)/.python pyproject.toml setup.py
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.python pyproject.toml setup.py
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.user
+
+clean:
+	@rm -rf $(VENV) build dist ./*.egg-info
