@@ -1,7 +1,7 @@
 """`python -m benchmarks`: pyjs and the reference in turn, in one run; the ratios, also in results.md.
 
 Only ratios count: the machine's noise meets both alike, because the two take turns round by round and the
-median of the rounds is compared. `--quick` does one round with a tenth of the messages; `--only NAME` one scenario.
+median of the rounds is compared. `--quick` does one round with a tenth of the load; `--only NAME` one case.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def standing(rounds: int) -> list[tuple[str, float, float, float]]:
     ready: dict[str, list[float]] = {"pyjs": [], "reference": []}
     memory: dict[str, list[float]] = {"pyjs": [], "reference": []}
     for _ in range(max(rounds, 3)):
-        for name in ready:
+        for name, times in ready.items():
             with servers.start(name, MEMORY) as server:
-                ready[name].append(server.ready_seconds * 1e3)
+                times.append(server.ready_seconds * 1e3)
                 memory[name].append(server.resident_bytes() / 2**20)
     rows = []
     for title, taken in (("ready after start, ms", ready), ("idle resident memory, MiB", memory)):

@@ -1,7 +1,7 @@
 """The two servers that are compared, as processes with the same face: start, address, memory, stop.
 
-Promises: a free port on 127.0.0.1, a store directory of its own that is removed, readiness by protocol (a PING
-answered), and an end by process id. Neither server is given anything that the other is not.
+Promises: a free port on 127.0.0.1, a store directory of its own that is removed, readiness by protocol (a
+PING answered), and an end by process id. Neither server is given anything that the other is not.
 """
 
 from __future__ import annotations
