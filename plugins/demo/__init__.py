@@ -1,0 +1,1 @@
+"""`pyjs demo …`: whole scenarios on servers of your own, played and checked."""
