@@ -1,0 +1,212 @@
+"""ClientParser: what a client sends, as operations. The hottest code of the server.
+
+It promises: one pass per read, no work per byte; every operation before a fault is returned; never raises;
+holds at most one control line and one payload between reads. It never looks into subjects, JSON or
+permissions, and knows nothing of connection state: what is allowed when is the owner's matter.
+
+Common forms (upper case verb, single blanks, CRLF) take the short way, all others the patient one, where
+verbs have any case, blanks and tabs run, and CR before LF is optional, as on the reference server.
+"""
+
+from ..errors import PeerError
+from . import faults
+from .held import Held
+from .line import MAX_SIZE_DIGITS, fields, read_size, split_verb
+from .ops import CONNECT, ERR, FAULT, HPUB, INFO, NAMES, OK, PING, PONG, PUB, SUB, UNSUB, Op
+
+_CR = 13
+_NO_LIMIT = 1 << 62
+_PUBLISH = {b"PUB": PUB, b"HPUB": HPUB}
+_RAW = {b"CONNECT": CONNECT, b"INFO": INFO, b"-ERR": ERR}
+_BARE = {b"PING": PING, b"PONG": PONG, b"+OK": OK}
+_UNSPACED = (b"CONNECT", b"INFO", b"PING", b"PONG", b"+OK")
+_SPACED = (b"PUB", b"HPUB", b"SUB", b"UNSUB", b"-ERR")
+_VERBS = (*_SPACED, *_UNSPACED)
+
+
+class ClientParser:
+    """Incremental parser of one client connection.
+
+    `max_payload` (bytes, negative: no limit), `max_control_line` (bytes of arguments) and `headers` (False:
+    HPUB is a fault) may be changed between two calls of `feed`; what was in one read with a CONNECT has been
+    parsed by the old ones.
+    """
+
+    __slots__ = ("_dead", "_fault", "_held", "headers", "max_control_line", "max_payload")
+
+    def __init__(
+        self, max_control_line: int = 4096, max_payload: int = 1048576, headers: bool = True
+    ) -> None:
+        self.max_control_line = max_control_line
+        self.max_payload = max_payload
+        self.headers = headers
+        self._held = Held()
+        self._dead = False
+        self._fault: PeerError | None = None
+
+    def feed(self, data: bytes) -> list[Op]:
+        """Parse what one read brought and give the operations that are now whole, see `ops`.
+
+        After a fault, which is always the last of its list, nothing more is parsed.
+        """
+        if self._dead:
+            return []
+        held = self._held
+        if held.chunks:
+            joined = held.join(data)
+            if joined is None:
+                return []
+            data = joined
+        ops: list[Op] = []
+        fault = self._parse(data, ops)
+        if fault is not None:
+            self._dead = True
+            ops.append((FAULT, fault))
+        return ops
+
+    def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
+        find = data.find
+        startswith = data.startswith
+        append = ops.append
+        limit = self.max_payload if self.max_payload >= 0 else _NO_LIMIT
+        line_limit = self.max_control_line
+        end = len(data)
+        pos = 0
+        while pos < end:
+            newline = find(b"\n", pos)
+            if newline < 0:
+                return self._unfinished(data[pos:])
+            parts = data[pos : newline - 1].split(b" ")
+            count = len(parts)
+            if parts[0] != b"PUB" or not 3 <= count <= 4 or newline - pos - 5 > line_limit:
+                pos = self._patient(data, pos, newline, ops)
+                if pos < 0:
+                    return self._fault
+                continue
+            subject = parts[1]
+            digits = parts[-1]
+            if (
+                data[newline - 1] != _CR
+                or not digits.isdigit()
+                or len(digits) > MAX_SIZE_DIGITS
+                or b"" in parts
+                or b"\t" in subject
+            ):
+                pos = self._patient(data, pos, newline, ops)
+                if pos < 0:
+                    return self._fault
+                continue
+            size = int(digits)
+            if size > limit:
+                return faults.payload_exceeded(size, limit)
+            stop = newline + size + 3
+            if stop > end:
+                return self._hold(data, pos, stop)
+            tail_at = pos + 5 + len(subject)
+            if count == 4:
+                if not startswith(b"\r\n", stop - 2):
+                    return faults.bad_payload_end("PUB")
+                append((PUB, subject, parts[2], 0, size, data[tail_at:stop]))
+                pos = stop
+                continue
+            # A publisher's next line is very often the same: then nothing of it needs to be read again.
+            length = stop - pos
+            again = b"\r\n" + data[pos : newline + 1]
+            while startswith(again, stop - 2):
+                append((PUB, subject, b"", 0, size, data[tail_at:stop]))
+                pos = stop
+                tail_at += length
+                stop += length
+            if stop > end:
+                return self._hold(data, pos, stop)
+            if not startswith(b"\r\n", stop - 2):
+                return faults.bad_payload_end("PUB")
+            append((PUB, subject, b"", 0, size, data[tail_at:stop]))
+            pos = stop
+        return None
+
+    def _hold(self, data: bytes, pos: int, stop: int) -> PeerError | None:
+        """Keep a frame whose payload is not whole; what is there of its end must already be right."""
+        missing = stop - len(data)
+        if missing == 1 and data[-1] != _CR:
+            return faults.bad_payload_end("PUB")
+        # Woken with one byte missing, so that a payload longer than announced is seen at once.
+        self._held.keep(data[pos:], stop - pos - 1)
+        return None
+
+    def _patient(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
+        """Parse the one frame at `pos` in any of its forms.
+
+        Gives where the next one starts, or -1 if there is no next one to parse: the frame is held, or
+        `_fault` is set.
+        """
+        line = data[pos:newline]
+        if line[-1:] == b"\r":
+            line = line[:-1]
+        verb, arguments = split_verb(line, _UNSPACED)
+        if len(arguments) > self.max_control_line:
+            return self._fail(faults.control_line_exceeded(self.max_control_line))
+        if len(line) == len(verb) and verb in _SPACED:
+            return self._fail(faults.unknown_operation(line))
+        if verb in _PUBLISH:
+            return self._publish(data, pos, newline, _PUBLISH[verb], arguments, ops)
+        if verb in _BARE:
+            ops.append((_BARE[verb],))
+        elif verb in _RAW:
+            ops.append((_RAW[verb], arguments))
+        elif verb == b"SUB":
+            parts = fields(arguments)
+            if len(parts) == 2:
+                ops.append((SUB, parts[0], b"", parts[1]))
+            elif len(parts) == 3:
+                ops.append((SUB, parts[0], parts[1], parts[2]))
+            else:
+                return self._fail(faults.bad_arguments("SUB", arguments))
+        elif verb == b"UNSUB":
+            parts = fields(arguments)
+            if not 1 <= len(parts) <= 2:
+                return self._fail(faults.bad_arguments("UNSUB", arguments))
+            ops.append((UNSUB, parts[0], max(read_size(parts[1]), 0) if len(parts) == 2 else 0))
+        else:
+            return self._fail(faults.unknown_operation(line))
+        return newline + 1
+
+    def _publish(self, data: bytes, pos: int, newline: int, op: int, arguments: bytes, ops: list[Op]) -> int:
+        """Parse a PUB or HPUB and its payload; gives what `_patient` gives."""
+        verb = NAMES[op]
+        if op == HPUB and not self.headers:
+            return self._fail(faults.headers_not_supported())
+        parts = fields(arguments)
+        numbers = 2 if op == HPUB else 1
+        count = len(parts) - numbers
+        if not 1 <= count <= 2:
+            return self._fail(faults.bad_arguments(verb, arguments))
+        size = read_size(parts[-1])
+        header_size = read_size(parts[-2]) if op == HPUB else 0
+        if size < 0 or header_size < 0 or header_size > size:
+            return self._fail(faults.bad_arguments(verb, arguments))
+        if 0 <= self.max_payload < size:
+            return self._fail(faults.payload_exceeded(size, self.max_payload))
+        stop = newline + size + 3
+        if stop > len(data):
+            self._fault = self._hold(data, pos, stop)
+            return -1
+        if data[stop - 2 : stop] != b"\r\n":
+            return self._fail(faults.bad_payload_end(verb))
+        tail = b" ".join(parts[1:]) + b"\r\n" + data[newline + 1 : stop]
+        ops.append((op, parts[0], parts[1] if count == 2 else b"", header_size, size, tail))
+        return stop
+
+    def _unfinished(self, rest: bytes) -> PeerError | None:
+        """Hold a control line without its end, unless it is already wrong or too long."""
+        verb, arguments = split_verb(rest, _UNSPACED)
+        if verb not in _VERBS and (len(verb) < len(rest) or not any(v.startswith(verb) for v in _VERBS)):
+            return faults.unknown_operation(rest)
+        if len(arguments) > self.max_control_line + 1:
+            return faults.control_line_exceeded(self.max_control_line)
+        self._held.keep(rest)
+        return None
+
+    def _fail(self, fault: PeerError) -> int:
+        self._fault = fault
+        return -1
