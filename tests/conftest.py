@@ -1,0 +1,54 @@
+"""Fixtures that several rooms' tests share: the two implementations, and servers of a module by configuration."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from lib.pool import START, Pool
+from lib.process import ServerProcess
+
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(params=["reference", "pyjs"])
+def implementation(request: pytest.FixtureRequest) -> str:
+    """The reference first: a test that it fails is a wrong test."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    """The servers that this module's tests share."""
+    servers = Pool()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture
+def serve(pool: Pool, implementation: str) -> Callable[[str], ServerProcess]:
+    """serve(config): the shared server of this implementation with this configuration."""
+    return lambda config: pool.get(implementation, config)
+
+
+@pytest.fixture
+def launch(implementation: str) -> Iterator[Callable[[str], ServerProcess]]:
+    """launch(config): a server for this test alone, which may stop, kill or signal it."""
+    started: list[ServerProcess] = []
+
+    def start(config: str) -> ServerProcess:
+        started.append(START[implementation](config))
+        return started[-1]
+
+    yield start
+    for server in reversed(started):
+        server.stop()
+
+
+@pytest.fixture
+def unique() -> str:
+    """A token that no other test of this run uses: for subjects and names."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "m")
+    return f"T{worker}x{next(NUMBERS)}"

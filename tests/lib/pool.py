@@ -1,0 +1,37 @@
+"""Servers that tests of one module share: one process per implementation and configuration, started when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import pyjs_server, reference
+from .process import ServerProcess
+
+START: dict[str, Callable[[str], ServerProcess]] = {"reference": reference.start, "pyjs": pyjs_server.start}
+
+
+class Pool:
+    """Running servers by (implementation, configuration)."""
+
+    def __init__(self) -> None:
+        self.running: dict[tuple[str, str], ServerProcess] = {}
+        self.failed: dict[tuple[str, str], Exception] = {}
+
+    def get(self, implementation: str, config: str) -> ServerProcess:
+        """The server, started when there is none; a start that failed once fails again at once."""
+        key = (implementation, config)
+        if key in self.failed:
+            raise self.failed[key]
+        if key not in self.running:
+            try:
+                self.running[key] = START[implementation](config)
+            except Exception as error:
+                self.failed[key] = error
+                raise
+        return self.running[key]
+
+    def close(self) -> None:
+        """Stop all."""
+        for server in self.running.values():
+            server.stop()
+        self.running.clear()

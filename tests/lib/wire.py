@@ -1,0 +1,241 @@
+"""A raw client on a blocking socket: what a test says is what goes over the wire, what it reads is what came.
+
+Frames are read as `Msg` (MSG and HMSG) or as the bare line in bytes (`b"PONG"`, `b"+OK"`, `b"-ERR 'x'"`). Later INFO
+lines are kept in `infos` and not handed out. Every read has a deadline and raises TimeoutError: no test hangs.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+from collections import deque
+from typing import Any, NamedTuple
+
+SECONDS = 8.0
+
+
+class Msg(NamedTuple):
+    """One delivered message; `header` is the whole block or b""."""
+
+    subject: str
+    sid: str
+    reply: str
+    header: bytes
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+    @property
+    def status(self) -> str:
+        """What follows NATS/1.0 on the first header line: "" or "404 No Messages"."""
+        return self.header.split(b"\r\n", 1)[0].removeprefix(b"NATS/1.0").strip().decode()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header lines; the last of equal names wins."""
+        lines = self.header.decode().split("\r\n")[1:]
+        return {k: v.strip() for k, _, v in (line.partition(":") for line in lines) if k}
+
+
+Frame = Msg | bytes
+
+
+def header_block(headers: dict[str, str]) -> bytes:
+    """The header block of `headers`."""
+    return b"NATS/1.0\r\n" + b"".join(f"{k}: {v}\r\n".encode() for k, v in headers.items()) + b"\r\n"
+
+
+class Wire:
+    """One connection. `Wire(port)` has read INFO only; `Wire.connected(port, **connect)` has logged in."""
+
+    def __init__(self, port: int, seconds: float = SECONDS) -> None:
+        self.sock = socket.create_connection(("127.0.0.1", port), timeout=seconds)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buffer = b""
+        self.held: deque[Frame] = deque()
+        self.infos: list[dict[str, Any]] = []
+        self.prefix = ""
+        self.asked = 0
+        self.eof = False
+        line = self._line()
+        assert line.startswith(b"INFO "), line
+        self.infos.append(json.loads(line[5:]))
+
+    @classmethod
+    def connected(cls, port: int, **options: Any) -> Wire:
+        """Log in with quiet defaults; an -ERR raises ConnectionError."""
+        wire = cls(port)
+        try:
+            wire.login(**options)
+            answer = wire.sync()
+        except BaseException:
+            wire.close()
+            raise
+        if answer:
+            wire.close()
+            raise ConnectionError(answer)
+        return wire
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """The first INFO."""
+        return self.infos[0]
+
+    def login(self, **options: Any) -> None:
+        """Send CONNECT."""
+        connect = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True, "protocol": 1}
+        self.send("CONNECT " + json.dumps(connect | options) + "\r\n")
+
+    def send(self, data: bytes | str) -> None:
+        """Send `data` as it is."""
+        self.sock.sendall(data.encode() if isinstance(data, str) else data)
+
+    def pub(
+        self, subject: str, body: bytes | str = b"", reply: str = "", headers: dict[str, str] | None = None
+    ) -> None:
+        """PUB, or HPUB when there are headers."""
+        data = body.encode() if isinstance(body, str) else body
+        where = f"{subject} {reply} " if reply else f"{subject} "
+        if headers:
+            block = header_block(headers)
+            head = f"HPUB {where}{len(block)} {len(block) + len(data)}\r\n".encode() + block
+        else:
+            head = f"PUB {where}{len(data)}\r\n".encode()
+        self.send(head + data + b"\r\n")
+
+    def sub(self, subject: str, sid: str = "1", queue: str = "") -> None:
+        """SUB."""
+        self.send(f"SUB {subject} {queue} {sid}\r\n" if queue else f"SUB {subject} {sid}\r\n")
+
+    def sync(self) -> list[Frame]:
+        """A PING round trip: everything sent before has been handled; what came before the PONG."""
+        self.send(b"PING\r\n")
+        seen = list(self.held)
+        self.held.clear()
+        while (frame := self._frame()) != b"PONG":
+            seen.append(frame)
+            if isinstance(frame, bytes) and frame.startswith(b"-ERR") and self._at_end():
+                break
+        return seen
+
+    def next(self) -> Frame:
+        """The next frame."""
+        return self.held.popleft() if self.held else self._frame()
+
+    def msg(self) -> Msg:
+        """The next frame, which must be a message."""
+        frame = self.next()
+        assert isinstance(frame, Msg), frame
+        return frame
+
+    def msgs(self, count: int) -> list[Msg]:
+        """The next `count` frames, which must be messages."""
+        return [self.msg() for _ in range(count)]
+
+    def ends(self) -> list[Frame]:
+        """Read until the server closes; what came before. Raises TimeoutError when it does not close."""
+        seen = list(self.held)
+        self.held.clear()
+        try:
+            while True:
+                seen.append(self._frame())
+        except EOFError:
+            return seen
+
+    def inbox(self) -> str:
+        """A new literal reply subject that this connection hears."""
+        if not self.prefix:
+            self.prefix = f"_INBOX.{random.randrange(1 << 48):012x}"
+            self.sub(f"{self.prefix}.*", sid="inbox")
+        self.asked += 1
+        return f"{self.prefix}.{self.asked}"
+
+    def request(
+        self, subject: str, body: bytes | str | dict[str, Any] = b"", headers: dict[str, str] | None = None
+    ) -> Msg:
+        """Publish with an inbox and read its first answer; other frames are kept for `next`."""
+        data = json.dumps(body) if isinstance(body, dict) else body
+        reply = self.inbox()
+        self.pub(subject, data, reply, headers)
+        return self.answer(reply)
+
+    def answer(self, reply: str) -> Msg:
+        """The next message to `reply`; other frames are kept for `next`."""
+        kept: deque[Frame] = deque()
+        try:
+            while True:
+                frame = self.next()
+                if isinstance(frame, Msg) and frame.sid == "inbox" and frame.subject == reply:
+                    return frame
+                assert not (isinstance(frame, bytes) and frame.startswith(b"-ERR")), frame
+                kept.append(frame)
+        finally:
+            self.held.extendleft(reversed(kept))
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.sock.close()
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _fill(self) -> None:
+        try:
+            data = self.sock.recv(1 << 18)
+        except ConnectionError:
+            data = b""
+        if not data:
+            self.eof = True
+            raise EOFError(f"closed by the server; unread: {self.buffer[-200:]!r}")
+        self.buffer += data
+
+    def _at_end(self) -> bool:
+        """Whether the server closed right after an -ERR (a closing -ERR is followed by no PONG)."""
+        try:
+            while b"\r\n" not in self.buffer:
+                self._fill()
+        except EOFError:
+            return True
+        return False
+
+    def _line(self) -> bytes:
+        while b"\r\n" not in self.buffer:
+            self._fill()
+        line, _, self.buffer = self.buffer.partition(b"\r\n")
+        return line
+
+    def _take(self, size: int) -> bytes:
+        while len(self.buffer) < size + 2:
+            self._fill()
+        data, end = self.buffer[:size], self.buffer[size : size + 2]
+        assert end == b"\r\n", end
+        self.buffer = self.buffer[size + 2 :]
+        return data
+
+    def _frame(self) -> Frame:
+        while True:
+            line = self._line()
+            verb, _, rest = line.partition(b" ")
+            if verb == b"INFO":
+                self.infos.append(json.loads(rest))
+            elif verb == b"PING" and not rest:
+                self.send(b"PONG\r\n")
+            elif verb in {b"MSG", b"HMSG"}:
+                return self._message(verb, rest.decode().split())
+            else:
+                return line
+
+    def _message(self, verb: bytes, fields: list[str]) -> Msg:
+        if verb == b"MSG":
+            head, size = 0, int(fields.pop())
+        else:
+            size, head = int(fields.pop()), int(fields.pop())
+        data = self._take(size)
+        subject, sid, *reply = fields
+        return Msg(subject, sid, reply[0] if reply else "", data[:head], data[head:])
