@@ -1,0 +1,32 @@
+"""Short identifiers: base 62 ids made of given random bytes, and the reference's hashes of names.
+
+Randomness is an argument. `ALPHABET` has the reference's order 0-9A-Za-z; hashes depend on it.
+"""
+
+import hashlib
+from collections.abc import Callable
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+ID_LENGTH = 22
+_TABLE = bytes(ord(ALPHABET[i % 62]) for i in range(256))
+
+
+def new_id(random_bytes: Callable[[int], bytes], length: int = ID_LENGTH) -> str:
+    """Make an id of `length` characters, each of base 62; `random_bytes(n)` gives n random bytes.
+
+    22 characters carry about 130 bits, as the unique ids of other NATS programs.
+    """
+    number = int.from_bytes(random_bytes(length), "big")
+    letters = []
+    for _ in range(length):
+        number, digit = divmod(number, 62)
+        letters.append(ALPHABET[digit])
+    return "".join(letters)
+
+
+def name_hash(text: str, n: int = 8) -> str:
+    """Hash a name as the reference does: the first `n` bytes of its SHA-256, each modulo 62.
+
+    Peer ids (of server names), the index names of ``Nats-Stream-Source`` and raft group names are made so.
+    """
+    return hashlib.sha256(text.encode()).digest()[:n].translate(_TABLE).decode()

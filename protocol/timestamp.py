@@ -1,0 +1,52 @@
+"""Times as text: RFC 3339 with nanoseconds, as JSON has them. Values are nanoseconds since the epoch, UTC.
+
+Value 0 is "no time" and is written as the zero time ``0001-01-01T00:00:00Z``, which reads as 0 again.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+ZERO = "0001-01-01T00:00:00Z"
+_SECOND = 1_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
+)
+
+
+class TimestampError(ValueError):
+    """The text is no RFC 3339 time."""
+
+
+def format_rfc3339(ns: int) -> str:
+    """Write a time in UTC; the fraction has as many digits as needed, up to nine."""
+    if ns == 0:
+        return ZERO
+    seconds, fraction = divmod(ns, _SECOND)
+    stamp = _EPOCH + timedelta(seconds=seconds)
+    text = f"{stamp.year:04d}-{stamp.month:02d}-{stamp.day:02d}T{stamp:%H:%M:%S}"
+    return f"{text}.{fraction:09d}".rstrip("0") + "Z" if fraction else text + "Z"
+
+
+def parse_rfc3339(text: str) -> int:
+    """Read a time with any offset and any number of fraction digits (beyond nine are cut).
+
+    Raises TimestampError.
+    """
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        raise TimestampError(f'invalid time "{text}": use RFC 3339 such as 2026-01-31T15:04:05Z')
+    year, month, day, hour, minute, second = (int(found[i]) for i in range(1, 7))
+    try:
+        stamp = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError as error:
+        raise TimestampError(f'invalid time "{text}": {error}') from None
+    offset = 0
+    if found[9]:
+        offset = (int(found[10]) * 60 + int(found[11])) * 60
+        if found[9] == "-":
+            offset = -offset
+    delta = stamp - _EPOCH
+    seconds = delta.days * 86_400 + delta.seconds - offset
+    ns = seconds * _SECOND + int((found[7] or "")[:9].ljust(9, "0"))
+    return 0 if text == ZERO else ns
