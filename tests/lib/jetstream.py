@@ -1,0 +1,126 @@
+"""The JetStream API over a raw client: calls by their subject suffix, answers as plain JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .process import ServerProcess
+from .wire import Msg, Wire
+
+SECOND = 1_000_000_000
+MILLISECOND = 1_000_000
+
+
+class ApiFailure(Exception):
+    """An answer that holds an error."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error)
+        self.code = int(error["code"])
+        self.err_code = int(error["err_code"])
+        self.description = str(error["description"])
+
+
+class JetStream:
+    """One connection that calls the API under `prefix`."""
+
+    def __init__(self, wire: Wire, prefix: str = "$JS.API") -> None:
+        self.wire = wire
+        self.prefix = prefix
+
+    @classmethod
+    def of(cls, server: ServerProcess, **options: Any) -> JetStream:
+        """A new connection to `server`."""
+        return cls(server.connect(**options))
+
+    def __enter__(self) -> JetStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wire.close()
+
+    def raw(self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None) -> Msg:
+        """One call; the answer as it came."""
+        data = json.dumps(body) if isinstance(body, dict) else body
+        return self.wire.request(f"{self.prefix}.{suffix}", data, headers)
+
+    def call(self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None) -> dict[str, Any]:
+        """One call; raises ApiFailure when the answer holds an error."""
+        answer: dict[str, Any] = self.raw(suffix, body, headers).json()
+        if "error" in answer:
+            raise ApiFailure(answer["error"])
+        return answer
+
+    def error(self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None) -> tuple[int, int, str]:
+        """(code, err_code, description) of a call that must fail."""
+        answer = self.raw(suffix, body, headers).json()
+        assert "error" in answer, answer
+        error = answer["error"]
+        return error["code"], error["err_code"], error["description"]
+
+    def create(self, name: str, **config: Any) -> dict[str, Any]:
+        """Create a stream; memory storage unless said otherwise."""
+        return self.call(f"STREAM.CREATE.{name}", {"name": name, "storage": "memory"} | config)
+
+    def update(self, name: str, **config: Any) -> dict[str, Any]:
+        """Update a stream from its present configuration with `config` on top."""
+        return self.call(f"STREAM.UPDATE.{name}", self.info(name)["config"] | config)
+
+    def info(self, name: str, **request: Any) -> dict[str, Any]:
+        """Stream info."""
+        return self.call(f"STREAM.INFO.{name}", request or b"")
+
+    def state(self, name: str) -> dict[str, Any]:
+        """The state of a stream."""
+        state: dict[str, Any] = self.info(name)["state"]
+        return state
+
+    def consumer(self, stream: str, name: str, action: str = "", **config: Any) -> dict[str, Any]:
+        """Create or update a durable consumer; explicit ack unless said otherwise."""
+        wanted = {"durable_name": name, "name": name, "ack_policy": "explicit"} | config
+        request = {"stream_name": stream, "config": wanted, "action": action}
+        return self.call(f"CONSUMER.CREATE.{stream}.{name}", request)
+
+    def consumer_info(self, stream: str, name: str) -> dict[str, Any]:
+        """Consumer info."""
+        return self.call(f"CONSUMER.INFO.{stream}.{name}")
+
+    def publish(self, subject: str, body: bytes | str = b"", headers: dict[str, str] | None = None) -> dict[str, Any]:
+        """Publish and wait for the ack; raises ApiFailure when it holds an error."""
+        ack: dict[str, Any] = self.wire.request(subject, body, headers).json()
+        if "error" in ack:
+            raise ApiFailure(ack["error"])
+        return ack
+
+    def fill(self, subject: str, count: int) -> None:
+        """Publish `count` messages with bodies "1", "2", …; all acknowledged when it returns."""
+        for i in range(1, count + 1):
+            self.publish(subject, str(i))
+
+    def get(self, stream: str, **request: Any) -> dict[str, Any]:
+        """One stored message by the API."""
+        message: dict[str, Any] = self.call(f"STREAM.MSG.GET.{stream}", request)["message"]
+        return message
+
+    def ask(self, stream: str, consumer: str, request: Any = b"") -> str:
+        """Send one pull request; returns its inbox."""
+        reply = self.wire.inbox()
+        data = json.dumps(request) if isinstance(request, dict) else request
+        self.wire.pub(f"{self.prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}", data, reply)
+        return reply
+
+    def pull(self, stream: str, consumer: str, batch: int = 1, **request: Any) -> tuple[list[Msg], str]:
+        """Pull until the batch is whole or a status ends it: (messages, ending status or "")."""
+        self.ask(stream, consumer, {"batch": batch, "expires": 2 * SECOND} | request)
+        got: list[Msg] = []
+        while len(got) < batch:
+            message = self.wire.msg()
+            if not message.reply.startswith("$JS.ACK") and message.status:
+                return got, message.status
+            got.append(message)
+        return got, ""
+
+    def ack(self, message: Msg, body: str = "+ACK") -> None:
+        """Acknowledge and wait until the consumer has taken it."""
+        self.wire.request(message.reply, body)
