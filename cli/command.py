@@ -1,0 +1,163 @@
+"""The command classes every command of pyjs is made of.
+
+`Command`: accepts the global flags anywhere on its line and may be an `async def`.
+`Group`: the same, with sub commands that are rows of a table (`Row`): imported when called, not
+before; found by name or alias; a wrong name is answered with the nearest ones.
+
+Never imports a family until it is needed: `pyjs --help` reads only the table.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from . import errors, flags
+
+
+class Row(NamedTuple):
+    """A sub command as data. `target` is `module:attribute` of a click command."""
+
+    name: str
+    target: str
+    summary: str = ""
+    aliases: tuple[str, ...] = ()
+    hidden: bool = False
+    origin: str = ""  # the package it comes from, for third-party ones
+    section: str = ""  # its heading in the help of the group
+
+
+def _with_globals(params: list[click.Parameter], ctx: click.Context) -> list[click.Parameter]:
+    """`params` and the global flags they leave free, made once per context."""
+    made = ctx.meta.setdefault("pyjs.cli.globals", {})
+    if id(ctx) not in made:
+        taken = {text for param in params for text in (*param.opts, *param.secondary_opts)}
+        made[id(ctx)] = flags.options(taken)
+    return [*params, *made[id(ctx)]]
+
+
+class Command(click.Command):
+    """A command whose callback may be `async def`; global flags are accepted anywhere on its line."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own parameters and the global flags."""
+        return _with_globals(super().get_params(ctx), ctx)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the callback; a coroutine is run to its end on an event loop of its own."""
+        result = super().invoke(ctx)
+        if inspect.iscoroutine(result):
+            import asyncio
+
+            return asyncio.run(result)
+        return result
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The epilog, and where the global flags are described."""
+        super().format_epilog(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text(f"Global flags are shown by '{errors.PROGRAM} --help' and may stand anywhere.")
+
+
+class Group(click.Group):
+    """A group whose sub commands are rows of a table, and where global flags are accepted."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, rows: Iterable[Row] = (), **attributes: Any) -> None:
+        attributes.setdefault("no_args_is_help", False)
+        super().__init__(*args, **attributes)
+        self.rows: dict[str, Row] = {row.name: row for row in rows}
+        self.aliases = {alias: row.name for row in self.rows.values() for alias in row.aliases}
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The group's own parameters and the global flags."""
+        return _with_globals(super().get_params(ctx), ctx)
+
+    def add_alias(self, name: str, *aliases: str) -> None:
+        """Let a sub command added with the decorator be called by other names too."""
+        self.aliases.update(dict.fromkeys(aliases, name))
+
+    def row(self, name: str) -> Row | None:
+        """The row that `name` (or alias) calls, if it comes from the table."""
+        return self.rows.get(self.aliases.get(name, name))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names, without aliases and hidden rows."""
+        shown = {name for name, row in self.rows.items() if not row.hidden}
+        return sorted(shown | set(super().list_commands(ctx)))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command called by a name or alias; imports its module, once."""
+        name = self.aliases.get(cmd_name, cmd_name)
+        found = super().get_command(ctx, name)
+        if found is None and name in self.rows:
+            found = load(self.rows[name])
+            if found is not None:
+                self.commands[name] = found
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, but the canonical name is shown and a wrong name gets the nearest ones."""
+        name = args[0]
+        command = self.get_command(ctx, name)
+        if command is None:
+            known = self.list_commands(ctx)
+            near = errors.close_matches(name, known)
+            ctx.fail(f'expected command but got "{name}"' + (f"; {near}" if near else ""))
+        return self.aliases.get(name, name), command, args[1:]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the sub command; without one, say which there are."""
+        if not ctx.args and not ctx._protected_args and not self.invoke_without_command:
+            click.echo(ctx.get_help(), err=True)
+            raise errors.CliError("a sub command from the list above is required")
+        return super().invoke(ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The sub commands by section; nothing is imported for it."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            row = self.rows.get(name)
+            if row is None:
+                command = self.commands[name]
+                if command.hidden:
+                    continue
+                section, summary = "Commands", command.get_short_help_str(limit=80)
+            else:
+                section, summary = row.section or "Commands", row.summary
+            aliases = sorted(alias for alias, target in self.aliases.items() if target == name)
+            label = f"{name} ({', '.join(aliases)})" if aliases else name
+            sections.setdefault(section, []).append((label, summary))
+        for section, lines in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(lines, col_max=34)
+
+
+def load(row: Row) -> click.Command | None:
+    """Import the command of a row.
+
+    A built-in that does not import is a bug and raises; a third party's is warned of and skipped.
+    """
+    module, _, attribute = row.target.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+        if not isinstance(found, click.Command):
+            raise TypeError(f"{row.target} is not a click command")
+    except Exception as error:
+        if not row.origin:
+            raise
+        errors.warn(f'plugin "{row.name}" of {row.origin} is skipped: {type(error).__name__}: {error}')
+        return None
+    return found
+
+
+def table_rows(package: str, rows: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> list[Row]:
+    """Rows of a family whose commands live in modules of `package`: (name, module:attr, summary, aliases)."""
+    return [Row(name, f"{package}.{target}", summary, aliases) for name, target, summary, aliases in rows]

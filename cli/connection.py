@@ -1,0 +1,221 @@
+"""Connecting to NATS with the settings of a run.
+
+`async with connect() as link:` gives a `Link`: the nats-py client, the JetStream API and the
+profile. Promises: fails within the timeout with an error that says where and as whom it tried and
+what to do; closes the connection whatever happens. After the first connect a lost connection is
+found again by the client as usual.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from ..version import __version__
+from . import flags, secret
+from .errors import CliError, warn
+from .jetstream import JsApi
+from .profile import SECOND, Profile, settle
+
+RECONNECT_WAIT = 2  # seconds between attempts, once connected
+RECONNECT_ATTEMPTS = 60
+SOCKET_ERRORS = (OSError, asyncio.TimeoutError)
+
+
+@dataclass
+class Link:
+    """An open connection: `nc` is nats-py's client, `js` the raw JetStream API."""
+
+    nc: Any
+    js: JsApi
+    profile: Profile
+    faults: list[Exception] = field(default_factory=list)  # asynchronous errors, newest last
+
+    @property
+    def timeout(self) -> float:
+        """The run's timeout in seconds."""
+        return self.profile.timeout / SECOND
+
+    @property
+    def url(self) -> str:
+        """The server connected to, without user or password."""
+        return bare_url(self.nc.connected_url.geturl() if self.nc.connected_url else "")
+
+
+@asynccontextmanager
+async def connect(profile: Profile | None = None, *, quiet: bool = False) -> AsyncIterator[Link]:
+    """Connect with `profile` (default: the run's own). Asynchronous errors are warned of unless `quiet`.
+
+    Raises CliError when no server answers, when it refuses the user, or when a credential is missing.
+    """
+    from nats.aio.client import Client
+
+    settled = profile or settle(flags.session())
+    nc = Client()
+    js = JsApi(nc, settled.api_prefix, settled.timeout / SECOND, trace=settled.trace)
+    link = Link(nc, js, settled)
+    connected = False
+
+    async def on_error(error: Exception) -> None:
+        link.faults.append(error)
+        if connected and not quiet:
+            warn(plain(error))
+
+    options = client_options(settled)
+    try:
+        await asyncio.wait_for(
+            nc.connect(error_cb=on_error, max_reconnect_attempts=1, reconnect_time_wait=0, **options),
+            settled.timeout / SECOND + 1,
+        )
+    except (Exception, asyncio.CancelledError) as error:
+        await close(nc)
+        if isinstance(error, asyncio.CancelledError | CliError):
+            raise
+        raise refused(settled, link.faults[-1] if link.faults else error) from None
+    connected = True
+    nc.options["max_reconnect_attempts"] = RECONNECT_ATTEMPTS
+    nc.options["reconnect_time_wait"] = RECONNECT_WAIT
+    try:
+        yield link
+    finally:
+        await close(nc)
+
+
+async def close(nc: Any) -> None:
+    """Flush what is pending if the connection lives, and close it."""
+    if nc.is_connected:
+        try:
+            await nc.flush(timeout=2)
+        except Exception as error:  # the connection is going away: the flush is best effort
+            if isinstance(error, asyncio.CancelledError):
+                raise
+    await nc.close()
+
+
+def client_options(profile: Profile) -> dict[str, Any]:
+    """The profile as nats-py's connect arguments. Raises CliError for unreadable secrets."""
+    if profile.text("socks_proxy"):
+        raise CliError("SOCKS proxies are not supported", "unset --socks-proxy or set it to 'none'")
+    options: dict[str, Any] = {
+        "servers": [_with_scheme(url) for url in profile.servers],
+        "name": profile.connection_name or f"NATS CLI Version {__version__} (pyjs)",
+        "connect_timeout": max(1, round(profile.timeout / SECOND)),
+        "inbox_prefix": profile.text("inbox_prefix") or "_INBOX",
+        **_identity(profile),
+    }
+    tls = _tls(profile)
+    if tls is not None:
+        options["tls"] = tls
+    if profile.fields.get("tls_first"):
+        options["tls_handshake_first"] = True
+        options.setdefault("tls", ssl.create_default_context())
+    return options
+
+
+def _identity(profile: Profile) -> dict[str, Any]:
+    """Who we are, in `nats`'s order: user and password, creds, nkey, jwt with seed; a token besides."""
+    from nats.aio.client import RawCredentials
+
+    found: dict[str, Any] = {}
+    first = urlparse(_with_scheme(profile.servers[0]))
+    user = secret.resolve("user", profile.text("user"))
+    creds = profile.text("creds") or profile.text("nsc")
+    if first.username is not None and not creds and not profile.text("nkey"):
+        if first.password is not None:
+            return {"user": unquote(first.username), "password": unquote(first.password)}
+        return {"token": unquote(first.username)}
+    if user:
+        found["user"] = user
+        found["password"] = secret.resolve("password", profile.text("password"))
+    elif creds:
+        found["user_credentials"] = RawCredentials(secret.text_or_file("creds", creds, "-----BEGIN"))
+    elif profile.text("nkey"):
+        nkey = profile.text("nkey")
+        seed = nkey if nkey.startswith("SU") else secret.text_or_file("nkey", nkey, "-----BEGIN")
+        found["nkeys_seed_str"] = _seed_of(seed)
+    elif profile.text("user_jwt"):
+        jwt = secret.text_or_file("jwt", profile.text("user_jwt"), "eyJ")
+        seed = profile.text("user_seed")
+        if not seed:
+            raise CliError("a user JWT needs its seed", "give it with --seed")
+        seed = seed if seed.startswith("SU") else secret.text_or_file("seed", seed, "-----BEGIN")
+        found["user_credentials"] = RawCredentials(_creds_text(jwt, _seed_of(seed)))
+    if profile.text("token"):
+        found["token"] = secret.resolve("token", profile.text("token"))
+    return found
+
+
+def _seed_of(text: str) -> str:
+    """The seed line of a seed file, with or without its decoration."""
+    for line in text.splitlines():
+        if line.strip().startswith("S") and "-" not in line:
+            return line.strip()
+    raise CliError("no seed found in the nkey file")
+
+
+def _creds_text(jwt: str, seed: str) -> str:
+    return (
+        f"-----BEGIN NATS USER JWT-----\n{jwt.strip()}\n------END NATS USER JWT------\n\n"
+        f"-----BEGIN USER NKEY SEED-----\n{seed.strip()}\n------END USER NKEY SEED------\n"
+    )
+
+
+def _tls(profile: Profile) -> ssl.SSLContext | None:
+    authority, cert, key = profile.text("ca"), profile.text("cert"), profile.text("key")
+    if not (authority or cert or key):
+        return None
+    try:
+        made = ssl.create_default_context(cafile=secret.location("tlsca", authority) if authority else None)
+        if cert:
+            made.load_cert_chain(
+                secret.location("tlscert", cert), secret.location("tlskey", key) if key else None
+            )
+    except (OSError, ssl.SSLError) as error:
+        raise CliError(f"TLS files cannot be used: {error}", "see --tlsca, --tlscert and --tlskey") from None
+    return made
+
+
+def _with_scheme(url: str) -> str:
+    return url if "://" in url else f"nats://{url}"
+
+
+def bare_url(url: str) -> str:
+    """A URL without its user and password, as messages show it."""
+    parsed = urlparse(_with_scheme(url))
+    host = parsed.netloc.rpartition("@")[2]
+    return f"{parsed.scheme}://{host}"
+
+
+def plain(error: BaseException) -> str:
+    """The words of a client error, without nats-py's quotes."""
+    text = str(error) or type(error).__name__
+    return text.replace("nats: '", "nats: ").removesuffix("'") if text.startswith("nats: '") else text
+
+
+def refused(profile: Profile, error: BaseException) -> CliError:
+    """What to tell when connecting failed with `error`."""
+    where = ", ".join(bare_url(url) for url in profile.servers)
+    text = plain(error)
+    if "authorization" in text.lower() or "authentication" in text.lower():
+        who = profile.text("user") or urlparse(_with_scheme(profile.servers[0])).username
+        as_whom = f' the user "{who}"' if who else " the connection: it gave no user the server knows"
+        return CliError(
+            f"setup failed: {text}",
+            f"the server at {where} refused{as_whom}",
+            "check --user and --password, --creds, --nkey or the context in use",
+        )
+    if isinstance(error, ssl.SSLError):
+        return CliError(f"setup failed: TLS handshake with {where} failed: {error}", "see --tlsca")
+    if isinstance(error, SOCKET_ERRORS) or "no servers" in text:
+        reason = getattr(error, "strerror", None) or text
+        return CliError(
+            "setup failed: nats: no servers available for connection",
+            f"no server answers at {where} ({reason.removeprefix('nats: ')})",
+            "start one with 'pyjs server run -js', or name another with --server or --context",
+        )
+    return CliError(f"setup failed: {text}", f"while connecting to {where}")

@@ -1,0 +1,70 @@
+"""Where the command line starts.
+
+`main` runs one command line and exits with its code. Imports click and the table, nothing else, so that
+`pyjs --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from ..version import __version__
+from . import errors, flags
+from .table import Root
+
+
+class PyjsRoot(Root):
+    """The root command with the section of global flags in its help."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The root's own options, then the commands, then the global flags by their table."""
+        super().format_options(ctx, formatter)
+        lines = []
+        for flag in flags.FLAGS:
+            if flag.hidden:
+                continue
+            name = f"--[no-]{flag.name}" if flag.negatable else f"--{flag.name}"
+            short = f"-{flag.short}, " if flag.short else ""
+            value = flag.metavar or ("DURATION" if flag.kind == flags.SPAN else "")
+            variable = f" (${flag.env})" if flag.env else ""
+            lines.append((f"{short}{name} {value}".rstrip(), f"{flag.help}{variable}"))
+        with formatter.section("Global flags, accepted anywhere on the line"):
+            formatter.write_dl(lines, col_max=34)
+
+
+root = PyjsRoot(
+    name=errors.PROGRAM,
+    help="NATS JetStream: command line, server and tools, in the manner of `nats`.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+click.version_option(__version__, prog_name=errors.PROGRAM, message="%(version)s")(root)
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line (without the program's name) and return its exit code."""
+    session = flags.Session(argv=list(argv))
+
+    def action() -> Any:
+        result = root.main(argv, prog_name=errors.PROGRAM, standalone_mode=False, obj=session)
+        if session.answers:
+            show_equivalent(session)
+        return result
+
+    return errors.run(action)
+
+
+def show_equivalent(session: flags.Session) -> None:
+    """After a run that asked questions: the one line that would have asked none, on stderr."""
+    from .prompt import equivalent
+
+    line = equivalent(session)
+    if line:
+        click.echo(f"\nThe same without questions:\n  {line}", err=True)
+
+
+def main() -> None:
+    """The console script `pyjs`."""
+    sys.exit(run(sys.argv[1:]))

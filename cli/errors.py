@@ -1,0 +1,119 @@
+"""What can go wrong for a user of the command line, and how it is told.
+
+Promises: every failure leaves as one line `pyjs: error: <what>` on stderr, perhaps followed by
+`hint:` lines saying what to do, and one of the exit codes below. Never prints a traceback for
+something the user or the server did.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+EXIT_OK = 0  # done, help was asked for, or the user said no to a confirmation
+EXIT_ERROR = 1  # everything else, usage mistakes too, as `nats` does
+# `server check` style commands use 1, 2, 3 for warning, critical, unknown; they exit themselves.
+
+PROGRAM = "pyjs"
+INTERRUPTED = "interrupt"
+
+
+class CliError(Exception):
+    """Something the user can act on. `hints` are whole sentences, shown one per line."""
+
+    def __init__(self, message: str, *hints: str, exit_code: int = EXIT_ERROR) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hints = tuple(hint for hint in hints if hint)
+        self.exit_code = exit_code
+
+
+class RemoteError(CliError):
+    """The JetStream API answered with an error: HTTP-like `code`, `err_code` and `description`.
+
+    The text is `description (err_code)`, the form that `nats` users search for.
+    """
+
+    def __init__(self, code: int, err_code: int, description: str, *hints: str, doing: str = "") -> None:
+        text = f"{description} ({err_code})" if err_code else description
+        super().__init__(f"{doing}: {text}" if doing else text, *hints)
+        self.code = code
+        self.err_code = err_code
+        self.description = description
+
+    def while_doing(self, doing: str, *hints: str) -> RemoteError:
+        """The same error with what was being done said first, e.g. `could not create Stream`."""
+        return RemoteError(self.code, self.err_code, self.description, *(hints or self.hints), doing=doing)
+
+
+class InterruptedRunError(CliError):
+    """Ctrl-C at a prompt or in an operation: nothing more was changed."""
+
+    def __init__(self) -> None:
+        super().__init__(INTERRUPTED)
+
+
+def close_matches(word: str, known: Iterable[str]) -> str:
+    """A hint naming the known words nearest to `word`, or an empty string."""
+    names = sorted(known)
+    folded = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(word.lower(), list(folded), n=3, cutoff=0.6)
+    if not near:
+        return ""
+    return "did you mean " + " or ".join(folded[name] for name in near) + "?"
+
+
+def say(error: CliError) -> None:
+    """Write an error and its hints to stderr."""
+    click.echo(f"{PROGRAM}: error: {error.message}", err=True)
+    for hint in error.hints:
+        click.echo(f"hint: {hint}", err=True)
+
+
+def warn(text: str) -> None:
+    """Write a warning to stderr."""
+    click.echo(f"{PROGRAM}: warning: {text}", err=True)
+
+
+def say_usage(error: click.UsageError) -> None:
+    """Write a usage mistake: what is wrong, how the command is called, where help is."""
+    click.echo(f"{PROGRAM}: error: {error.format_message()}", err=True)
+    if error.ctx is not None:
+        click.echo("", err=True)
+        click.echo(error.ctx.get_usage(), err=True)
+        click.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
+
+
+def run(action: Callable[[], Any]) -> int:
+    """Run a command line and turn whatever it raises into its exit code. The one such place."""
+    try:
+        result = action()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        return EXIT_ERROR
+    except click.UsageError as error:
+        say_usage(error)
+        return EXIT_ERROR
+    except click.ClickException as error:
+        say(CliError(error.format_message()))
+        return EXIT_ERROR
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        say(InterruptedRunError())
+        return EXIT_ERROR
+    except CliError as error:
+        say(error)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output went away (`pyjs … | head`); that is no fault of anyone's.
+        sys.stderr.close()
+        return EXIT_ERROR
+    except OSError as error:
+        say(CliError(str(error)))
+        return EXIT_ERROR
+    return result if isinstance(result, int) and not isinstance(result, bool) else EXIT_OK

@@ -1,0 +1,117 @@
+"""The global flags of the command line, as data, and the session they are gathered in.
+
+Each flag is written once here: its names, its environment variable, its help. Every command
+accepts every one of them wherever it stands on the line (`command.py` sees to that). Values are
+only gathered here; `profile.py` lays them over the context's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import click
+
+from .param import DURATION
+
+TEXT, SWITCH, SPAN = "text", "switch", "span"
+
+
+class Flag(NamedTuple):
+    """One global flag: `--name`, perhaps a short form, perhaps a variable that stands in for it."""
+
+    name: str
+    help: str
+    short: str = ""
+    env: str = ""
+    metavar: str = ""
+    kind: str = TEXT
+    negatable: bool = False
+    hidden: bool = False
+    key: str = ""  # the name it is filed under when it is a second spelling of another flag
+    choices: tuple[str, ...] = ()
+
+
+COLORS = ("blue", "cyan", "double", "green", "magenta", "red", "rounded", "yellow")
+
+FLAGS: tuple[Flag, ...] = (
+    Flag("server", "NATS server urls", short="s", env="NATS_URL", metavar="URL"),
+    Flag("user", "Username or token", env="NATS_USER", metavar="USER"),
+    Flag("password", "Password", env="NATS_PASSWORD", metavar="PASSWORD"),
+    Flag("token", "Token", env="NATS_TOKEN", metavar="TOKEN"),
+    Flag("connection-name", "Name the server shows for the connection", metavar="NAME"),
+    Flag("creds", "User credentials", env="NATS_CREDS", metavar="LOCATION"),
+    Flag("nkey", "User nkey seed", env="NATS_NKEY", metavar="LOCATION"),
+    Flag("jwt", "User JWT, used with --seed", env="NATS_JWT", metavar="LOCATION"),
+    Flag("seed", "User seed, used with --jwt", env="NATS_SEED", metavar="LOCATION"),
+    Flag("tlscert", "TLS public certificate", env="NATS_CERT", metavar="FILE"),
+    Flag("tlskey", "TLS private key", env="NATS_KEY", metavar="FILE"),
+    Flag("tlsca", "TLS certificate authority chain", env="NATS_CA", metavar="FILE"),
+    Flag("tlsfirst", "Perform the TLS handshake first", kind=SWITCH, negatable=True),
+    Flag("tls-first", "As --tlsfirst", kind=SWITCH, negatable=True, hidden=True, key="tlsfirst"),
+    Flag("timeout", "Time to wait on responses (default 5s)", env="NATS_TIMEOUT", kind=SPAN),
+    Flag("socks-proxy", "SOCKS5 proxy to connect through", env="NATS_SOCKS_PROXY", metavar="PROXY"),
+    Flag("js-api-prefix", "Subject prefix of the JetStream API", metavar="PREFIX"),
+    Flag("js-event-prefix", "Subject prefix of JetStream advisories", metavar="PREFIX"),
+    Flag("js-domain", "JetStream domain to talk to", metavar="DOMAIN"),
+    Flag("domain", "As --js-domain", metavar="DOMAIN", hidden=True, key="js-domain"),
+    Flag("inbox-prefix", "Prefix of the inbox subjects", metavar="PREFIX"),
+    Flag("colors", "Colour scheme of tables", env="NATS_COLOR", metavar="SCHEME", choices=COLORS),
+    Flag("context", "Connection settings saved under this name", env="NATS_CONTEXT", metavar="NAME"),
+    Flag("no-context", "Use no context, not even the selected one", kind=SWITCH),
+    Flag("trace", "Show the API calls made", kind=SWITCH),
+)
+
+BY_NAME = {flag.name: flag for flag in FLAGS}
+
+
+@dataclass
+class Session:
+    """One run of the command line: what was typed, the global flags found, the answers given."""
+
+    argv: list[str] = field(default_factory=list)
+    given: dict[str, object] = field(default_factory=dict)
+    answers: list[tuple[str, list[str]]] = field(default_factory=list)  # (flag or "", values) of prompts
+
+
+def session() -> Session:
+    """The session of the command that is running now. Outside of a command: an empty one."""
+    context = click.get_current_context(silent=True)
+    found = context.find_root().obj if context is not None else None
+    return found if isinstance(found, Session) else Session()
+
+
+def options(taken: set[str]) -> list[click.Option]:
+    """The global flags as click options, without those whose spelling a command has `taken`."""
+    made = []
+    for flag in FLAGS:
+        spellings = [f"--{flag.name}"]
+        if flag.short and f"-{flag.short}" not in taken:
+            spellings.append(f"-{flag.short}")
+        if spellings[0] in taken:
+            continue
+        if flag.negatable:
+            spellings[0] += f"/--no-{flag.name}"
+        # A destination of its own: commands have arguments called `server` or `context`.
+        spellings.append("global_" + flag.name.replace("-", "_"))
+        made.append(_option(flag, spellings))
+    return made
+
+
+def _option(flag: Flag, spellings: list[str]) -> click.Option:
+    def file(context: click.Context, _param: click.Parameter, value: object) -> None:
+        root = context.find_root()
+        if value is None or not isinstance(root.obj, Session):
+            return
+        root.obj.given[flag.key or flag.name] = value
+
+    kind: Any = click.STRING
+    if flag.kind == SPAN:
+        kind = DURATION
+    elif flag.choices:
+        kind = click.Choice(flag.choices)
+    shared = {"expose_value": False, "callback": file, "help": flag.help, "hidden": True, "default": None}
+    if flag.kind == SWITCH:
+        return click.Option(spellings, is_flag=True, **shared)  # type: ignore[arg-type]
+    metavar = flag.metavar or ("DURATION" if flag.kind == SPAN else None)
+    return click.Option(spellings, type=kind, metavar=metavar, **shared)  # type: ignore[arg-type]

@@ -1,0 +1,160 @@
+"""The JetStream API as requests: subject, JSON in, JSON out.
+
+`JsApi.request("STREAM.INFO.ORDERS")` asks `<prefix>.STREAM.INFO.ORDERS`. Promises: an error answer
+is a `RemoteError` with code, err_code and a hint; silence and missing JetStream are errors that say
+so. Knows nothing of what the documents mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from .errors import CliError, RemoteError, close_matches
+from .render import log
+
+STREAM_NOT_FOUND = 10059
+CONSUMER_NOT_FOUND = 10014
+NOT_ENABLED = 10039
+
+
+class JsApi:
+    """JetStream's API under `prefix` (`$JS.API` or a domain's), each request within `timeout` seconds."""
+
+    def __init__(self, nc: Any, prefix: str, timeout: float, *, trace: bool = False) -> None:
+        self.nc = nc
+        self.prefix = prefix
+        self.timeout = timeout
+        self.trace = trace
+
+    def subject(self, name: str) -> str:
+        """The full subject of an API name such as `STREAM.NAMES`."""
+        return f"{self.prefix}.{name}"
+
+    async def request(
+        self,
+        name: str,
+        payload: object = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - handed to the client, which has its own timer
+    ) -> dict[str, Any]:
+        """Ask `<prefix>.<name>` and return the answer's document.
+
+        `payload`: None (empty body), bytes, or something JSON. `timeout` in seconds. Raises RemoteError
+        for an error answer, CliError when nobody answers.
+        """
+        subject = self.subject(name)
+        body = payload if isinstance(payload, bytes) else b""
+        if payload is not None and not isinstance(payload, bytes):
+            body = json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()
+        if self.trace:
+            log(f">>> {subject}\n{body.decode(errors='replace')}\n")
+        answer = await self._ask(subject, body, timeout or self.timeout)
+        if self.trace:
+            log(f"<<< {subject}\n{answer.decode(errors='replace')}\n")
+        try:
+            document = json.loads(answer)
+        except ValueError:
+            raise CliError(f"the answer of {subject} is not JSON") from None
+        if not isinstance(document, dict):
+            raise CliError(f"the answer of {subject} is not a JSON object")
+        if "error" in document:
+            raise self._remote_error(document["error"])
+        return document
+
+    async def _ask(self, subject: str, body: bytes, timeout: float) -> bytes:  # noqa: ASYNC109
+        from nats import errors as nats_errors
+
+        try:
+            answer = await self.nc.request(subject, body, timeout=timeout)
+        except nats_errors.NoRespondersError:
+            raise CliError(
+                "nats: no responders available for request",
+                f"nobody answers on {self.prefix}: is JetStream enabled for this account"
+                + (", and is the domain's name right?" if self.prefix != "$JS.API" else "?"),
+            ) from None
+        except (TimeoutError, nats_errors.TimeoutError):
+            raise CliError(
+                "nats: timeout",
+                f"no answer on {subject} within {timeout:g}s; --timeout waits longer",
+            ) from None
+        except nats_errors.Error as error:
+            raise CliError(str(error)) from None
+        data: bytes = answer.data
+        return data
+
+    def _remote_error(self, error: dict[str, Any]) -> RemoteError:
+        err_code = int(error.get("err_code", 0))
+        hint = ""
+        if err_code == NOT_ENABLED:
+            hint = "the account has no JetStream: see 'pyjs account info'"
+        return RemoteError(
+            int(error.get("code", 0)), err_code, str(error.get("description", "unknown error")), hint
+        )
+
+    async def pages(self, name: str, key: str, payload: dict[str, Any] | None = None) -> AsyncIterator[Any]:
+        """Every element of `key` of a paged answer (`offset`, `limit`, `total`)."""
+        offset = 0
+        while True:
+            page = await self.request(name, {**(payload or {}), "offset": offset})
+            items = page.get(key) or []
+            for item in items:
+                yield item
+            offset += len(items)
+            if not items or offset >= int(page.get("total", 0)):
+                return
+
+    async def stream_names(self, subject: str = "") -> list[str]:
+        """The names of all streams, perhaps only those that consume `subject`, sorted."""
+        payload = {"subject": subject} if subject else None
+        return sorted([name async for name in self.pages("STREAM.NAMES", "streams", payload)])
+
+    async def streams(self, subject: str = "") -> list[dict[str, Any]]:
+        """The information of all streams, sorted by name."""
+        payload = {"subject": subject} if subject else None
+        found = [info async for info in self.pages("STREAM.LIST", "streams", payload)]
+        return sorted(found, key=lambda info: str(info["config"]["name"]))
+
+    async def consumer_names(self, stream: str) -> list[str]:
+        """The names of a stream's consumers, sorted."""
+        return sorted([name async for name in self.pages(f"CONSUMER.NAMES.{stream}", "consumers")])
+
+    async def consumers(self, stream: str) -> list[dict[str, Any]]:
+        """The information of all consumers of a stream, sorted by name."""
+        found = [info async for info in self.pages(f"CONSUMER.LIST.{stream}", "consumers")]
+        return sorted(found, key=lambda info: str(info["name"]))
+
+    async def stream_info(self, name: str, payload: dict[str, Any] | None = None) -> dict[str, Any]:
+        """A stream's information. An unknown name is an error that names the nearest ones."""
+        try:
+            return await self.request(f"STREAM.INFO.{name}", payload)
+        except RemoteError as error:
+            raise await self.explained(error, stream=name) from None
+
+    async def consumer_info(self, stream: str, name: str) -> dict[str, Any]:
+        """A consumer's information. Unknown names are errors that name the nearest ones."""
+        try:
+            return await self.request(f"CONSUMER.INFO.{stream}.{name}")
+        except RemoteError as error:
+            raise await self.explained(error, stream=stream, consumer=name) from None
+
+    async def explained(self, error: RemoteError, *, stream: str, consumer: str = "") -> RemoteError:
+        """A `not found` error with the names there are that look like it; other errors unchanged."""
+        try:
+            if error.err_code == STREAM_NOT_FOUND:
+                known = await self.stream_names()
+                near = close_matches(stream, known)
+                where = f"there is no stream {stream!r} under {self.prefix}"
+                return error.while_doing(
+                    f"could not load Stream {stream}", near or where, near and "'stream ls' shows them all"
+                )
+            if error.err_code == CONSUMER_NOT_FOUND and consumer:
+                near = close_matches(consumer, await self.consumer_names(stream))
+                return error.while_doing(
+                    f"could not load Consumer {stream} > {consumer}",
+                    near or f"'consumer ls {stream}' shows those there are",
+                )
+        except CliError:
+            return error  # the list is not ours to see: the first error is what matters
+        return error

@@ -1,0 +1,84 @@
+"""Parameter types for click: durations, sizes, whole numbers, `K=V` pairs, subject lists.
+
+Promises: a value that does not parse is a usage error that names the flag and shows the grammar.
+Durations and sizes use the grammar of `nats` (`1d`, `2m0s`, `-1`; `1GB` is 1024-based).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from ..protocol import duration, size
+
+if TYPE_CHECKING:  # generic for the type checker; older clicks have no type argument when run
+    Whole = click.ParamType[int]
+    Words = click.ParamType[tuple[str, str]]
+else:
+    Whole = Words = click.ParamType
+
+
+class Duration(Whole):
+    """Text such as `1d12h` -> nanoseconds. `-1` (unlimited) stays -1."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Nanoseconds of `value`; an int passes through."""
+        if isinstance(value, int):
+            return value
+        text = str(value).strip()
+        if text == "-1":
+            return -1
+        try:
+            return duration.parse(text)
+        except duration.DurationError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Size(Whole):
+    """Text such as `256MB` -> bytes. Anything that starts with `-` is -1 (unlimited)."""
+
+    name = "bytes"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes of `value`; an int passes through."""
+        if isinstance(value, int):
+            return value
+        text = str(value).strip()
+        if text.startswith("-"):
+            return -1
+        try:
+            return size.parse(text)
+        except size.SizeError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Pair(Words):
+    """`K=V` or `K:V` -> (K, V)."""
+
+    name = "key=value"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """The key and the value, split at the first `=` or `:`."""
+        if isinstance(value, tuple):
+            return value
+        found = re.match(r"([^=:]+)[=:](.*)", str(value), re.DOTALL)
+        if found is None:
+            self.fail(f"expected KEY=VALUE but got {value!r}", param, ctx)
+        return found.group(1), found.group(2)
+
+
+DURATION = Duration()
+SIZE = Size()
+PAIR = Pair()
+
+
+def split_list(values: tuple[str, ...] | list[str] | str) -> list[str]:
+    """Subjects, tags and the like: repeated flags, each split at blanks and commas, in order."""
+    texts = [values] if isinstance(values, str) else values
+    return [part for text in texts for part in re.split(r"[\s,]+", text) if part]

@@ -1,0 +1,134 @@
+"""Where to connect and as whom: the context, overlaid by environment variables and flags.
+
+Promises: a flag beats its variable, a variable beats the context; what is not given stays as the
+context has it. Never connects and never asks.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from . import context, flags
+from .errors import CliError
+from .param import DURATION
+
+SECOND = 1_000_000_000
+DEFAULT_TIMEOUT = 5 * SECOND
+
+# flag -> field of the context file
+OVERLAY = {
+    "server": "url",
+    "user": "user",
+    "password": "password",
+    "token": "token",
+    "creds": "creds",
+    "nkey": "nkey",
+    "jwt": "user_jwt",
+    "seed": "user_seed",
+    "tlscert": "cert",
+    "tlskey": "key",
+    "tlsca": "ca",
+    "tlsfirst": "tls_first",
+    "socks-proxy": "socks_proxy",
+    "js-api-prefix": "jetstream_api_prefix",
+    "js-event-prefix": "jetstream_event_prefix",
+    "js-domain": "jetstream_domain",
+    "inbox-prefix": "inbox_prefix",
+    "colors": "color_scheme",
+}
+
+
+@dataclass
+class Profile:
+    """Settled settings. `fields` are those of a context file; `timeout` is in nanoseconds."""
+
+    context: str = ""  # the name of the context they come from, if any
+    fields: dict[str, object] = field(default_factory=lambda: dict(context.FIELDS))
+    timeout: int = DEFAULT_TIMEOUT
+    trace: bool = False
+    connection_name: str = ""
+    overridden: tuple[str, ...] = ()  # the environment variables that had a say
+
+    def text(self, name: str) -> str:
+        """A text field; empty when unset."""
+        return str(self.fields.get(name) or "")
+
+    @property
+    def servers(self) -> list[str]:
+        """The server URLs, in order; the default one when none is given."""
+        given = [url.strip() for url in self.text("url").split(",") if url.strip()]
+        return given or [context.DEFAULT_URL]
+
+    @property
+    def api_prefix(self) -> str:
+        """The subject prefix of the JetStream API: `$JS.API`, a domain's, or the one given literally."""
+        prefix, domain = self.text("jetstream_api_prefix"), self.text("jetstream_domain")
+        if prefix:
+            return prefix.removesuffix(".")
+        return f"$JS.{domain}.API" if domain else "$JS.API"
+
+    @property
+    def domain(self) -> str:
+        """The JetStream domain asked for, or empty."""
+        return self.text("jetstream_domain")
+
+
+def given(session: flags.Session) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Flags that were given on the line, completed from the environment; and the variables used."""
+    found = dict(session.given)
+    used = []
+    for flag in flags.FLAGS:
+        name = flag.key or flag.name
+        value = os.environ.get(flag.env, "") if flag.env else ""
+        if not value or name in found:
+            continue
+        used.append(flag.env)
+        found[name] = DURATION.convert(value, None, None) if flag.kind == flags.SPAN else value
+    return found, tuple(used)
+
+
+def overlay(fields: dict[str, object], settings: dict[str, object]) -> dict[str, object]:
+    """`fields` of a context with those flags laid over it that have a field and a value."""
+    result = dict(fields)
+    for flag, name in OVERLAY.items():
+        value = settings.get(flag)
+        if value not in (None, ""):
+            result[name] = value
+    if "js-domain" in settings and "js-api-prefix" not in settings:
+        result["jetstream_api_prefix"] = ""  # the domain asked for now, not the saved prefix
+    # As `nats`: a user without a password is a token.
+    if settings.get("user") and not settings.get("password") and not result.get("password"):
+        result["token"], result["user"] = settings["user"], ""
+    if result["socks_proxy"] == "none":
+        result["socks_proxy"] = ""
+    return result
+
+
+def settle(session: flags.Session | None = None) -> Profile:
+    """The profile of a run: which context, then the overlay. Raises CliError for an unknown context."""
+    settings, used = given(session or flags.session())
+    name = str(settings.get("context") or "")
+    fields: dict[str, object] = dict(context.FIELDS)
+    if settings.get("no-context"):
+        name = ""
+    elif name:
+        fields = context.load(name)
+    else:
+        name = context.selected()
+        if name and not context.exists(name):
+            raise CliError(
+                f'the selected context "{name}" does not exist any more',
+                "'context select' chooses another, 'context unselect' none",
+            )
+        if name:
+            fields = context.load(name)
+    timeout = settings.get("timeout")
+    return Profile(
+        context=name,
+        fields=overlay(fields, settings),
+        timeout=timeout if isinstance(timeout, int) and timeout > 0 else DEFAULT_TIMEOUT,
+        trace=bool(settings.get("trace")),
+        connection_name=str(settings.get("connection-name") or ""),
+        overridden=used,
+    )

@@ -1,0 +1,222 @@
+"""Questions on a terminal, in the manner of `nats`.
+
+Promises: asks only when stdin and stdout are terminals; otherwise what has a default takes it, and
+what has none is an error naming the flag that answers it. An answered question stays on the screen
+as `? Question answer`. `?` explains. Ctrl-C ends the run with `interrupt`. Every answer is noted
+with its flag, so that the same run can be shown as one command (`equivalent`).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from . import flags
+from .errors import PROGRAM, CliError, InterruptedRunError, close_matches
+
+T = TypeVar("T")
+HELP_KEY = "?"
+
+
+def interactive() -> bool:
+    """Whether questions can be asked: stdin and stdout are terminals."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def note(flag: str, *values: str) -> None:
+    """Remember that `flag` with these values (or, flag empty, an argument) would have answered a question."""
+    flags.session().answers.append((flag, list(values)))
+
+
+def equivalent(run: flags.Session) -> str:
+    """The command line that does what `run` did without asking; empty if nothing was asked."""
+    if not run.answers:
+        return ""
+    replaced = {flag for flag, _ in run.answers if flag}
+    words = _without([*run.argv], replaced)
+    for flag, values in run.answers:
+        for value in values:
+            words += [value] if not flag else [f"{flag}={value}"]
+        if flag and not values:
+            words.append(flag)
+    return " ".join([PROGRAM, *map(shlex.quote, words)])
+
+
+def _without(words: list[str], replaced: set[str]) -> list[str]:
+    """The typed words without those flags (and their values) that answers replace."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in replaced:
+            skip = True
+        elif word.partition("=")[0] not in replaced:
+            kept.append(word)
+    return kept
+
+
+async def text(
+    message: str,
+    *,
+    flag: str,
+    default: str | None = None,
+    help: str = "",  # noqa: A002 - the word users know
+    required: bool = False,
+    check: Callable[[str], T] | None = None,
+) -> T | str:
+    """Ask for a line of text.
+
+    `default` None means there is none. `check` turns the text into a value and raises ValueError or
+    click.BadParameter to have it asked again. `flag` is what would have answered it: `--flag`, or the
+    name of an argument in angle brackets such as `<STREAM>`.
+    """
+    if not interactive():
+        if default is None or (required and not default):
+            raise needed(message, flag)
+        return check(default) if check else default
+    while True:
+        given = await _ask_text(message, default, help)
+        answer = given or default or ""
+        if given == HELP_KEY:
+            click.echo(f"  {help or 'no further help'}")
+            continue
+        if required and not answer:
+            click.echo("  a value is required")
+            continue
+        try:
+            value = check(answer) if check else answer
+        except (ValueError, click.UsageError) as error:
+            click.echo(f"  {error.message if isinstance(error, click.UsageError) else error}")
+            continue
+        _echo_answer(message, answer)
+        note("" if flag.startswith("<") else flag, answer)
+        return value
+
+
+async def choose(
+    message: str,
+    choices: Sequence[tuple[str, str]],
+    *,
+    flag: str,
+    default: str,
+    help: str = "",  # noqa: A002
+) -> str:
+    """Ask for one of `choices` ((label shown, value returned)); arrows move, typing filters, `?` explains.
+
+    `default` is a value. Returns a value.
+    """
+    if not interactive():
+        return default
+    labels = {value: label for label, value in choices}
+    value = await _ask_select(message, [label for label, _ in choices], labels[default], help)
+    chosen = next(v for label, v in choices if label == value)
+    _echo_answer(message, value)
+    note("" if flag.startswith("<") else flag, chosen)
+    return chosen
+
+
+async def confirm(message: str, *, default: bool = False, flag: str = "", help: str = "") -> bool:  # noqa: A002
+    """Ask yes or no; without a terminal: the default. A `flag` given is noted as `--flag` / `--no-flag`."""
+    if not interactive():
+        return default
+    while True:
+        given = (await _ask_text(message, "Y/n" if default else "y/N", help)).strip().lower()
+        if given == HELP_KEY:
+            click.echo(f"  {help or 'answer y or n'}")
+        elif given in ("", "y", "yes", "n", "no"):
+            break
+    answer = default if not given else given.startswith("y")
+    _echo_answer(message, "Yes" if answer else "No")
+    if flag:
+        note(flag if answer else "--no-" + flag.removeprefix("--"))
+    return answer
+
+
+async def sure(message: str, *, forced: bool, flag: str = "--force") -> bool:
+    """Confirmation of what cannot be undone: `forced` skips it; without a terminal it is refused."""
+    if forced:
+        return True
+    if not interactive():
+        raise CliError("cannot ask for confirmation without a terminal", f"{flag} does it without asking")
+    answer = await confirm(message)
+    if answer:
+        note(flag)
+    return answer
+
+
+async def pick(kind: str, names: Sequence[str], *, given: str = "", argument: str = "") -> str:
+    """A name out of those there are: the one `given`, else `Select a <kind>` from a list.
+
+    Raises CliError when there are none, or there is no terminal to choose on.
+    """
+    if given:
+        return given
+    label = argument or f"<{kind.upper()}>"
+    if not names:
+        raise CliError(f"no {kind}s are defined")
+    if not interactive():
+        raise CliError(
+            f"cannot pick a {kind} without a terminal and no {kind} name supplied", f"give it as {label}"
+        )
+    return await choose(f"Select a {kind}", [(name, name) for name in names], flag=label, default=names[0])
+
+
+def needed(message: str, flag: str) -> CliError:
+    """The error for a question that cannot be asked and has no default."""
+    return CliError(f'cannot ask for "{message}" without a terminal', f"give it as {flag}")
+
+
+def no_match(kind: str, name: str, known: Sequence[str]) -> CliError:
+    """The error for a name that is not known."""
+    return CliError(f'unknown {kind} "{name}"', close_matches(name, known))
+
+
+def _echo_answer(message: str, answer: str) -> None:
+    mark = click.style("?", fg="green", bold=True)
+    click.echo(f"{mark} {click.style(message, bold=True)} {click.style(answer, fg='cyan')}".rstrip())
+
+
+async def _ask_text(message: str, default: str | None, help: str) -> str:  # noqa: A002
+    import questionary
+
+    hints = " ".join(filter(None, ["[? for help]" if help else "", f"({default})" if default else ""]))
+    label = f"{message} {hints}" if hints else message
+    return str(await _answer(questionary.text(label, qmark="?", erase_when_done=True)))
+
+
+async def _ask_select(message: str, labels: list[str], default: str, help: str) -> str:  # noqa: A002
+    import questionary
+    from prompt_toolkit.application import run_in_terminal
+    from prompt_toolkit.key_binding import KeyBindings
+
+    tail = ", ? for help]" if help else "]"
+    question = questionary.select(
+        message,
+        choices=labels,
+        default=default,
+        qmark="?",
+        instruction="[arrows move, type to filter" + tail,
+        use_search_filter=True,
+        use_jk_keys=False,
+        erase_when_done=True,
+    )
+    bindings = question.application.key_bindings
+    if help and isinstance(bindings, KeyBindings):
+
+        @bindings.add(HELP_KEY, eager=True)
+        def explain(_event: Any) -> None:
+            run_in_terminal(lambda: click.echo(f"  {help}"))
+
+    return str(await _answer(question))
+
+
+async def _answer(question: Any) -> object:
+    try:
+        return await question.unsafe_ask_async()
+    except (KeyboardInterrupt, EOFError):
+        raise InterruptedRunError from None

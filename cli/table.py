@@ -1,0 +1,119 @@
+"""The command table: every command of pyjs as data, and the door for those of others.
+
+A command is a row: its name, `module:attribute`, a summary, aliases. Nothing is imported before it is
+called. Third parties add rows with the entry point group `pyjs.plugins`: the entry point's name is
+the command's name, its value the `module:attribute` of a click command.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .command import Group, Row, load
+
+PLUGIN_GROUP = "pyjs.plugins"
+
+CORE, JETSTREAM, ADMIN, OTHER = "Messaging", "JetStream", "Administration", "Other commands"
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "account",
+        "pyjs.plugins.account:account",
+        "Account information and status",
+        ("a",),
+        section=ADMIN,
+    ),
+    Row("completion", "pyjs.plugins.completion:completion", "Shell completion scripts", section=OTHER),
+    Row(
+        "consumer",
+        "pyjs.plugins.consumer:consumer",
+        "JetStream Consumer management",
+        ("con", "obs", "c"),
+        section=JETSTREAM,
+    ),
+    Row(
+        "context",
+        "pyjs.plugins.context:context",
+        "Manage NATS connection settings",
+        ("ctx",),
+        section=ADMIN,
+    ),
+    Row("demo", "pyjs.plugins.demo:demo", "Played and checked demonstrations", section=OTHER),
+    Row("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
+    Row(
+        "publish",
+        "pyjs.plugins.publish:publish",
+        "Publish messages",
+        ("pub",),
+        section=CORE,
+    ),
+    Row("reply", "pyjs.plugins.reply:reply", "Answer requests", section=CORE),
+    Row(
+        "request",
+        "pyjs.plugins.request:request",
+        "Send requests and show the replies",
+        ("req",),
+        section=CORE,
+    ),
+    Row("rtt", "pyjs.plugins.rtt:rtt", "Round trip time to the server", section=ADMIN),
+    Row(
+        "server",
+        "pyjs.plugins.server:server",
+        "Run a server; look at servers",
+        ("srv", "sys", "system"),
+        section=ADMIN,
+    ),
+    Row(
+        "stream",
+        "pyjs.plugins.stream:stream",
+        "JetStream Stream management",
+        ("str", "st", "ms", "s"),
+        section=JETSTREAM,
+    ),
+    Row("subscribe", "pyjs.plugins.subscribe:subscribe", "Receive messages", ("sub",), section=CORE),
+)
+
+
+class Root(Group):
+    """The `pyjs` command: the built-in rows, and third-party ones when a name is not built in."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(rows=ROWS, **attributes)
+        self._plugins_read = False
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names; plugins that do not load are left out (their warning says why)."""
+        self._read_plugins()
+        broken = {
+            name for name, row in self.rows.items() if row.origin and self.get_command(ctx, name) is None
+        }
+        return [name for name in super().list_commands(ctx) if name not in broken]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A built-in command, or a plugin's. Plugins are looked for only if nothing built in matches."""
+        if cmd_name not in self.rows and cmd_name not in self.aliases:
+            self._read_plugins()
+        row = self.rows.get(self.aliases.get(cmd_name, cmd_name))
+        if row is None or not row.origin or row.name in self.commands:
+            return super().get_command(ctx, cmd_name)
+        found = load(row)
+        if found is None:
+            del self.rows[row.name]
+            return None
+        self.commands[row.name] = found
+        self.rows[row.name] = row._replace(summary=found.get_short_help_str(limit=80))
+        return found
+
+    def _read_plugins(self) -> None:
+        if self._plugins_read:
+            return
+        self._plugins_read = True
+        from importlib.metadata import entry_points
+
+        for point in entry_points(group=PLUGIN_GROUP):
+            if point.name in self.rows or point.name in self.aliases:
+                continue  # a plugin adds commands; it cannot replace one
+            origin = point.dist.name if point.dist is not None else point.value
+            self.rows[point.name] = Row(point.name, point.value, origin=origin, section="Plugins")
