@@ -1,0 +1,1 @@
+"""JetStream API types: dataclasses that read and write the reference's JSON, unknown fields included."""

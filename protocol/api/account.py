@@ -1,0 +1,63 @@
+"""JetStream accounts: usage, limits, tiers and API counters, as $JS.API.INFO gives them."""
+
+# ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
+
+from dataclasses import dataclass
+
+from .fields import flag, number, part, record_map, text
+from .record import Record
+
+UNLIMITED = -1
+
+
+@dataclass(slots=True)
+class AccountLimits(Record):
+    """Limits of an account or tier; -1 is unlimited, sizes in bytes."""
+
+    max_memory: int = number(keep=True)
+    max_storage: int = number(keep=True)
+    max_streams: int = number(keep=True, go_type="int")
+    max_consumers: int = number(keep=True, go_type="int")
+    max_ack_pending: int = number(keep=True, go_type="int")
+    memory_max_stream_bytes: int = number(keep=True)
+    storage_max_stream_bytes: int = number(keep=True)
+    max_bytes_required: bool = flag(keep=True)
+
+
+@dataclass(slots=True)
+class ApiStats(Record):
+    """Counters of API requests. `level`: the server's API level."""
+
+    level: int = number(keep=True, go_type="int")
+    total: int = number(keep=True, go_type="uint64")
+    errors: int = number(keep=True, go_type="uint64")
+    inflight: int = number(go_type="uint64")
+
+
+@dataclass(slots=True)
+class AccountTier(Record):
+    """Usage and limits of one tier (R1, R3, ...)."""
+
+    memory: int = number(keep=True, go_type="uint64")
+    storage: int = number(keep=True, go_type="uint64")
+    reserved_memory: int = number(keep=True, go_type="uint64")
+    reserved_storage: int = number(keep=True, go_type="uint64")
+    streams: int = number(keep=True, go_type="int")
+    consumers: int = number(keep=True, go_type="int")
+    limits: AccountLimits = part(AccountLimits)
+
+
+@dataclass(slots=True)
+class AccountInfo(Record):
+    """Usage and limits of an account; with tiers the totals, limits in `tiers`."""
+
+    memory: int = number(keep=True, go_type="uint64")
+    storage: int = number(keep=True, go_type="uint64")
+    reserved_memory: int = number(keep=True, go_type="uint64")
+    reserved_storage: int = number(keep=True, go_type="uint64")
+    streams: int = number(keep=True, go_type="int")
+    consumers: int = number(keep=True, go_type="int")
+    limits: AccountLimits = part(AccountLimits)
+    domain: str = text()
+    api: ApiStats = part(ApiStats)
+    tiers: dict[str, AccountTier] = record_map(AccountTier)

@@ -1,0 +1,257 @@
+"""Declarations of the fields of a `Record`: one function per JSON kind.
+
+`keep` means: written even when empty. They return `Any`, for the annotation beside them says the type.
+"""
+
+import dataclasses
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Mapping
+from json import dumps
+from typing import Any
+
+from ..errors import ApiError
+from ..timestamp import TimestampError, format_rfc3339, parse_rfc3339
+from .record import Kind, Record, invalid_json, wrong_type
+
+_LIMITS = {
+    "int": (-(1 << 63), (1 << 63) - 1),
+    "int64": (-(1 << 63), (1 << 63) - 1),
+    "int32": (-(1 << 31), (1 << 31) - 1),
+    "uint64": (0, (1 << 64) - 1),
+    "uint16": (0, (1 << 16) - 1),
+    "time.Duration": (-(1 << 63), (1 << 63) - 1),
+}
+
+
+class _Plain:
+    def write(self, value: Any) -> Any:
+        return value
+
+    def is_empty(self, value: Any) -> bool:
+        return not value
+
+
+class _Text(_Plain):
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if not isinstance(value, str):
+            raise wrong_type(value, where, "string")
+        return value
+
+
+class _Flag(_Plain):
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if not isinstance(value, bool):
+            raise wrong_type(value, where, "bool")
+        return value
+
+
+class _Number(_Plain):
+    def __init__(self, go_type: str) -> None:
+        self.go_type = go_type
+        self.low, self.high = _LIMITS[go_type]
+
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if type(value) is not int or not self.low <= value <= self.high:
+            raise wrong_type(value, where, self.go_type)
+        return value
+
+
+class _Choice(_Plain):
+    def __init__(self, default: str, words: tuple[str, ...], alias: str) -> None:
+        self.default = default
+        self.words = words
+        self.alias = alias
+
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if not isinstance(value, str) or value not in self.words:
+            if value == self.alias:
+                return self.default
+            raise invalid_json(f"can not unmarshal {dumps(dumps(value))}")
+        return value
+
+    def is_empty(self, value: Any) -> bool:
+        return value in {"", self.default}
+
+
+class _Time(_Plain):
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if not isinstance(value, str):
+            raise invalid_json("Time.UnmarshalJSON: input is not a JSON string")
+        try:
+            return parse_rfc3339(value)
+        except TimestampError:
+            raise invalid_json(
+                f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse "{value}" as "2006"'
+            ) from None
+
+    def write(self, value: Any) -> Any:
+        return format_rfc3339(value)
+
+
+class _Blob(_Plain):
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if not isinstance(value, str):
+            raise wrong_type(value, where, "[]uint8")
+        try:
+            return b64decode(value, validate=True)
+        except Base64Error:
+            raise invalid_json("illegal base64 data at input byte 0") from None
+
+    def write(self, value: Any) -> Any:
+        return b64encode(value).decode("ascii")
+
+
+class _Nested:
+    def __init__(self, record: Callable[[], type[Record]], hide_empty: bool) -> None:
+        self.record = record
+        self.hide_empty = hide_empty
+
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        return self.record().from_json(value, strict=strict, where=where)
+
+    def write(self, value: Any) -> Any:
+        return None if value is None else value.to_json()
+
+    def is_empty(self, value: Any) -> bool:
+        return value is None or (self.hide_empty and not value.to_json())
+
+
+class _Error:
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if not isinstance(value, Mapping):
+            raise wrong_type(value, where, "server.ApiError")
+        return ApiError.from_json(dict(value))
+
+    def write(self, value: Any) -> Any:
+        return value.to_json()
+
+    def is_empty(self, value: Any) -> bool:
+        return value is None
+
+
+class _List:
+    def __init__(self, item: Kind, go_type: str) -> None:
+        self.item = item
+        self.go_type = go_type
+
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if not isinstance(value, list):
+            raise wrong_type(value, where, self.go_type)
+        return [self.item.read(item, where, strict) for item in value if item is not None]
+
+    def write(self, value: Any) -> Any:
+        return [self.item.write(item) for item in value]
+
+    def is_empty(self, value: Any) -> bool:
+        return not value
+
+
+class _Map:
+    def __init__(self, item: Kind, go_type: str) -> None:
+        self.item = item
+        self.go_type = go_type
+
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        if not isinstance(value, Mapping):
+            raise wrong_type(value, where, self.go_type)
+        return {key: self.item.read(item, where, strict) for key, item in value.items() if item is not None}
+
+    def write(self, value: Any) -> Any:
+        return {key: self.item.write(item) for key, item in value.items()}
+
+    def is_empty(self, value: Any) -> bool:
+        return not value
+
+
+def _field(kind: Kind, keep: bool, default: Any = dataclasses.MISSING, factory: Any = None) -> Any:
+    metadata = {"kind": kind, "keep": keep}
+    if factory is not None:
+        return dataclasses.field(default_factory=factory, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def text(default: str = "", *, keep: bool = False) -> Any:
+    """Declare a string."""
+    return _field(_Text(), keep, default)
+
+
+def flag(default: bool = False, *, keep: bool = False) -> Any:
+    """Declare a boolean."""
+    return _field(_Flag(), keep, default)
+
+
+def number(default: int = 0, *, keep: bool = False, go_type: str = "int64") -> Any:
+    """Declare an integer with the range of `go_type`."""
+    return _field(_Number(go_type), keep, default)
+
+
+def duration(default: int = 0, *, keep: bool = False) -> Any:
+    """Declare a duration in nanoseconds."""
+    return _field(_Number("time.Duration"), keep, default)
+
+
+def time(*, keep: bool = False) -> Any:
+    """Declare a time: nanoseconds inside, RFC 3339 in JSON, 0 is the zero time."""
+    return _field(_Time(), keep, 0)
+
+
+def choice(default: str, *words: str, keep: bool = False, alias: str = "") -> Any:
+    """Declare one of some words; `alias` is read as the default, and the default is an empty value."""
+    return _field(_Choice(default, words, alias), keep, default)
+
+
+def blob(*, keep: bool = False) -> Any:
+    """Declare bytes, base64 in JSON."""
+    return _field(_Blob(), keep, b"")
+
+
+def error() -> Any:
+    """Declare an optional `ApiError`."""
+    return _field(_Error(), False, None)
+
+
+def texts(*, keep: bool = False) -> Any:
+    """Declare a list of strings."""
+    return _field(_List(_Text(), "[]string"), keep, factory=list)
+
+
+def numbers(*, keep: bool = False, go_type: str = "uint64") -> Any:
+    """Declare a list of integers."""
+    return _field(_List(_Number(go_type), f"[]{go_type}"), keep, factory=list)
+
+
+def text_map(*, keep: bool = False) -> Any:
+    """Declare a map of strings to strings."""
+    return _field(_Map(_Text(), "map[string]string"), keep, factory=dict)
+
+
+def number_map(*, keep: bool = False) -> Any:
+    """Declare a map of strings to unsigned integers."""
+    return _field(_Map(_Number("uint64"), "map[string]uint64"), keep, factory=dict)
+
+
+def record(cls: type[Record] | Callable[[], type[Record]]) -> Any:
+    """Declare an optional nested record: None is left out."""
+    return _field(_Nested(_late(cls), False), False, None)
+
+
+def part(cls: type[Record], *, keep: bool = True) -> Any:
+    """Declare a nested record that is always there."""
+    return _field(_Nested(_late(cls), not keep), keep, factory=cls)
+
+
+def records(cls: type[Record], *, keep: bool = False) -> Any:
+    """Declare a list of nested records."""
+    return _field(_List(_Nested(_late(cls), False), f"[]server.{cls.__name__}"), keep, factory=list)
+
+
+def record_map(cls: type[Record], *, keep: bool = False) -> Any:
+    """Declare a map of strings to nested records."""
+    return _field(_Map(_Nested(_late(cls), False), f"map[string]server.{cls.__name__}"), keep, factory=dict)
+
+
+def _late(cls: type[Record] | Callable[[], type[Record]]) -> Callable[[], type[Record]]:
+    if isinstance(cls, type):
+        return lambda: cls
+    return cls

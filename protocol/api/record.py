@@ -1,0 +1,115 @@
+"""Record: a dataclass that knows its JSON.
+
+Each field is declared once, by a function of `fields`, which says its JSON kind, its default and whether it
+is written when empty. From that come `from_json` and `to_json`; the attribute's name is the JSON name and the
+order of the class is the order of the JSON. What a record does not know is kept in `extra` and written back.
+
+Reading is by the rules of the reference's decoder: ``null`` leaves the default, names match in any case, a
+wrong type is an error. Errors are `ApiError` 10025 with the reference's text.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, Self
+
+from ..errors import ApiError, api_error
+
+
+class Kind(Protocol):
+    """How one sort of JSON value is read and written."""
+
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        """Turn a JSON value (never None) into the attribute's; `where` is ``Type.field`` for error texts."""
+
+    def write(self, value: Any) -> Any:
+        """Turn the attribute's value into JSON."""
+
+    def is_empty(self, value: Any) -> bool:
+        """Tell whether `value` is left out where empty values are."""
+
+
+def invalid_json(reason: str) -> ApiError:
+    """Make error 10025 ``invalid JSON: <reason>``."""
+    return api_error("JSInvalidJSONErr", err=reason)
+
+
+def wrong_type(value: Any, where: str, go_type: str) -> ApiError:
+    """Make error 10025 for a JSON value of the wrong type."""
+    return invalid_json(
+        f"json: cannot unmarshal {_json_type(value)} into Go struct field {where} of type {go_type}"
+    )
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return f"number {value}"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, Mapping) else "array"
+
+
+@dataclasses.dataclass(slots=True)
+class Record:
+    """Base of all API types. `extra` has the fields that the type does not know."""
+
+    go_name: ClassVar[str] = ""
+
+    extra: dict[str, Any] = dataclasses.field(default_factory=dict, kw_only=True, repr=False)
+
+    @classmethod
+    def from_json(cls, value: Any, *, strict: bool = False, where: str = "") -> Self:
+        """Read a decoded JSON object.
+
+        Raises ApiError 10025 if it is no object, a value has a wrong type, or, with `strict`, a field is
+        unknown. `where` names the holder for error texts.
+        """
+        if not isinstance(value, Mapping):
+            raise wrong_type(value, where or type_name(cls), f"server.{type_name(cls)}")
+        known = _kinds(cls)
+        made = cls()
+        for name, item in value.items():
+            key = name if name in known else str(name).lower()
+            kind = known.get(key)
+            if kind is None:
+                if strict:
+                    raise invalid_json(f'json: unknown field "{name}"')
+                made.extra[name] = item
+            elif item is not None:
+                setattr(made, key, kind[0].read(item, f"{type_name(cls)}.{key}", strict))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the JSON object: fields in order, empty ones left out as the reference does, then `extra`."""
+        out: dict[str, Any] = {}
+        for name, (kind, keep) in _kinds(type(self)).items():
+            value = getattr(self, name)
+            if keep or not kind.is_empty(value):
+                out[name] = kind.write(value)
+        out.update(self.extra)
+        return out
+
+    def replace(self, **changes: Any) -> Self:
+        """Give a deep copy with some fields changed."""
+        return dataclasses.replace(type(self).from_json(self.to_json()), **changes)
+
+
+def type_name(cls: type[Record]) -> str:
+    """Name of the type in error texts."""
+    return cls.go_name or cls.__name__
+
+
+_known: dict[type[Record], dict[str, tuple[Kind, bool]]] = {}
+
+
+def _kinds(cls: type[Record]) -> dict[str, tuple[Kind, bool]]:
+    """Kind and `keep` of each field of a class, gathered once."""
+    kinds = _known.get(cls)
+    if kinds is None:
+        kinds = _known[cls] = {
+            f.name: (f.metadata["kind"], f.metadata["keep"])
+            for f in dataclasses.fields(cls)
+            if "kind" in f.metadata
+        }
+    return kinds

@@ -1,0 +1,222 @@
+"""Streams: configuration, state, info and publish acknowledgements.
+
+Field order, names and what is left out when empty are the reference's (2.15). Defaults of the classes are
+JSON absence, not what a server fills in: a config read from ``{"name": "S"}`` has max_msgs 0, not -1.
+"""
+
+# ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
+
+from dataclasses import dataclass
+from json import dumps
+from typing import ClassVar
+
+from ..errors import ApiError
+from .cluster import ClusterInfo, Placement
+from .fields import (
+    choice,
+    duration,
+    error,
+    flag,
+    number,
+    number_map,
+    numbers,
+    part,
+    record,
+    records,
+    text,
+    text_map,
+    texts,
+    time,
+)
+from .record import Record
+
+
+@dataclass(slots=True)
+class SubjectTransformConfig(Record):
+    """Source pattern and destination of a subject transform."""
+
+    src: str = text(keep=True)
+    dest: str = text(keep=True)
+
+
+@dataclass(slots=True)
+class ExternalStream(Record):
+    """How to reach a stream in another account or domain: API prefix and delivery prefix."""
+
+    api: str = text(keep=True)
+    deliver: str = text(keep=True)
+
+
+@dataclass(slots=True)
+class StreamConsumerSource(Record):
+    """An existing consumer of the origin that a mirror or source reads from."""
+
+    name: str = text()
+    deliver_subject: str = text()
+
+
+@dataclass(slots=True)
+class StreamSource(Record):
+    """Origin of a mirror, or one of the sources of a stream."""
+
+    name: str = text(keep=True)
+    opt_start_seq: int = number(go_type="uint64")
+    opt_start_time: int = time()
+    filter_subject: str = text()
+    subject_transforms: list[SubjectTransformConfig] = records(SubjectTransformConfig)
+    external: ExternalStream | None = record(ExternalStream)
+    consumer: StreamConsumerSource | None = record(StreamConsumerSource)
+
+
+@dataclass(slots=True)
+class RePublish(Record):
+    """Publishes each stored message again under another subject."""
+
+    src: str = text()
+    dest: str = text(keep=True)
+    headers_only: bool = flag()
+
+
+@dataclass(slots=True)
+class ConsumerLimits(Record):
+    """Defaults and upper bounds for the stream's consumers; 0 is none."""
+
+    go_name: ClassVar[str] = "StreamConsumerLimits"
+
+    inactive_threshold: int = duration()
+    max_ack_pending: int = number(go_type="int")
+
+
+@dataclass(slots=True)
+class StreamConfig(Record):
+    """Configuration of a stream. Durations in nanoseconds."""
+
+    name: str = text(keep=True)
+    description: str = text()
+    subjects: list[str] = texts()
+    retention: str = choice("limits", "limits", "interest", "workqueue", keep=True)
+    max_consumers: int = number(keep=True, go_type="int")
+    max_msgs: int = number(keep=True)
+    max_bytes: int = number(keep=True)
+    max_age: int = duration(keep=True)
+    max_msgs_per_subject: int = number(keep=True)
+    max_msg_size: int = number(go_type="int32")
+    discard: str = choice("old", "old", "new", keep=True)
+    storage: str = choice("file", "file", "memory", keep=True)
+    num_replicas: int = number(keep=True, go_type="int")
+    no_ack: bool = flag()
+    duplicate_window: int = duration()
+    placement: Placement | None = record(Placement)
+    mirror: StreamSource | None = record(StreamSource)
+    sources: list[StreamSource] = records(StreamSource)
+    compression: str = choice("none", "none", "s2", keep=True)
+    first_seq: int = number(go_type="uint64")
+    subject_transform: SubjectTransformConfig | None = record(SubjectTransformConfig)
+    republish: RePublish | None = record(RePublish)
+    allow_direct: bool = flag(keep=True)
+    mirror_direct: bool = flag(keep=True)
+    discard_new_per_subject: bool = flag()
+    sealed: bool = flag(keep=True)
+    deny_delete: bool = flag(keep=True)
+    deny_purge: bool = flag(keep=True)
+    allow_rollup_hdrs: bool = flag(keep=True)
+    consumer_limits: ConsumerLimits = part(ConsumerLimits)
+    allow_msg_ttl: bool = flag(keep=True)
+    subject_delete_marker_ttl: int = duration()
+    allow_msg_counter: bool = flag()
+    allow_atomic: bool = flag()
+    allow_msg_schedules: bool = flag()
+    persist_mode: str = choice("default", "default", "async", alias="")
+    allow_batched: bool = flag()
+    metadata: dict[str, str] = text_map()
+    template_owner: str = text()
+
+
+@dataclass(slots=True)
+class LostStreamData(Record):
+    """Sequences that are damaged on disk, and their bytes where known."""
+
+    msgs: list[int] = numbers(keep=True)
+    bytes: int = number(keep=True, go_type="uint64")
+
+
+@dataclass(slots=True)
+class StreamState(Record):
+    """What a stream holds. `subjects` and `deleted` only when asked for."""
+
+    messages: int = number(keep=True, go_type="uint64")
+    bytes: int = number(keep=True, go_type="uint64")
+    first_seq: int = number(keep=True, go_type="uint64")
+    first_ts: int = time(keep=True)
+    last_seq: int = number(keep=True, go_type="uint64")
+    last_ts: int = time(keep=True)
+    num_subjects: int = number(go_type="int")
+    subjects: dict[str, int] = number_map()
+    num_deleted: int = number(go_type="int")
+    deleted: list[int] = numbers()
+    lost: LostStreamData | None = record(LostStreamData)
+    consumer_count: int = number(keep=True, go_type="int")
+
+
+@dataclass(slots=True)
+class StreamSourceInfo(Record):
+    """How a mirror or source is doing. `active`: nanoseconds since the last message, -1 never."""
+
+    name: str = text(keep=True)
+    external: ExternalStream | None = record(ExternalStream)
+    lag: int = number(keep=True, go_type="uint64")
+    active: int = duration(keep=True)
+    error: ApiError | None = error()
+    filter_subject: str = text()
+    subject_transforms: list[SubjectTransformConfig] = records(SubjectTransformConfig)
+
+
+@dataclass(slots=True)
+class StreamAlternate(Record):
+    """Another stream with the same content, nearest first."""
+
+    name: str = text(keep=True)
+    domain: str = text()
+    cluster: str = text(keep=True)
+
+
+@dataclass(slots=True)
+class StreamInfo(Record):
+    """Answer of STREAM.INFO and its kin. `ts`: when it was gathered."""
+
+    config: StreamConfig = part(StreamConfig)
+    created: int = time(keep=True)
+    state: StreamState = part(StreamState)
+    domain: str = text()
+    cluster: ClusterInfo | None = record(ClusterInfo)
+    mirror: StreamSourceInfo | None = record(StreamSourceInfo)
+    sources: list[StreamSourceInfo] = records(StreamSourceInfo)
+    alternates: list[StreamAlternate] = records(StreamAlternate)
+    ts: int = time(keep=True)
+
+
+@dataclass(slots=True)
+class PubAck(Record):
+    """Acknowledgement of a publish. `val` is a counter's value, `batch` and `count` those of a batch."""
+
+    stream: str = text(keep=True)
+    seq: int = number(keep=True, go_type="uint64")
+    domain: str = text()
+    duplicate: bool = flag()
+    val: str = text()
+    batch: str = text()
+    count: int = number(go_type="uint64")
+
+    def to_wire(self) -> bytes:
+        """Write it as the reference's streams do, byte for byte: domain before seq, a blank before true."""
+        out = f'{{"stream":{dumps(self.stream)}'
+        if self.domain:
+            out += f',"domain":{dumps(self.domain)}'
+        out += f',"seq":{self.seq}'
+        if self.duplicate:
+            out += ',"duplicate": true'
+        if self.val:
+            out += f',"val":{dumps(self.val)}'
+        if self.batch:
+            out += f',"batch":{dumps(self.batch)},"count":{self.count}'
+        return (out + "}").encode()
