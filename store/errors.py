@@ -1,0 +1,34 @@
+"""What can go wrong in a store, as exceptions.
+
+`NotFound` is an answer, not a fault. `Damaged` says that what was stored cannot be trusted any more.
+`StoreFailed` says that the disk refused a write: the store takes nothing more until it is opened anew.
+"""
+
+
+class StoreError(Exception):
+    """The common base of all that a store raises."""
+
+
+class NotFound(StoreError, LookupError):  # noqa: N818 - an answer
+    """There is no such message, or no such asset."""
+
+
+class Damaged(StoreError):  # noqa: N818 - a state
+    """Stored bytes fail their checksum.
+
+    `seq` is the sequence of the lost message, 0 if the damage is not in a message. `where` names file and
+    place.
+    """
+
+    def __init__(self, seq: int, where: str) -> None:
+        super().__init__(f"message {seq} is damaged: {where}" if seq else f"damaged: {where}")
+        self.seq = seq
+        self.where = where
+
+
+class StoreFailed(StoreError):  # noqa: N818 - a state
+    """A write or a sync failed; what was not acknowledged by then may be lost, and nothing more is taken."""
+
+
+class StoreClosed(StoreError):  # noqa: N818 - a state
+    """The store was closed or deleted."""

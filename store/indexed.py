@@ -1,0 +1,197 @@
+"""What the stream stores share: all questions that the index answers, and the deletions built on them.
+
+A store that derives from `IndexedStream` keeps the messages themselves (`_load`, `_forget`, `_forget_before`)
+and the figures (`bytes`, `last_seq`, `last_time`); this class keeps the promises of `stream.StreamStore` with
+them.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from .errors import Damaged, NotFound
+from .message import StoredMessage
+from .subjects import SubjectIndex
+
+
+class IndexedStream:
+    """The part of a `StreamStore` that knows sequences and subjects, not where messages are kept."""
+
+    def __init__(self) -> None:
+        self._index = SubjectIndex()
+        self.bytes = 0
+        self.last_seq = 0
+        self.last_time = 0
+
+    # -- what a store must bring
+
+    def _load(self, seq: int) -> StoredMessage:
+        """Read a live message; raises Damaged, having taken it out of the index."""
+        raise NotImplementedError
+
+    def _time_of(self, seq: int) -> int:
+        """Give the time of a live message."""
+        raise NotImplementedError
+
+    def _forget(self, seq: int, *, erase: bool) -> tuple[str, int]:
+        """Delete a live message, index and figures included; return its subject and bytes."""
+        raise NotImplementedError
+
+    def _forget_before(self, seq: int) -> None:
+        """Delete all messages below `seq`, index and figures included."""
+        raise NotImplementedError
+
+    def skip_to(self, last_seq: int) -> None:
+        """Consume the sequences up to `last_seq` without a message."""
+        raise NotImplementedError
+
+    def damaged(self) -> list[int]:
+        """Give the sequences whose messages are known to be lost to damage."""
+        return []
+
+    def _check_open(self) -> None:
+        """Raise StoreClosed or StoreFailed if the store takes nothing more."""
+        raise NotImplementedError
+
+    # -- figures
+
+    @property
+    def messages(self) -> int:
+        """The number of messages held."""
+        return self._index.live.count
+
+    @property
+    def first_seq(self) -> int:
+        """The first message's sequence; `last_seq + 1` if empty, 0 if never used."""
+        live = self._index.live
+        if live.count:
+            return live.first
+        return self.last_seq + 1 if self.last_seq else 0
+
+    @property
+    def first_time(self) -> int:
+        """The time of the first message held; 0 if none is."""
+        live = self._index.live
+        return self._time_of(live.first) if live.count else 0
+
+    @property
+    def num_deleted(self) -> int:
+        """How many sequences between the first and the last one hold no message."""
+        live = self._index.live
+        return self.last_seq - live.first + 1 - live.count if live.count else 0
+
+    @property
+    def num_subjects(self) -> int:
+        """How many subjects have a message."""
+        return len(self._index.ids)
+
+    # -- reading
+
+    def get(self, seq: int) -> StoredMessage:
+        """Read a message; raises NotFound and Damaged."""
+        if seq in self._index.live:
+            return self._load(seq)
+        if seq in self.damaged():
+            raise Damaged(seq, "found earlier")
+        raise NotFound(seq)
+
+    def next(self, filters: Sequence[str], from_seq: int) -> StoredMessage | None:
+        """Read the first message at or after `from_seq` that the filters match."""
+        while seq := self._index.next_seq(filters, from_seq):
+            try:
+                return self._load(seq)
+            except Damaged:
+                from_seq = seq + 1
+        return None
+
+    def last(self, filter_: str) -> StoredMessage | None:
+        """Read the newest message that the filter matches."""
+        up_to = self.last_seq
+        while seq := self._index.last_seq((filter_,), up_to):
+            try:
+                return self._load(seq)
+            except Damaged:
+                up_to = seq - 1
+        return None
+
+    def next_seq(self, filters: Sequence[str], from_seq: int) -> int:
+        """Find the sequence that `next` would read; 0 if there is none."""
+        return self._index.next_seq(filters, from_seq)
+
+    def count(self, filters: Sequence[str], from_seq: int) -> int:
+        """Count the messages at or after `from_seq` that the filters match."""
+        return self._index.count(filters, from_seq)
+
+    def subjects(self, filter_: str = ">") -> dict[str, int]:
+        """Give the number of messages of each subject matched."""
+        return self._index.subjects(filter_)
+
+    def subject_count(self, subject: str) -> int:
+        """Count the messages of one literal subject."""
+        return self._index.subject_count(subject)
+
+    def subject_first(self, subject: str) -> int:
+        """Give the first sequence of one literal subject, or 0."""
+        return self._index.subject_first(subject)
+
+    def subject_last(self, subject: str) -> int:
+        """Give the last sequence of one literal subject, or 0."""
+        return self._index.subject_last(subject)
+
+    def last_per_subject(self, filters: Sequence[str], up_to: int = 0) -> list[int]:
+        """Give the last sequence (not above `up_to`, unless 0) of each subject matched, ascending."""
+        return self._index.last_per_subject(filters, up_to or self.last_seq)
+
+    def deleted(self) -> Iterator[int]:
+        """Give the sequences between first and last that hold no message."""
+        live = self._index.live
+        if not live.count:
+            return
+        expected = live.first
+        for seq in live:
+            yield from range(expected, seq)
+            expected = seq + 1
+        yield from range(expected, self.last_seq + 1)
+
+    # -- deleting
+
+    def remove(self, seq: int, *, erase: bool = False) -> int | None:
+        """Delete a message and return the bytes freed, None if there is none."""
+        self._check_open()
+        if seq not in self._index.live:
+            return None
+        return self._forget(seq, erase=erase)[1]
+
+    def remove_first(self) -> tuple[int, str, int]:
+        """Delete the first message; raises NotFound if there is none."""
+        self._check_open()
+        seq = self._index.live.first
+        if not seq:
+            raise NotFound("the stream is empty")
+        subject, size = self._forget(seq, erase=False)
+        return seq, subject, size
+
+    def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
+        """Delete many messages and return how many; see `stream.StreamStore.purge`."""
+        self._check_open()
+        if up_to == 1:
+            return 0
+        everything = subject is None or subject == ">"
+        if everything and (up_to or not keep):
+            return self._purge_before(up_to or self.last_seq + 1)
+        filters = () if subject is None else (subject,)
+        limit = up_to - 1 if up_to else self.last_seq
+        if everything and keep:
+            if keep >= self.messages:
+                return 0
+            seqs = self._index.seqs((), 0, self.last_seq)
+            return self._purge_before(seqs[-keep])
+        seqs = self._index.seqs(filters, 0, self.last_seq)
+        for seq in (chosen := [seq for seq in seqs[: len(seqs) - keep] if seq <= limit]):
+            self._forget(seq, erase=False)
+        return len(chosen)
+
+    def _purge_before(self, seq: int) -> int:
+        before = self.messages
+        self._forget_before(seq)
+        if seq > self.last_seq + 1:
+            self.skip_to(seq - 1)
+        return before - self.messages

@@ -1,0 +1,107 @@
+"""A stream kept in memory: the reference's `memory` storage, and the plainest store of all."""
+
+from .errors import StoreClosed
+from .indexed import IndexedStream
+from .message import StoredMessage
+from .stream import Commit
+
+
+class MemoryStream(IndexedStream):
+    """A `StreamStore` without a disk: nothing to commit, nothing left after `close`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._messages: dict[int, StoredMessage] = {}
+        self._time_fell = False
+        self._closed = False
+
+    def append(self, subject: str, header: bytes, body: bytes, time: int) -> int:
+        """Store a message and return its sequence."""
+        seq = self.last_seq + 1
+        self.append_at(seq, subject, header, body, time)
+        return seq
+
+    def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+        """Store a message under a sequence above `last_seq`."""
+        self._check_open()
+        if seq <= self.last_seq:
+            raise ValueError(f"sequence {seq} is not above {self.last_seq}")
+        if time < self.last_time:
+            self._time_fell = True
+        self._messages[seq] = StoredMessage(seq, subject, header, body, time)
+        self._index.add(subject, seq)
+        self.bytes += 16 + len(subject.encode()) + len(header) + len(body)
+        self.last_seq = seq
+        self.last_time = time
+
+    def skip_to(self, last_seq: int) -> None:
+        """Consume the sequences up to `last_seq` without a message."""
+        self._check_open()
+        self.last_seq = max(last_seq, self.last_seq)
+
+    def seq_at(self, time: int) -> int:
+        """Give the first sequence whose message has this time or a later one."""
+        live = self._index.live
+        if self._time_fell:
+            return next((seq for seq in live if self._messages[seq].time >= time), self.last_seq + 1)
+        low, high = self.first_seq, self.last_seq + 1
+        while low < high:
+            middle = (low + high) // 2
+            seq = live.at_or_after(middle)
+            if not seq or self._messages[seq].time >= time:
+                high = middle
+            else:
+                low = seq + 1
+        return live.at_or_after(low) or self.last_seq + 1
+
+    def size_of(self, subject: str, header_len: int, body_len: int) -> int:
+        """Say what a message counts in `bytes`: its parts and 16 bytes for sequence and time."""
+        return 16 + len(subject.encode()) + header_len + body_len
+
+    def _load(self, seq: int) -> StoredMessage:
+        return self._messages[seq]
+
+    def _time_of(self, seq: int) -> int:
+        return self._messages[seq].time
+
+    def _forget(self, seq: int, *, erase: bool) -> tuple[str, int]:
+        message = self._messages.pop(seq)
+        size = self.size_of(message.subject, len(message.header), len(message.body))
+        self._index.discard(self._index.ids[message.subject], seq)
+        self.bytes -= size
+        return message.subject, size
+
+    def _forget_before(self, seq: int) -> None:
+        for gone in self._index.live.between(0, seq - 1):
+            message = self._messages.pop(gone)
+            self.bytes -= self.size_of(message.subject, len(message.header), len(message.body))
+        self._index.drop_before(seq)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed
+
+    def begin_commit(self) -> Commit | None:
+        """Give None: memory has nothing to commit."""
+        return None
+
+    def finish(self, commit: Commit) -> None:
+        """Do nothing: there are no commits."""
+
+    def commit_sync(self) -> None:
+        """Do nothing: there is no disk."""
+
+    def begin_maintenance(self) -> Commit | None:
+        """Give None: freed memory is free."""
+        return None
+
+    def close(self) -> None:
+        """Let go of all messages."""
+        self._closed = True
+        self._messages.clear()
+        self._index = type(self._index)()
+        self.bytes = 0
+
+    def delete(self) -> None:
+        """Let go of all messages."""
+        self.close()

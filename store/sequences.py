@@ -1,0 +1,180 @@
+"""Sorted sequence numbers, compactly: 8 bytes each.
+
+Appended in ascending order, removed anywhere. Kept in chunks, so that a removal moves a few kilobytes at most
+and the first ones go for nothing. Costs: append and removal of the first O(1); membership, search and rank
+O(log n) plus one addition per chunk of `CHUNK` between the place and the nearer end.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+CHUNK = 8192
+
+
+class Sequences:
+    """A sorted set of positive integers below 2**64 that mostly grows at its end and shrinks at its start."""
+
+    __slots__ = ("_chunks", "_head", "count")
+
+    def __init__(self, values: Iterable[int] = ()) -> None:
+        self._chunks: list[array[int]] = [array("Q")]
+        self._head = 0  # members of the first chunk that are removed already
+        self.count = 0
+        self.extend(values)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[int]:
+        return chain(self._chunks[0][self._head :], *self._chunks[1:])
+
+    def __contains__(self, seq: int) -> bool:
+        return self.at_or_after(seq) == seq
+
+    @property
+    def first(self) -> int:
+        """The smallest member; 0 if empty."""
+        return self._chunks[0][self._head] if self.count else 0
+
+    @property
+    def last(self) -> int:
+        """The greatest member; 0 if empty."""
+        return self._chunks[-1][-1] if self.count else 0
+
+    def append(self, seq: int) -> None:
+        """Add a member greater than all others."""
+        chunk = self._chunks[-1]
+        if len(chunk) >= CHUNK:
+            chunk = array("Q")
+            self._chunks.append(chunk)
+        chunk.append(seq)
+        self.count += 1
+
+    def extend(self, values: Iterable[int]) -> None:
+        """Add members in ascending order, all greater than the present ones."""
+        more = values if isinstance(values, array) else array("Q", values)
+        start = 0
+        while start < len(more):
+            chunk = self._chunks[-1]
+            room = CHUNK - len(chunk)
+            if room <= 0:
+                chunk = array("Q")
+                self._chunks.append(chunk)
+                room = CHUNK
+            chunk.extend(more[start : start + room])
+            start += room
+        self.count += len(more)
+
+    def _chunk_of(self, seq: int) -> int:
+        """Find the chunk where `seq` is or would be: the first whose last member is not below it."""
+        chunks = self._chunks
+        if len(chunks) == 1 or seq <= chunks[0][-1]:
+            return 0
+        low, high = 1, len(chunks) - 1
+        if seq > chunks[high - 1][-1]:
+            return high
+        while low < high:
+            middle = (low + high) // 2
+            if chunks[middle][-1] < seq:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def at_or_after(self, seq: int) -> int:
+        """Find the smallest member that is not below `seq`; 0 if there is none."""
+        if not self.count:
+            return 0
+        index = self._chunk_of(seq)
+        chunk = self._chunks[index]
+        place = bisect_left(chunk, seq, self._head if index == 0 else 0)
+        return chunk[place] if place < len(chunk) else 0
+
+    def at_or_before(self, seq: int) -> int:
+        """Find the greatest member that is not above `seq`; 0 if there is none."""
+        if not self.count or seq < self.first:
+            return 0
+        index = self._chunk_of(seq)
+        chunk = self._chunks[index]
+        place = bisect_right(chunk, seq, self._head if index == 0 else 0)
+        if place > (self._head if index == 0 else 0):
+            return chunk[place - 1]
+        return self._chunks[index - 1][-1]
+
+    def count_from(self, seq: int) -> int:
+        """Count the members that are not below `seq`."""
+        if not self.count:
+            return 0
+        index = self._chunk_of(seq)
+        chunks = self._chunks
+        chunk = chunks[index]
+        place = bisect_left(chunk, seq, self._head if index == 0 else 0)
+        if index * 2 >= len(chunks):
+            return sum(map(len, chunks[index + 1 :])) + len(chunk) - place
+        return self.count - (sum(map(len, chunks[:index])) + place - self._head)
+
+    def pop_first(self) -> int:
+        """Remove the smallest member and return it; there must be one."""
+        chunk = self._chunks[0]
+        seq = chunk[self._head]
+        self.count -= 1
+        self._head += 1
+        if self._head == len(chunk):
+            self._drop_chunk(0)
+        return seq
+
+    def discard(self, seq: int) -> bool:
+        """Remove a member; tell whether it was one."""
+        if not self.count:
+            return False
+        index = self._chunk_of(seq)
+        chunk = self._chunks[index]
+        head = self._head if index == 0 else 0
+        place = bisect_left(chunk, seq, head)
+        if place == len(chunk) or chunk[place] != seq:
+            return False
+        self.count -= 1
+        if index == 0 and place == head:
+            self._head += 1
+        else:
+            del chunk[place]
+        if len(chunk) == (self._head if index == 0 else 0):
+            self._drop_chunk(index)
+        return True
+
+    def drop_before(self, seq: int) -> int:
+        """Remove all members below `seq` and return how many there were."""
+        before = self.count
+        self.count = self.count_from(seq)
+        if not self.count:
+            self._chunks = [array("Q")]
+            self._head = 0
+        elif self.count != before:
+            index = self._chunk_of(seq)
+            place = bisect_left(self._chunks[index], seq, self._head if index == 0 else 0)
+            del self._chunks[:index]
+            self._head = place
+        return before - self.count
+
+    def _drop_chunk(self, index: int) -> None:
+        if len(self._chunks) == 1:
+            self._chunks[0] = array("Q")
+        else:
+            del self._chunks[index]
+        if index == 0:
+            self._head = 0
+
+    def between(self, low: int, high: int) -> Iterator[int]:
+        """Iterate over the members from `low` to `high`, both included; no change while iterating."""
+        if not self.count:
+            return
+        start = self._chunk_of(low)
+        for index in range(start, len(self._chunks)):
+            chunk = self._chunks[index]
+            if chunk[0] > high:
+                return
+            head = self._head if index == 0 else 0
+            begin = bisect_left(chunk, low, head) if index == start else head
+            yield from chunk[begin : bisect_right(chunk, high, head)]
