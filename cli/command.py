@@ -12,11 +12,14 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from . import errors, flags
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class Row(NamedTuple):
@@ -120,21 +123,30 @@ class Group(click.Group):
             raise errors.CliError("a sub command from the list above is required")
         return super().invoke(ctx)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of sub commands that start so, from the table alone, and the group's flags."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self.summary(name)) for name in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
+    def summary(self, name: str) -> str:
+        """One line about a sub command; imports nothing."""
+        row = self.rows.get(name)
+        return row.summary if row is not None else self.commands[name].get_short_help_str(limit=80)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The sub commands by section; nothing is imported for it."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             row = self.rows.get(name)
-            if row is None:
-                command = self.commands[name]
-                if command.hidden:
-                    continue
-                section, summary = "Commands", command.get_short_help_str(limit=80)
-            else:
-                section, summary = row.section or "Commands", row.summary
+            if row is None and self.commands[name].hidden:
+                continue
+            section = (row.section if row is not None else "") or "Commands"
             aliases = sorted(alias for alias, target in self.aliases.items() if target == name)
             label = f"{name} ({', '.join(aliases)})" if aliases else name
-            sections.setdefault(section, []).append((label, summary))
+            sections.setdefault(section, []).append((label, self.summary(name)))
         for section, lines in sections.items():
             with formatter.section(section):
                 formatter.write_dl(lines, col_max=34)

@@ -1,0 +1,57 @@
+"""Shell completion of names that live elsewhere: contexts, streams, consumers.
+
+Promises: answers within BUDGET seconds or with nothing; never prints, never raises. Servers are
+asked with the settings of the line typed so far.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from . import context as context_files
+
+if TYPE_CHECKING:
+    from .connection import Link
+
+BUDGET = 0.8  # seconds, connecting included: longer is felt as a hang
+
+
+def contexts(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of contexts that start so."""
+    return [name for name in context_files.names() if name.startswith(incomplete)]
+
+
+def streams(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of streams that start so."""
+    return _matching(context, incomplete, lambda link: link.js.stream_names())
+
+
+def consumers(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of the consumers of the stream already typed (the argument `stream`) that start so."""
+    stream = str(context.params.get("stream") or "")
+    if not stream:
+        return []
+    return _matching(context, incomplete, lambda link: link.js.consumer_names(stream))
+
+
+def _matching(
+    context: click.Context, incomplete: str, ask: Callable[[Link], Awaitable[list[str]]]
+) -> list[str]:
+    async def names() -> list[str]:
+        from .connection import connect
+        from .flags import Session
+        from .profile import settle
+
+        run = context.find_root().obj
+        profile = settle(run if isinstance(run, Session) else Session())
+        async with asyncio.timeout(BUDGET), connect(profile, quiet=True) as link:
+            return await ask(link)
+
+    try:
+        return [name for name in asyncio.run(names()) if name.startswith(incomplete)]
+    except Exception:  # completion has nobody to tell: no names is the answer
+        return []
