@@ -1,0 +1,333 @@
+"""Account: a space of subjects. Everything hears and speaks through one.
+
+Promises: interest changes are seen by the next message (plans are invalidated at once), watchers hear of
+each change in order, callbacks of internal subscribers run synchronously on the loop. Never does I/O.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.subject import has_wildcard, is_subset, is_valid, matches
+from .exports import ServiceExport, StreamExport
+from .imports import ServiceImport, StreamImport
+from .interest import Interest
+from .internal import InternalSink
+from .mapping import Mappings
+from .parcel import Message, Parcel, make_tail
+from .plan import Plan
+from .responses import Responses
+from .routing import route
+from .source import INTERNAL, Kind, Source
+from .subscription import InterestChange, Subscription
+
+if TYPE_CHECKING:
+    from ..config.options import AccountOptions
+    from .flusher import Flusher
+    from .users import User
+
+UNLIMITED = -1
+_MOST_PLANS = 8192
+_FEW_PLANS = 64
+
+Watcher = Callable[[InterestChange], None]
+
+
+class Watch:
+    """A watcher of interest, until cancelled."""
+
+    __slots__ = ("_account", "callback", "subject")
+
+    def __init__(self, account: Account, callback: Watcher, subject: str) -> None:
+        self._account = account
+        self.callback = callback
+        self.subject = subject
+
+    def cancel(self) -> None:
+        """Stop watching; harmless when done twice."""
+        self._account.unwatch(self)
+
+
+class AccountLimits:
+    """Limits of an account; -1 is unlimited. payload in bytes."""
+
+    __slots__ = ("connections", "leafs", "payload", "subscriptions")
+
+    def __init__(self, options: Any = None) -> None:
+        self.connections: int = getattr(options, "max_connections", UNLIMITED)
+        self.subscriptions: int = getattr(options, "max_subscriptions", UNLIMITED)
+        self.payload: int = getattr(options, "max_payload", UNLIMITED)
+        self.leafs: int = getattr(options, "max_leafnodes", UNLIMITED)
+
+
+class Account:
+    """One account: interest, plans, exports, imports, mappings, limits, and who is connected.
+
+    plans is the hot path's cache, subject bytes -> Plan; `plan()` fills it. connections and leafs are
+    counted by the listeners. jetstream is set by JetStream when it serves the account.
+    """
+
+    def __init__(
+        self, name: str, flusher: Flusher, *, random_bytes: Callable[[int], bytes] = random.randbytes
+    ) -> None:
+        self.name = name
+        self.options: AccountOptions | None = None
+        self.nkey = ""
+        self.plans: dict[bytes, Plan] = {}
+        self.generation = 0
+        self.interest = Interest()
+        self.exports_streams: list[StreamExport] = []
+        self.exports_services: list[ServiceExport] = []
+        self.imports_streams: list[StreamImport] = []
+        self.imports_services: list[ServiceImport] = []
+        self.mappings = Mappings()
+        self.limits = AccountLimits()
+        self.users: dict[str, User] = {}
+        self.connections: set[Source] = set()
+        self.leafs: set[Source] = set()
+        self.jetstream: Any = None
+        self.flusher = flusher
+        self.responses = Responses(self, flusher.clock, random_bytes)
+        self._watches: list[Watch] = []
+        self._draw = random.random
+        self._sink = InternalSink()
+        self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
+
+    def __repr__(self) -> str:
+        return f"<Account {self.name}>"
+
+    # --- internal subscribers and publishers
+
+    def subscribe(
+        self, subject: str, callback: Callable[[Message], None], *, queue: str = ""
+    ) -> Subscription:
+        """Hear `subject` (wildcards allowed) in the server itself. The callback must not block.
+
+        Raises ValueError for an invalid subject.
+        """
+        if not is_valid(subject):
+            raise ValueError(f"invalid subject {subject!r}")
+        subscription = Subscription(subject, self._sink, queue=queue, callback=callback)
+        self.add_subscription(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Stop hearing; harmless when done twice."""
+        self.remove_subscription(subscription)
+
+    def publish(
+        self,
+        subject: str,
+        body: bytes = b"",
+        *,
+        reply: str = "",
+        header: bytes = b"",
+        source: Source | None = None,
+        show_as: str = "",
+    ) -> int:
+        """Send a message as `source` (the server itself if None); gives how many took it.
+
+        show_as: `subject` decides who hears, clients see `show_as`. Mappings of the account do not apply.
+        """
+        raw = subject.encode("utf-8", "surrogateescape")
+        plan = self.plans.get(raw)
+        if plan is None:
+            plan = self.plan(raw)
+        if plan.silent:
+            return 0
+        raw_reply = reply.encode("utf-8", "surrogateescape")
+        parcel = Parcel(
+            self,
+            INTERNAL if source is None else source,
+            raw,
+            raw_reply,
+            len(header),
+            len(header) + len(body),
+            make_tail(raw_reply, header, body),
+            show_as.encode("utf-8", "surrogateescape"),
+        )
+        delivered = route(plan, parcel)
+        self.flusher.schedule()
+        return delivered
+
+    # --- interest
+
+    def add_subscription(self, subscription: Subscription) -> None:
+        """Let it hear from the next message on, here and where the account imports streams from."""
+        subscription.account = self
+        subscription.closed = False
+        self.interest.insert(subscription)
+        self._invalidate(subscription.subject)
+        if self.imports_streams and subscription.kind != Kind.IMPORT and subscription.parent is None:
+            self.add_shadows(subscription)
+        if self._watches:
+            self._announce(subscription, subscription.weight)
+
+    def remove_subscription(self, subscription: Subscription) -> None:
+        """Let it hear nothing more; harmless when done twice."""
+        subscription.closed = True
+        if not self.interest.remove(subscription):
+            return
+        self._invalidate(subscription.subject)
+        self.remove_shadows(subscription)
+        if self._watches:
+            self._announce(subscription, -subscription.weight)
+
+    def subscription_changed(self, subscription: Subscription) -> None:
+        """Its max, or its connection's `fast`, changed: plans that hold it are no longer right."""
+        self._invalidate(subscription.subject)
+        for shadow in subscription.shadows or ():
+            if shadow.account is not None:
+                shadow.max = subscription.max
+                shadow.account.subscription_changed(shadow)
+
+    def set_weight(self, subscription: Subscription, weight: int) -> None:
+        """A remote queue group has `weight` members now."""
+        delta = weight - subscription.weight
+        subscription.weight = weight
+        self._invalidate(subscription.subject)
+        if delta and self._watches:
+            self._announce(subscription, delta)
+
+    def has_interest(self, subject: str) -> bool:
+        """Whether anyone hears the literal `subject`: here, on leafs, or behind imports and pending
+        responses.
+        """
+        response = self.responses.find(subject)
+        if response is not None:
+            return response.importer.has_interest(response.reply.decode("utf-8", "surrogateescape"))
+        return self.interest.has_match(subject)
+
+    def subscriptions(self) -> Iterator[Subscription]:
+        """All present interest, imports included."""
+        return iter(self.interest)
+
+    def watch_interest(self, callback: Watcher, subject: str = "") -> Watch:
+        """Tell `callback` of every change from now on; with a literal `subject` only of those that match
+        it.
+        """
+        watch = Watch(self, callback, subject)
+        self._watches.append(watch)
+        return watch
+
+    def unwatch(self, watch: Watch) -> None:
+        """See Watch.cancel."""
+        if watch in self._watches:
+            self._watches.remove(watch)
+
+    def _announce(self, subscription: Subscription, delta: int) -> None:
+        subject, queue = subscription.subject, subscription.queue
+        change: InterestChange | None = None
+        for watch in list(self._watches):
+            if watch.subject and not matches(subject, watch.subject):
+                continue
+            if change is None:
+                count = sum(s.weight for s in self.interest.same(subject, queue))
+                change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)
+            watch.callback(change)
+
+    # --- plans
+
+    def plan(self, subject: bytes) -> Plan:
+        """Who hears the literal `subject`; from the cache when nothing changed."""
+        plan = self.plans.get(subject)
+        if plan is None:
+            if len(self.plans) >= _MOST_PLANS:
+                self.plans.clear()
+            text = subject.decode("utf-8", "surrogateescape")
+            mapping = self.mappings.find(text) if self.mappings else None
+            plan = self.plans[subject] = Plan(subject, text, self.interest, mapping)
+        return plan
+
+    def mapped(self, subject: str) -> str | None:
+        """The subject that a message published to `subject` really goes to; None: it is lost."""
+        mapping = self.mappings.find(subject) if self.mappings else None
+        return subject if mapping is None else mapping.choose(subject, self._draw)
+
+    def forget_plans(self) -> None:
+        """Work everything out anew from the next message on."""
+        self.generation += 1
+        self.plans.clear()
+
+    def _invalidate(self, subject: str) -> None:
+        self.generation += 1
+        plans = self.plans
+        if not has_wildcard(subject):
+            plans.pop(subject.encode("utf-8", "surrogateescape"), None)
+        elif len(plans) > _FEW_PLANS:
+            plans.clear()
+        else:
+            for stale in [raw for raw, plan in plans.items() if matches(subject, plan.text)]:
+                del plans[stale]
+
+    # --- imports
+
+    def add_shadows(self, subscription: Subscription) -> None:
+        """Hear, for one subscription, what the account imports as streams."""
+        for stream in self.imports_streams:
+            subject = stream.shadow_subject(subscription.subject)
+            if subject is None:
+                continue
+            shadow = Subscription(
+                subject,
+                subscription.sink,
+                queue=subscription.queue,
+                sid=subscription.sid,
+                callback=subscription.callback,
+                weight=subscription.weight,
+                origin=subscription.origin,
+            )
+            shadow.max = subscription.max
+            shadow.transform = stream.transform
+            shadow.parent = subscription
+            if subscription.shadows is None:
+                subscription.shadows = []
+            subscription.shadows.append(shadow)
+            stream.exporter.add_subscription(shadow)
+
+    def remove_shadows(self, subscription: Subscription) -> None:
+        """Undo add_shadows."""
+        shadows, subscription.shadows = subscription.shadows or (), None
+        for shadow in shadows:
+            if shadow.account is not None:
+                shadow.account.remove_subscription(shadow)
+
+    def set_imports(self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]) -> None:
+        """Replace all imports; live subscriptions hear accordingly at once."""
+        held = [s for s in self.interest if s.parent is None and s.kind != Kind.IMPORT]
+        for subscription in held:
+            self.remove_shadows(subscription)
+        for service in self.imports_services:
+            if service.subscription is not None:
+                self.remove_subscription(service.subscription)
+            service.exporter.responses.forget_service(service)
+        self.imports_streams = list(streams)
+        self.imports_services = list(services)
+        for service in self.imports_services:
+            service.subscription = Subscription(service.local, service)
+            self.add_subscription(service.subscription)
+        if self.imports_streams:
+            for subscription in held:
+                self.add_shadows(subscription)
+
+    def export_for(
+        self, importer: str, subject: str, kind: type[StreamExport] | type[ServiceExport]
+    ) -> StreamExport | ServiceExport | None:
+        """The export through which `importer` may take `subject`; None: there is none, or not for it."""
+        exports: Iterable[StreamExport | ServiceExport] = (
+            self.exports_streams if kind is StreamExport else self.exports_services
+        )
+        return next((export for export in exports if export.allows(importer, subject)), None)
+
+    def exports_subject(self, subject: str, kind: type[StreamExport] | type[ServiceExport]) -> bool:
+        """Whether `subject` is exported to anyone at all."""
+        exports: Iterable[StreamExport | ServiceExport] = (
+            self.exports_streams if kind is StreamExport else self.exports_services
+        )
+        return any(is_subset(subject, export.subject) for export in exports)
+
+    def stop(self) -> None:
+        """Leave no timer behind."""
+        self.responses.stop()

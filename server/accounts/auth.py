@@ -1,0 +1,174 @@
+"""Who may connect: credentials against the configuration's users, nkeys, token or single user.
+
+Promises constant-time comparison of secrets and never to run bcrypt itself: a `Verdict` with a `check` wants
+that run off the loop. Judges only; it knows no connection.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from .permissions import Permissions
+from .users import User
+
+if TYPE_CHECKING:
+    from ..config.options import Options, PermissionsOptions, UserOptions
+    from .registry import Registry
+
+_BCRYPT = re.compile(r"\$2[abxy]\$\d{2}\$.{53}\Z", re.DOTALL)
+STANDARD = "STANDARD"
+LEAFNODE = "LEAFNODE"
+
+
+class Credentials(NamedTuple):
+    """What a CONNECT says of its sender."""
+
+    user: str = ""
+    password: str = ""
+    token: str = ""
+    nkey: str = ""
+    signature: str = ""
+    jwt: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was given at all."""
+        return not any(self)
+
+
+class Verdict(NamedTuple):
+    """user None: refused. check: run it on another thread, refused unless it gives True."""
+
+    user: User | None
+    check: Callable[[], bool] | None = None
+
+
+REFUSED = Verdict(None)
+
+
+class Authenticator:
+    """The users of one configuration. A reload makes a new one."""
+
+    def __init__(self, options: Options, registry: Registry) -> None:
+        authorization = options.authorization
+        self._users: dict[str, User] = {}
+        self._nkeys: dict[str, User] = {}
+        self._token = authorization.token
+        self._single: User | None = None
+        everyone = registry.global_account
+        defaults = authorization.default_permissions
+        for entry in authorization.users:
+            self._add(entry, registry, defaults, "$G")
+        for name, account in options.accounts.items():
+            for entry in account.users:
+                self._add(entry, registry, account.default_permissions, name)
+        if authorization.user:
+            permissions = None if defaults is None else Permissions(defaults)
+            self._single = User(
+                everyone, name=authorization.user, password=authorization.password, permissions=permissions
+            )
+        self._anyone = User(everyone, permissions=None if defaults is None else Permissions(defaults))
+        self._no_auth_user = self.find(options.no_auth_user) if options.no_auth_user else None
+        self.uses_nkeys = bool(self._nkeys)
+        self.required = bool(self._users or self._nkeys or self._token or self._single)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a client must identify itself (INFO's auth_required)."""
+        return self.required and self._no_auth_user is None
+
+    @property
+    def no_auth_user(self) -> User | None:
+        """Who those are that give no credentials; None: they are refused, if anything is required."""
+        return self._no_auth_user if self.required else self._anyone
+
+    def find(self, name: str) -> User | None:
+        """A user by name or public nkey."""
+        return self._users.get(name) or self._nkeys.get(name)
+
+    def judge(self, given: Credentials, nonce: bytes, connection_type: str = STANDARD) -> Verdict:
+        """Decide about one CONNECT. `nonce` is what was sent in INFO; connection_type as in users' lists."""
+        if not self.required:
+            return Verdict(self._anyone)
+        verdict = self._identify(given, nonce)
+        user = verdict.user
+        if (
+            user is not None
+            and user.connection_types is not None
+            and connection_type not in user.connection_types
+        ):
+            return REFUSED
+        return verdict
+
+    def _identify(self, given: Credentials, nonce: bytes) -> Verdict:
+        if given.empty and self._no_auth_user is not None:
+            return Verdict(self._no_auth_user)
+        if given.nkey and self._nkeys:
+            user = self._nkeys.get(given.nkey)
+            if user is None or not verify(given.nkey, nonce, given.signature):
+                return REFUSED
+            return Verdict(user)
+        if given.user and (user := self._users.get(given.user)) is not None:
+            return _compare(user.password, given.password, user)
+        if self._token and given.token:
+            return _compare(self._token, given.token, self._anyone)
+        single = self._single
+        if single is not None and given.user == single.name:
+            return _compare(single.password, given.password, single)
+        return REFUSED
+
+    def _add(
+        self, entry: UserOptions, registry: Registry, defaults: PermissionsOptions | None, account: str
+    ) -> None:
+        wanted = entry.permissions if entry.permissions is not None else defaults
+        user = User(
+            registry.accounts[account],
+            name=entry.user,
+            password=entry.password,
+            nkey=entry.nkey,
+            permissions=None if wanted is None else Permissions(wanted),
+            connection_types=entry.allowed_connection_types,
+        )
+        if entry.nkey:
+            self._nkeys[entry.nkey] = user
+        else:
+            self._users[entry.user] = user
+
+
+def _compare(expected: str, given: str, user: User) -> Verdict:
+    if _BCRYPT.match(expected):
+        return Verdict(user, lambda: check_bcrypt(expected, given))
+    return Verdict(user) if hmac.compare_digest(expected.encode(), given.encode()) else REFUSED
+
+
+def check_bcrypt(hashed: str, given: str) -> bool:
+    """Whether `given` is the password of a bcrypt hash. Slow by design: call it off the loop."""
+    import bcrypt
+
+    # The library writes 2b; 2a, 2x and 2y differ from it only by bugs long gone.
+    normal = "$2b" + hashed[3:]
+    try:
+        return bcrypt.checkpw(given.encode()[:72], normal.encode())
+    except ValueError:
+        return False
+
+
+def verify(public: str, nonce: bytes, signature: str) -> bool:
+    """Whether `signature` (base64, URL or standard alphabet) is that of `nonce` by the user nkey `public`."""
+    from nacl.exceptions import BadSignatureError
+    from nacl.signing import VerifyKey
+
+    text = signature.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+        # one prefix byte, 32 of the key, two of a checksum
+        key = base64.b32decode(public + "=" * (-len(public) % 8))
+        VerifyKey(key[1:33]).verify(nonce, raw)
+    except (binascii.Error, ValueError, BadSignatureError):
+        return False
+    return True

@@ -1,0 +1,186 @@
+"""What an account takes from others: streams heard and services called, and the way of a response back.
+
+A service import is a sink in the importing account: it hands each request on to the exporting account under
+the exported subject and a reply of its own, `_R_.<account>.<id>`. A response to that reply is another such
+step, in the opposite direction. Promises: a request goes through an export at most once (loops end), and
+what waits for responses is bounded by the export's threshold in time.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ...protocol import headers
+from ...protocol.subject import collide, is_subset
+from ...protocol.transform import SubjectTransform, with_placeholders, without_placeholders
+from .exports import ResponseType, ServiceExport, StreamExport
+from .routing import route
+from .source import Kind
+
+if TYPE_CHECKING:
+    from .account import Account
+    from .parcel import Parcel
+    from .subscription import Subscription
+
+REQUEST_INFO = b"Nats-Request-Info"
+JS_ACK = b"$JS.ACK."
+
+
+class StreamImport:
+    """Messages of `exporter` under `subject`, seen here under `local`."""
+
+    __slots__ = ("_reverse", "export", "exporter", "local", "subject", "transform")
+
+    def __init__(self, exporter: Account, export: StreamExport, subject: str, local: str) -> None:
+        self.exporter = exporter
+        self.export = export
+        self.subject = subject
+        self.local = without_placeholders(local)
+        self.transform, self._reverse = _transforms(subject, local)
+
+    def shadow_subject(self, wanted: str) -> str | None:
+        """What to subscribe to in the exporter for an interest in `wanted` here; None: they do not meet."""
+        if not collide(wanted, self.local):
+            return None
+        if wanted == self.local or is_subset(self.local, wanted):
+            return self.subject
+        overlap = intersection(wanted, self.local)
+        return overlap if self._reverse is None else self._reverse.apply(overlap)
+
+
+class ServiceImport:
+    """Requests made here on `local`, answered by `exporter` on `subject`. A sink."""
+
+    __slots__ = (
+        "export",
+        "exporter",
+        "importer",
+        "kind",
+        "local",
+        "share",
+        "subject",
+        "subscription",
+        "transform",
+    )
+
+    def __init__(
+        self,
+        importer: Account,
+        exporter: Account,
+        export: ServiceExport,
+        subject: str,
+        local: str,
+        share: bool,
+    ) -> None:
+        self.kind = Kind.IMPORT
+        self.importer = importer
+        self.exporter = exporter
+        self.export = export
+        self.subject = without_placeholders(subject)
+        self.local = without_placeholders(local)
+        self.share = share
+        _, self.transform = _transforms(self.subject, local)
+        self.subscription: Subscription | None = None
+
+    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+        """Hand the request on; False when nobody there heard it (the requestor then gets its 503)."""
+        del subscription
+        if any(step.export is self.export for step in parcel.chain):
+            return False
+        exporter = self.exporter
+        text = parcel.subject.decode("utf-8", "surrogateescape")
+        to = text if self.transform is None else self.transform.apply(text)
+        if to is None:
+            return False
+        response: Response | None = None
+        reply = parcel.reply
+        # An acknowledgement's subject stays itself: cross-account pull consumers rely on it.
+        if reply and not reply.startswith(JS_ACK):
+            response = exporter.responses.expect(self, parcel)
+            reply = response.subject
+        header = _with_request_info(self, parcel)
+        mapped = exporter.mapped(to)
+        delivered = 0
+        if mapped is not None:
+            subject = mapped.encode("utf-8", "surrogateescape")
+            request = parcel.rewritten(exporter, subject, reply, header, (*parcel.chain, self))
+            delivered = route(exporter.plan(subject), request)
+        if response is not None and not delivered:
+            exporter.responses.forget(response)
+        return delivered > 0
+
+
+class Response:
+    """The way back of one request: `subject` in the exporter leads to `reply` in the importer."""
+
+    __slots__ = ("chain", "due", "importer", "reply", "response_type", "service", "subject")
+
+    def __init__(self, service: ServiceImport, subject: bytes, parcel: Parcel, due: int) -> None:
+        self.service = service
+        self.subject = subject
+        self.importer = service.importer
+        self.reply = parcel.reply
+        self.response_type = service.export.response_type
+        self.due = due
+        self.chain = parcel.chain
+
+
+def respond(response: Response, parcel: Parcel) -> bool:
+    """Carry one response to the requestor; tells whether anyone took it."""
+    importer = response.importer
+    answer = parcel.rewritten(importer, response.reply, b"", parcel.header, (*parcel.chain, response.service))
+    return route(importer.plan(response.reply), answer) > 0
+
+
+def is_last(response: Response, parcel: Parcel) -> bool:
+    """Whether `parcel` ends the exchange: the one answer, or the empty message that ends a stream."""
+    return response.response_type is ResponseType.SINGLETON or parcel.size == 0
+
+
+def intersection(a: str, b: str) -> str:
+    """The pattern of what both `a` and `b` match; they must collide."""
+    left, right = a.split("."), b.split(".")
+    tokens: list[str] = []
+    for i in range(max(len(left), len(right))):
+        x = left[i] if i < len(left) else ">"
+        y = right[i] if i < len(right) else ">"
+        if x == ">":
+            return ".".join([*tokens, *right[i:]])
+        if y == ">":
+            return ".".join([*tokens, *left[i:]])
+        tokens.append(y if x == "*" else x)
+    return ".".join(tokens)
+
+
+def _transforms(source: str, local: str) -> tuple[SubjectTransform | None, SubjectTransform | None]:
+    """exported -> local and back; (None, None) when they are the same. Raises TransformError."""
+    if source == local:
+        return None, None
+    forward = SubjectTransform(source, with_placeholders(local), strict=True)
+    return forward, forward.reverse()
+
+
+def _with_request_info(service: ServiceImport, parcel: Parcel) -> bytes:
+    """The request's header with who asks. A chained request keeps the first asker and names the last
+    account.
+    """
+    header = parcel.header
+    source = parcel.source
+    given = headers.get(header, REQUEST_INFO) if header else None
+    info: dict[str, object] | None = None
+    share = parcel.chain[-1].share if parcel.chain else service.share
+    if parcel.chain and given is not None and source.kind != Kind.LEAF:
+        try:
+            info = json.loads(given)
+        except ValueError:
+            info = None
+        if isinstance(info, dict):
+            info["svc"] = service.importer.name
+    else:
+        info = source.client_info(share=share)
+        if parcel.chain and info:
+            info["svc"] = service.importer.name
+    if not info:
+        return header
+    return headers.set(header, REQUEST_INFO, json.dumps(info, separators=(",", ":")).encode())

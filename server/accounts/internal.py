@@ -1,0 +1,42 @@
+"""The sink of internal subscribers: a callback on the loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .parcel import Message, Parcel
+from .plan import shown_to
+from .source import Kind
+
+if TYPE_CHECKING:
+    from .subscription import Subscription
+
+
+class InternalSink:
+    """Calls the subscription's callback with a Message."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self) -> None:
+        self.kind = Kind.INTERNAL
+
+    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+        """Always takes the message."""
+        subscription.delivered += 1
+        text = (parcel.shown or parcel.subject).decode("utf-8", "surrogateescape")
+        if subscription.transform is not None and not parcel.shown:
+            text = shown_to(subscription, text).decode("utf-8", "surrogateescape")
+        callback = subscription.callback
+        if callback is None:
+            return False
+        callback(
+            Message(
+                text,
+                parcel.reply.decode("utf-8", "surrogateescape"),
+                parcel.header,
+                parcel.body,
+                parcel.account,
+                parcel.source,
+            )
+        )
+        return True

@@ -1,0 +1,108 @@
+"""Subject mappings of an account: published subject -> one of several weighted destinations.
+
+Pure: randomness is an argument. The first mapping whose source matches decides; literal sources go first.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+
+from ...protocol.subject import has_wildcard, is_valid, matches
+from ...protocol.transform import SubjectTransform, TransformError
+
+FULL = 100
+
+
+class MappingError(ValueError):
+    """A mapping that cannot be: bad subject, weights above 100 %, a destination twice."""
+
+
+class Mapping:
+    """One source subject with its destinations and their weights in percent.
+
+    A missing remainder maps to the subject itself, unless the source is itself listed: then the remainder is
+    loss.
+    """
+
+    __slots__ = ("_cumulative", "source", "weights")
+
+    def __init__(
+        self,
+        source: str,
+        destinations: Iterable[tuple[str, int]],
+        random_below: Callable[[int], int] = random.randrange,
+    ) -> None:
+        if not is_valid(source):
+            raise MappingError(f"invalid mapping source {source!r}")
+        self.source = source
+        self.weights = list(destinations)
+        names = [name for name, _ in self.weights]
+        if len(set(names)) < len(names):
+            raise MappingError(f"duplicate destination in the mapping of {source!r}")
+        total = 0
+        self._cumulative: list[tuple[int, SubjectTransform | None]] = []
+        for name, weight in self.weights:
+            if not 0 <= weight <= FULL:
+                raise MappingError(f"weight {weight} of {name!r} is not within 0 and 100")
+            total += weight
+            if total > FULL:
+                raise MappingError(f"the weights of the mapping of {source!r} exceed 100 percent")
+            try:
+                transform = SubjectTransform(source, name, random_below=random_below)
+            except TransformError as error:
+                raise MappingError(f"mapping of {source!r} to {name!r}: {error}") from error
+            self._cumulative.append((total, transform))
+        if total < FULL and source not in names:
+            self._cumulative.append((FULL, None))
+
+    def choose(self, subject: str, draw: Callable[[], float]) -> str | None:
+        """The destination of one message; None: it is lost. `draw` gives numbers in [0, 1)."""
+        point = draw() * FULL
+        for limit, transform in self._cumulative:
+            if point < limit:
+                return subject if transform is None else transform.apply(subject)
+        return None
+
+
+class Mappings:
+    """All mappings of one account. Empty is falsy."""
+
+    __slots__ = ("_literal", "_patterns")
+
+    def __init__(self, mappings: Iterable[Mapping] = ()) -> None:
+        self._literal: dict[str, Mapping] = {}
+        self._patterns: list[Mapping] = []
+        for mapping in mappings:
+            self.add(mapping)
+
+    def __bool__(self) -> bool:
+        return bool(self._literal or self._patterns)
+
+    def __iter__(self) -> Iterator[Mapping]:
+        yield from self._literal.values()
+        yield from self._patterns
+
+    def add(self, mapping: Mapping) -> None:
+        """Add one; it replaces another of the same source."""
+        self.remove(mapping.source)
+        if has_wildcard(mapping.source):
+            self._patterns.append(mapping)
+        else:
+            self._literal[mapping.source] = mapping
+
+    def remove(self, source: str) -> bool:
+        """Take out the mapping of `source`; False when there is none."""
+        if self._literal.pop(source, None) is not None:
+            return True
+        kept = [m for m in self._patterns if m.source != source]
+        found = len(kept) < len(self._patterns)
+        self._patterns = kept
+        return found
+
+    def find(self, subject: str) -> Mapping | None:
+        """The mapping that decides about the literal `subject`."""
+        found = self._literal.get(subject)
+        if found is not None:
+            return found
+        return next((m for m in self._patterns if matches(m.source, subject)), None)

@@ -1,0 +1,122 @@
+"""One message on its way: `Parcel` as the router carries it, `Message` as an internal subscriber sees it.
+
+A parcel keeps the wire form (`tail`) so that handing it to a client or a leaf copies nothing. It never
+changes while it is being delivered: a rewrite makes a new one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .account import Account
+    from .imports import ServiceImport
+    from .source import Source
+
+
+def make_tail(reply: bytes, header: bytes, body: bytes) -> bytes:
+    """The wire form after "subject sid ": `[reply ][hdr ]size CRLF payload CRLF`."""
+    if header:
+        if reply:
+            return b"%b %d %d\r\n%b%b\r\n" % (reply, len(header), len(header) + len(body), header, body)
+        return b"%d %d\r\n%b%b\r\n" % (len(header), len(header) + len(body), header, body)
+    if reply:
+        return b"%b %d\r\n%b\r\n" % (reply, len(body), body)
+    return b"%d\r\n%b\r\n" % (len(body), body)
+
+
+class Parcel:
+    """A message being routed.
+
+    subject: what is matched; shown: what a client is shown instead, or b"" for the same. header_size and
+    size are bytes, size including the header. `chain` lists the service imports it came through, oldest
+    first.
+    """
+
+    __slots__ = ("account", "chain", "header_size", "reply", "shown", "size", "source", "subject", "tail")
+
+    def __init__(
+        self,
+        account: Account,
+        source: Source,
+        subject: bytes,
+        reply: bytes,
+        header_size: int,
+        size: int,
+        tail: bytes,
+        shown: bytes = b"",
+        chain: tuple[ServiceImport, ...] = (),
+    ) -> None:
+        self.account = account
+        self.source = source
+        self.subject = subject
+        self.reply = reply
+        self.header_size = header_size
+        self.size = size
+        self.tail = tail
+        self.shown = shown
+        self.chain = chain
+
+    @property
+    def header(self) -> bytes:
+        """The header block, or b""."""
+        if not self.header_size:
+            return b""
+        start = len(self.tail) - self.size - 2
+        return self.tail[start : start + self.header_size]
+
+    @property
+    def body(self) -> bytes:
+        """The payload after the header block."""
+        end = len(self.tail) - 2
+        return self.tail[end - self.size + self.header_size : end]
+
+    def renamed(self, subject: bytes) -> Parcel:
+        """The same message under another subject."""
+        return Parcel(
+            self.account,
+            self.source,
+            subject,
+            self.reply,
+            self.header_size,
+            self.size,
+            self.tail,
+            self.shown,
+            self.chain,
+        )
+
+    def rewritten(
+        self, account: Account, subject: bytes, reply: bytes, header: bytes, chain: tuple[ServiceImport, ...]
+    ) -> Parcel:
+        """The same payload under another subject, reply and header, in `account`."""
+        body = self.body
+        return Parcel(
+            account,
+            self.source,
+            subject,
+            reply,
+            len(header),
+            len(header) + len(body),
+            make_tail(reply, header, body),
+            self.shown,
+            chain,
+        )
+
+
+class Message:
+    """What an internal subscriber's callback gets. Sizes in bytes; `header` is the whole block or b""."""
+
+    __slots__ = ("account", "body", "header", "reply", "source", "subject")
+
+    def __init__(
+        self, subject: str, reply: str, header: bytes, body: bytes, account: Account, source: Source | None
+    ) -> None:
+        self.subject = subject
+        self.reply = reply
+        self.header = header
+        self.body = body
+        self.account = account
+        self.source = source
+
+    def __repr__(self) -> str:
+        return f"Message({self.subject!r}, reply={self.reply!r}, {len(self.header)}+{len(self.body)} bytes)"

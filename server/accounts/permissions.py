@@ -1,0 +1,111 @@
+"""What a user may publish and hear.
+
+Pure decisions over subjects; caching and the tracking of replies belong to the connection. "subject queue"
+entries of the subscribe lists concern queue groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.subject import collide, has_wildcard, is_subset, matches
+
+if TYPE_CHECKING:
+    from ..config.options import PermissionsOptions, SubjectPermission
+
+Entry = tuple[str, str]  # subject, queue ("" is none)
+
+
+def _entries(subjects: Iterable[str] | None) -> tuple[Entry, ...] | None:
+    if subjects is None:
+        return None
+    entries = []
+    for text in subjects:
+        subject, _, queue = text.strip().partition(" ")
+        entries.append((subject, queue.strip()))
+    return tuple(entries)
+
+
+class Permissions:
+    """Both sides of a user's permissions. allow None: everything that is not denied.
+
+    responses: (replies per request or negative, ns or negative) that may be published to the reply of a
+    message heard.
+    """
+
+    __slots__ = ("options", "publish_allow", "publish_deny", "responses", "subscribe_allow", "subscribe_deny")
+
+    def __init__(self, options: PermissionsOptions) -> None:
+        self.options = options
+        publish, subscribe = options.publish, options.subscribe
+        self.publish_allow = _allow(publish)
+        self.publish_deny = _deny(publish)
+        self.subscribe_allow = _allow(subscribe)
+        self.subscribe_deny = _deny(subscribe)
+        self.responses: tuple[int, int] | None = None
+        if options.allow_responses is not None:
+            self.responses = (options.allow_responses.max_msgs, options.allow_responses.expires)
+            if self.publish_allow is None:
+                self.publish_allow = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Permissions) and self.options == other.options
+
+    def __hash__(self) -> int:
+        return hash(repr(self.options))
+
+    def may_publish(self, subject: str) -> bool:
+        """Whether the lists allow publishing to `subject` (replies apart)."""
+        if self.publish_allow is not None and not any(is_subset(subject, s) for s, _ in self.publish_allow):
+            return False
+        return not any(is_subset(subject, s) for s, _ in self.publish_deny)
+
+    def may_subscribe(self, subject: str, queue: str = "") -> bool:
+        """Whether a subscription to `subject`, with `queue`, may be made.
+
+        A queue named in the allow list for the subject decides alone; so does one in the deny list.
+        """
+        if self.subscribe_allow is not None:
+            plain, queues = _found(self.subscribe_allow, subject)
+            allowed = _in_queues(queue, queues) if queue and queues else plain
+            if not allowed:
+                return False
+        plain, queues = _found(self.subscribe_deny, subject)
+        return not (_in_queues(queue, queues) if queue and queues else plain)
+
+    def needs_filter(self, subject: str) -> bool:
+        """Whether some, but not all, of a permitted wildcard `subject` is denied."""
+        return has_wildcard(subject) and any(collide(subject, s) for s, _ in self.subscribe_deny)
+
+    def may_hear(self, subject: str, queue: str) -> bool:
+        """Whether one message on the literal `subject` passes the deny list on delivery."""
+        for denied, denied_queue in self.subscribe_deny:
+            if matches(denied, subject) and (
+                not denied_queue or (queue and _in_queues(queue, [denied_queue]))
+            ):
+                return False
+        return True
+
+
+def _allow(side: SubjectPermission | None) -> tuple[Entry, ...] | None:
+    return None if side is None else _entries(side.allow)
+
+
+def _deny(side: SubjectPermission | None) -> tuple[Entry, ...]:
+    return () if side is None else _entries(side.deny) or ()
+
+
+def _found(entries: tuple[Entry, ...], subject: str) -> tuple[bool, list[str]]:
+    plain, queues = False, []
+    for allowed, queue in entries:
+        if is_subset(subject, allowed):
+            if queue:
+                queues.append(queue)
+            else:
+                plain = True
+    return plain, queues
+
+
+def _in_queues(queue: str, queues: list[str]) -> bool:
+    return any(queue == name or is_subset(queue, name) for name in queues)

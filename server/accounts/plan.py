@@ -1,0 +1,129 @@
+"""Plans: for one literal subject, everyone who hears it, worked out once and kept until interest changes.
+
+A plan is a value: it is thrown away, never changed. `simple` plans hold nothing but clients that take
+messages as they are (and internal callbacks): the hot path serves those by appending two slices per target,
+see `Target`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, cast
+
+from .source import Kind
+
+if TYPE_CHECKING:
+    from .interest import Interest
+    from .mapping import Mapping
+    from .subscription import Subscription
+
+
+class Outbox(Protocol):
+    """A client connection as the hot path sees it.
+
+    fast: it takes every message as it is (echo, headers, no delivery filter, no reply tracking). out: slices
+    to write, two per message, until the next flush. dirty: already waiting for a flush. out_bytes: payload
+    sent, ever.
+    """
+
+    fast: bool
+    out: list[bytes]
+    dirty: bool
+    out_bytes: int
+
+    def flush(self) -> None:
+        """Write what is in `out`."""
+
+
+# subscription, connection, connection.out.append, prefix without headers, prefix with headers
+Target = tuple["Subscription", Outbox, Callable[[bytes], None], bytes, bytes]
+
+
+class Group:
+    """A queue group: local members, and remote ones (leafs, routes), each as often as its weight says."""
+
+    __slots__ = ("members", "queue", "remotes")
+
+    def __init__(self, queue: str, members: list[Subscription]) -> None:
+        self.queue = queue.encode()
+        self.members = tuple(m for m in members if m.kind not in _REMOTE)
+        self.remotes = tuple(m for m in members if m.kind in _REMOTE for _ in range(max(1, m.weight)))
+
+
+_REMOTE = (Kind.LEAF, Kind.ROUTER)
+
+
+class Plan:
+    """Who hears one literal subject.
+
+    subject and text: the subject as bytes and str. plain: local subscriptions without a queue; remotes:
+    those of leafs and routes. Only when `simple`: targets, choices (one target of each is served) and
+    callbacks are all. `silent`: nobody hears it and no mapping leads elsewhere.
+    """
+
+    __slots__ = (
+        "callbacks",
+        "choices",
+        "groups",
+        "mapping",
+        "plain",
+        "remotes",
+        "silent",
+        "simple",
+        "subject",
+        "targets",
+        "text",
+    )
+
+    def __init__(self, subject: bytes, text: str, interest: Interest, mapping: Mapping | None) -> None:
+        self.subject = subject
+        self.text = text
+        self.mapping = mapping
+        plain, groups = interest.match(text)
+        self.plain = tuple(s for s in plain if s.kind not in _REMOTE)
+        self.remotes = tuple(s for s in plain if s.kind in _REMOTE)
+        self.groups = tuple(Group(queue, members) for queue, members in groups.items())
+        self.silent = not plain and not groups and mapping is None
+        self.targets: tuple[Target, ...] = ()
+        self.choices: tuple[tuple[Target, ...], ...] = ()
+        self.callbacks: tuple[Subscription, ...] = ()
+        self.simple = mapping is None and not self.remotes and self._simplify()
+
+    def _simplify(self) -> bool:
+        targets = []
+        callbacks = []
+        for subscription in self.plain:
+            if _is_fast(subscription):
+                targets.append(self._target(subscription))
+            elif subscription.kind == Kind.INTERNAL and subscription.transform is None:
+                callbacks.append(subscription)
+            else:
+                return False
+        choices = []
+        for group in self.groups:
+            if group.remotes or not all(map(_is_fast, group.members)):
+                return False
+            choices.append(tuple(self._target(member) for member in group.members))
+        self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
+        return True
+
+    def _target(self, subscription: Subscription) -> Target:
+        shown = self.subject
+        if subscription.transform is not None:
+            shown = shown_to(subscription, self.text)
+        outbox = cast("Outbox", subscription.sink)
+        rest = b"%b %b " % (shown, subscription.sid)
+        return subscription, outbox, outbox.out.append, b"MSG " + rest, b"HMSG " + rest
+
+
+def shown_to(subscription: Subscription, text: str) -> bytes:
+    """The subject that the holder of a stream import's shadow sees for the exported subject `text`."""
+    transform = subscription.transform
+    shown = transform.apply(text) if transform is not None else None
+    return (text if shown is None else shown).encode("utf-8", "surrogateescape")
+
+
+def _is_fast(subscription: Subscription) -> bool:
+    return (
+        subscription.kind == Kind.CLIENT and not subscription.max and cast("Outbox", subscription.sink).fast
+    )

@@ -1,0 +1,147 @@
+"""Who hears a message: the one table of rules between kinds of parties, and the walk over a plan.
+
+Promises at most one delivery per plain subscription, one per queue group, one per leaf connection. Never
+blocks, never keeps a parcel.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+from typing import TYPE_CHECKING, Any, cast
+
+from .plan import Group, Plan, shown_to
+from .source import Kind
+
+if TYPE_CHECKING:
+    from .parcel import Parcel
+    from .source import LeafSink
+    from .subscription import Subscription
+
+
+class Rule(enum.Enum):
+    """When a message from one kind of source may go to one kind of sink."""
+
+    ALWAYS = enum.auto()
+    ECHO = enum.auto()  # back to the publisher itself only if it wants its echo
+    OTHER_LEAF = enum.auto()  # never to the leaf it came from, nor to another leaf of the same cluster
+    NOT_FROM_HUB = enum.auto()  # only if the source leaf is a spoke of ours
+    ONLY_TO_SPOKES = enum.auto()  # only if the sink is a spoke of ours, or for a service's reply
+    RESPONSE = enum.auto()  # only responses of services
+    NEVER = enum.auto()
+
+
+_C, _L, _R, _I, _S = Kind.CLIENT, Kind.LEAF, Kind.ROUTER, Kind.INTERNAL, Kind.IMPORT
+
+RULES: dict[tuple[Kind, Kind], Rule] = {
+    (_C, _C): Rule.ECHO,
+    (_C, _L): Rule.ALWAYS,
+    (_C, _R): Rule.ALWAYS,
+    (_C, _I): Rule.ALWAYS,
+    (_C, _S): Rule.ALWAYS,
+    (_L, _C): Rule.ALWAYS,
+    (_L, _L): Rule.OTHER_LEAF,
+    (_L, _R): Rule.NOT_FROM_HUB,
+    (_L, _I): Rule.ALWAYS,
+    (_L, _S): Rule.ALWAYS,
+    (_R, _C): Rule.ALWAYS,
+    (_R, _L): Rule.ONLY_TO_SPOKES,
+    (_R, _R): Rule.NEVER,
+    (_R, _I): Rule.ALWAYS,
+    (_R, _S): Rule.RESPONSE,
+    (_I, _C): Rule.ALWAYS,
+    (_I, _L): Rule.ALWAYS,
+    (_I, _R): Rule.ALWAYS,
+    (_I, _I): Rule.ALWAYS,
+    (_I, _S): Rule.ALWAYS,
+}
+
+SERVICE_REPLY = b"_R_."
+
+
+def may_hear(parcel: Parcel, subscription: Subscription) -> bool:
+    """Whether the table lets `subscription` hear `parcel` (deny lists and limits are the sink's own
+    matter).
+    """
+    source: Any = parcel.source
+    sink: Any = subscription.sink
+    rule = RULES[source.kind, subscription.kind]
+    if rule is Rule.ALWAYS:
+        return True
+    if rule is Rule.ECHO:
+        return sink is not source or bool(parcel.chain) or bool(sink.echo)
+    if rule is Rule.OTHER_LEAF:
+        same_cluster = bool(source.remote_cluster) and source.remote_cluster == sink.remote_cluster
+        return sink is not source and not same_cluster
+    if rule is Rule.NOT_FROM_HUB:
+        return not source.is_spoke
+    if rule is Rule.ONLY_TO_SPOKES:
+        return not sink.is_spoke or parcel.subject.startswith(SERVICE_REPLY)
+    if rule is Rule.RESPONSE:
+        return parcel.subject.startswith(SERVICE_REPLY)
+    return False
+
+
+def route(plan: Plan, parcel: Parcel, queues: tuple[bytes, ...] | None = None) -> int:
+    """Deliver `parcel` to everyone in `plan`; gives how many took it.
+
+    queues: the groups to serve, for a message from a leaf or route that names them; None serves all.
+    Mappings are the caller's matter: `plan` is the one of the mapped subject.
+    """
+    delivered = 0
+    for subscription in plan.plain:
+        if may_hear(parcel, subscription) and _deliver(subscription, parcel):
+            delivered += 1
+    # One frame per remote connection, however many of its interests match.
+    remote: dict[int, tuple[Subscription, list[bytes]]] = {}
+    for subscription in plan.remotes:
+        if may_hear(parcel, subscription):
+            remote.setdefault(id(subscription.sink), (subscription, []))
+    for group in plan.groups:
+        if queues is not None and group.queue not in queues:
+            continue
+        taken, chosen = _serve(group, parcel)
+        if taken:
+            delivered += 1
+        elif chosen is not None:
+            remote.setdefault(id(chosen.sink), (chosen, []))[1].append(group.queue)
+    for subscription, names in remote.values():
+        leaf = cast("LeafSink", subscription.sink)
+        sent = parcel
+        if subscription.parent is not None and parcel.chain:
+            continue
+        if subscription.transform is not None:
+            sent = parcel.renamed(shown_to(subscription, plan.text))
+        if leaf.may_send(sent.subject.decode("utf-8", "surrogateescape")) and leaf.deliver_leaf(
+            sent, tuple(names)
+        ):
+            delivered += 1
+    return delivered
+
+
+def _serve(group: Group, parcel: Parcel) -> tuple[bool, Subscription | None]:
+    """Give the message to one local member, starting anywhere; failing that, name a remote one."""
+    members = group.members
+    count = len(members)
+    start = int(random.random() * count)
+    for i in range(count):
+        member = members[(start + i) % count]
+        if may_hear(parcel, member) and _deliver(member, parcel):
+            return True, None
+    remotes = group.remotes
+    count = len(remotes)
+    start = int(random.random() * count)
+    for i in range(count):
+        member = remotes[(start + i) % count]
+        if may_hear(parcel, member):
+            return False, member
+    return False, None
+
+
+def _deliver(subscription: Subscription, parcel: Parcel) -> bool:
+    if subscription.closed:
+        return False
+    # What came through a service import is not exported again as a stream.
+    if subscription.parent is not None and parcel.chain:
+        return False
+    return subscription.sink.deliver(subscription, parcel)

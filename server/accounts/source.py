@@ -1,0 +1,82 @@
+"""Who a message comes from and whom it goes to: the kinds of parties, and what each must offer.
+
+Promises nothing about transports. Connections, leafs and services implement these protocols; routing sees no
+more.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .parcel import Parcel
+    from .subscription import Subscription
+
+
+class Kind(enum.IntEnum):
+    """The kind of a message's source or of a subscription's sink."""
+
+    CLIENT = 0
+    LEAF = 1
+    ROUTER = 2
+    INTERNAL = 3
+    IMPORT = 4  # a service import: only ever a sink
+
+
+class Source(Protocol):
+    """Where a message entered this server."""
+
+    kind: Kind
+
+    def client_info(self, *, share: bool = True) -> dict[str, Any]:
+        """Who this is, in the shape of advisories and `Nats-Request-Info`; without `share` only account and
+        rtt.
+        """
+
+
+class Sink(Protocol):
+    """What a subscription delivers to."""
+
+    kind: Kind
+
+    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+        """Take one message; False when it was not taken (so that a queue group may try another member)."""
+
+
+class LeafSink(Protocol):
+    """A leaf connection, as sink and source. `deliver` is called once per message, whatever number of
+    interests matched.
+
+    is_spoke: this side is the spoke (the peer is the hub). remote_cluster: the peer's cluster name, never
+    echoed to.
+    """
+
+    kind: Kind
+    is_spoke: bool
+    remote_cluster: str
+
+    def may_send(self, subject: str) -> bool:
+        """Whether this connection's deny lists and permissions let `subject` out."""
+
+    def deliver_leaf(self, parcel: Parcel, queues: tuple[bytes, ...]) -> bool:
+        """Send one message; `queues` are the groups the peer must serve (plain interest is then implied
+        too).
+        """
+
+
+class Internal:
+    """The server itself as a source: JetStream, system services, tests."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self) -> None:
+        self.kind = Kind.INTERNAL
+
+    def client_info(self, *, share: bool = True) -> dict[str, Any]:
+        """Nobody in particular."""
+        del share
+        return {}
+
+
+INTERNAL = Internal()

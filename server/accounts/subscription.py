@@ -1,0 +1,94 @@
+"""One interest in a subject, whoever holds it: a client's SUB, a leaf's LS+, an internal callback, an import.
+
+A subscription belongs to exactly one account and one sink; it is identified by itself, not by its fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .source import Kind
+
+if TYPE_CHECKING:
+    from ...protocol.transform import SubjectTransform
+    from .account import Account
+    from .parcel import Message
+    from .source import Sink
+
+Callback = Callable[["Message"], None]
+
+
+class Subscription:
+    """subject may have wildcards; queue "" is none; sid is the client's own name for it.
+
+    max: deliver so many in all, then forget (0: no limit); delivered counts. weight: members a remote queue
+    group stands for. A shadow is what a stream import adds in the exporting account for its `parent`;
+    transform: subject as exported -> as the importer sees it, None when the same.
+    """
+
+    __slots__ = (
+        "account",
+        "callback",
+        "closed",
+        "delivered",
+        "kind",
+        "max",
+        "origin",
+        "parent",
+        "queue",
+        "shadows",
+        "sid",
+        "sink",
+        "subject",
+        "transform",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        subject: str,
+        sink: Sink,
+        *,
+        queue: str = "",
+        sid: bytes = b"",
+        callback: Callback | None = None,
+        weight: int = 1,
+        origin: str = "",
+    ) -> None:
+        self.subject = subject
+        self.sink = sink
+        self.kind = Kind(sink.kind)
+        self.queue = queue
+        self.sid = sid
+        self.callback = callback
+        self.weight = weight
+        self.origin = origin
+        self.account: Account | None = None
+        self.max = 0
+        self.delivered = 0
+        self.closed = False
+        self.parent: Subscription | None = None
+        self.transform: SubjectTransform | None = None
+        self.shadows: list[Subscription] | None = None
+
+    def __repr__(self) -> str:
+        queue = f" {self.queue!r}" if self.queue else ""
+        return f"<Subscription {self.subject!r}{queue} {self.kind.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class InterestChange:
+    """What a watcher of interest is told.
+
+    count: members (weights added) that `subject` and `queue` have now in the account, of all kinds; delta:
+    what changed by (negative when leaving).
+    """
+
+    subject: str
+    queue: str
+    count: int
+    kind: Kind
+    delta: int
+    subscription: Subscription

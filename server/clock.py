@@ -1,0 +1,52 @@
+"""Time as an argument: the wall clock and timers that every core of the server is given.
+
+Promises nanoseconds (int) everywhere and callbacks on the loop's own thread. Never sleeps; tests use a fake
+of the same shape.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+SECOND = 1_000_000_000
+
+
+class Timer(Protocol):
+    """A pending callback."""
+
+    def cancel(self) -> None:
+        """Make sure the callback does not run any more; harmless when it has run."""
+
+
+class Clock(Protocol):
+    """What a core may know of time."""
+
+    def now(self) -> int:
+        """Wall time in ns since the Unix epoch, UTC."""
+
+    def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
+        """Run `callback` on the loop after `delay` ns (0: as soon as the present work is done)."""
+
+
+class LoopClock:
+    """The server's clock, on an asyncio loop."""
+
+    __slots__ = ("_loop",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> int:
+        """Wall time in ns."""
+        return time.time_ns()
+
+    def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
+        """Schedule on the loop; a delay of 0 or less runs in the next round of the loop."""
+        if delay <= 0:
+            return self._loop.call_soon(callback)
+        return self._loop.call_later(delay / SECOND, callback)
