@@ -1,0 +1,98 @@
+"""Frames to send: one function per frame, bytes out. No checks: who calls has valid parts.
+
+A delivered message is ``b"MSG " + subject + b" " + sid + b" " + tail`` (``HMSG`` with headers), where `tail`
+is what the client parser gives or `tail` below makes, so that one tail serves all receivers.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..gojson import encode as json_bytes
+
+PING: Final = b"PING\r\n"
+PONG: Final = b"PONG\r\n"
+OK: Final = b"+OK\r\n"
+
+
+def info(fields: Mapping[str, Any]) -> bytes:
+    """INFO as servers send it, with the blank before the line's end."""
+    return b"INFO " + json_bytes(fields) + b" \r\n"
+
+
+def connect(fields: Mapping[str, Any]) -> bytes:
+    """CONNECT of a client or a leaf."""
+    return b"CONNECT " + json_bytes(fields) + b"\r\n"
+
+
+def err(text: str) -> bytes:
+    """-ERR with its text in quotes."""
+    return f"-ERR '{text}'\r\n".encode()
+
+
+def tail(reply: bytes, header: bytes, body: bytes) -> bytes:
+    """Everything of a message after subject and sid, in the canonical form."""
+    lead = reply + b" " if reply else b""
+    if header:
+        return b"%b%d %d\r\n%b%b\r\n" % (lead, len(header), len(header) + len(body), header, body)
+    return b"%b%d\r\n%b\r\n" % (lead, len(body), body)
+
+
+def without_header(reply: bytes, header_size: int, size: int, tail: bytes) -> bytes:
+    """Turn the tail of a message with headers into one without, for a peer that has none."""
+    body = tail[len(tail) - 2 - size + header_size :]
+    lead = reply + b" " if reply else b""
+    return b"%b%d\r\n%b" % (lead, size - header_size, body)
+
+
+def msg(subject: bytes, sid: bytes, reply: bytes, header: bytes, body: bytes) -> bytes:
+    """MSG, or HMSG if there is a header block."""
+    verb = b"HMSG" if header else b"MSG"
+    return b"%b %b %b %b" % (verb, subject, sid, tail(reply, header, body))
+
+
+def no_responders(reply: bytes, sid: bytes, subject: bytes) -> bytes:
+    """Status 503 to a requester whom nobody heard on `subject`."""
+    header = b"NATS/1.0 503\r\nNats-Subject: %b\r\n\r\n" % subject
+    return b"HMSG %b %b %d %d\r\n%b\r\n" % (reply, sid, len(header), len(header), header)
+
+
+def pub(subject: bytes, reply: bytes, header: bytes, body: bytes) -> bytes:
+    """PUB, or HPUB if there is a header block."""
+    return b"%b %b %b" % (b"HPUB" if header else b"PUB", subject, tail(reply, header, body))
+
+
+def sub(subject: bytes, queue: bytes, sid: bytes) -> bytes:
+    """SUB, with a queue group unless empty."""
+    return b"SUB %b %b %b\r\n" % (subject, queue, sid) if queue else b"SUB %b %b\r\n" % (subject, sid)
+
+
+def unsub(sid: bytes, limit: int = 0) -> bytes:
+    """UNSUB now, or after `limit` messages."""
+    return b"UNSUB %b %d\r\n" % (sid, limit) if limit else b"UNSUB %b\r\n" % sid
+
+
+def leaf_sub(subject: bytes, queue: bytes = b"", weight: int = 1) -> bytes:
+    """LS+, with weight (members of the group here) for a queue group."""
+    return b"LS+ %b %b %d\r\n" % (subject, queue, weight) if queue else b"LS+ %b\r\n" % subject
+
+
+def leaf_unsub(subject: bytes, queue: bytes = b"") -> bytes:
+    """LS-."""
+    return b"LS- %b %b\r\n" % (subject, queue) if queue else b"LS- %b\r\n" % subject
+
+
+def leaf_msg(
+    subject: bytes, reply: bytes, queues: Iterable[bytes], header_size: int, payload: bytes
+) -> bytes:
+    """LMSG, or HMSG if the first `header_size` bytes of the payload are a header block.
+
+    `queues`: the groups that the receiving server is to serve one member each.
+    """
+    groups = b" ".join(queues)
+    if groups:
+        lead = b"+ %b %b " % (reply, groups) if reply else b"| %b " % groups
+    else:
+        lead = reply + b" " if reply else b""
+    if header_size:
+        return b"HMSG %b %b%d %d\r\n%b\r\n" % (subject, lead, header_size, len(payload), payload)
+    return b"LMSG %b %b%d\r\n%b\r\n" % (subject, lead, len(payload), payload)

@@ -1,0 +1,146 @@
+"""LeafParser: what the other end of a leaf connection sends, as operations. For both ends.
+
+Promises as `client.ClientParser`: incremental, bounded, never raises, a fault is the last operation. The
+control line may be sixteen times as long as a client's, for it carries names of queue groups.
+"""
+
+from ..errors import PeerError
+from . import faults
+from .held import Held
+from .line import fields, read_size, split_verb
+from .ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, Op
+
+_LINE_FACTOR = 16
+_CR = 13
+_RAW = {b"CONNECT": CONNECT, b"INFO": INFO, b"-ERR": ERR}
+_BARE = {b"PING": PING, b"PONG": PONG, b"+OK": OK}
+_UNSPACED = (b"CONNECT", b"INFO", b"PING", b"PONG", b"+OK")
+_SPACED = (b"LMSG", b"HMSG", b"LS+", b"LS-", b"-ERR")
+_VERBS = (*_SPACED, *_UNSPACED)
+
+
+class LeafParser:
+    """Incremental parser of one leaf connection.
+
+    `max_payload` (bytes, negative: no limit) and `max_control_line` (the client's; times 16 here) may be
+    changed between two calls of `feed`.
+    """
+
+    __slots__ = ("_dead", "_fault", "_held", "max_control_line", "max_payload")
+
+    def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
+        self.max_control_line = max_control_line
+        self.max_payload = max_payload
+        self._held = Held()
+        self._dead = False
+        self._fault: PeerError | None = None
+
+    def feed(self, data: bytes) -> list[Op]:
+        """Parse what one read brought and give the operations that are now whole, see `ops`."""
+        if self._dead:
+            return []
+        held = self._held
+        if held.chunks:
+            joined = held.join(data)
+            if joined is None:
+                return []
+            data = joined
+        ops: list[Op] = []
+        pos = 0
+        while 0 <= pos < len(data):
+            newline = data.find(b"\n", pos)
+            if newline < 0:
+                self._unfinished(data[pos:])
+                break
+            pos = self._frame(data, pos, newline, ops)
+        if self._fault is not None:
+            self._dead = True
+            ops.append((FAULT, self._fault))
+        return ops
+
+    def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
+        """Parse one frame; gives where the next starts, or -1 if it is held or `_fault` is set."""
+        line = data[pos : newline - 1 if data[newline - 1] == _CR and newline > pos else newline]
+        verb, arguments = split_verb(line, _UNSPACED)
+        if len(arguments) > self.max_control_line * _LINE_FACTOR:
+            return self._fail(faults.control_line_exceeded(self.max_control_line))
+        if verb in _SPACED and len(line) == len(verb):
+            return self._fail(faults.unknown_operation(line))
+        if verb in {b"LMSG", b"HMSG"}:
+            return self._message(data, pos, newline, verb, arguments, ops)
+        if verb == b"LS+":
+            return self._sub(newline, arguments, ops)
+        if verb == b"LS-":
+            parts = fields(arguments)
+            if not 1 <= len(parts) <= 2:
+                return self._fail(faults.bad_arguments("LS-", arguments))
+            ops.append((LUNSUB, parts[0], parts[1] if len(parts) == 2 else b""))
+        elif verb in _BARE:
+            ops.append((_BARE[verb],))
+        elif verb in _RAW:
+            ops.append((_RAW[verb], arguments))
+        else:
+            return self._fail(faults.unknown_operation(line))
+        return newline + 1
+
+    def _sub(self, newline: int, arguments: bytes, ops: list[Op]) -> int:
+        parts = fields(arguments)
+        if len(parts) == 1:
+            ops.append((LSUB, parts[0], b"", 1))
+        elif len(parts) == 3:
+            ops.append((LSUB, parts[0], parts[1], max(read_size(parts[2]), 1)))
+        else:
+            return self._fail(faults.bad_arguments("LS+", arguments))
+        return newline + 1
+
+    def _message(
+        self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]
+    ) -> int:
+        """Parse ``subject [reply | (+ reply | |) queue...] [header_size] size`` and the payload."""
+        name = verb.decode()
+        parts = fields(arguments)
+        sizes = 2 if verb == b"HMSG" else 1
+        head = parts[:-sizes]
+        if not head:
+            return self._fail(faults.bad_arguments(name, arguments))
+        size = read_size(parts[-1])
+        header_size = read_size(parts[-2]) if sizes == 2 else 0
+        reply = b""
+        queues: tuple[bytes, ...] = ()
+        if len(head) == 2:
+            reply = head[1]
+        elif len(head) > 2:
+            if head[1] == b"+":
+                reply, queues = head[2], tuple(head[3:])
+            elif head[1] == b"|":
+                queues = tuple(head[2:])
+            else:
+                return self._fail(faults.bad_arguments(name, arguments))
+        if size < 0 or header_size < 0 or header_size > size:
+            return self._fail(faults.bad_arguments(name, arguments))
+        if 0 <= self.max_payload < size:
+            return self._fail(faults.payload_exceeded(size, self.max_payload))
+        stop = newline + size + 3
+        if stop > len(data):
+            if stop - len(data) == 1 and data[-1] != _CR:
+                return self._fail(faults.bad_payload_end(name))
+            self._held.keep(data[pos:], stop - pos - 1)
+            return -1
+        if data[stop - 2 : stop] != b"\r\n":
+            return self._fail(faults.bad_payload_end(name))
+        ops.append((LMSG, head[0], reply, queues, header_size, size, data[newline + 1 : stop - 2]))
+        return stop
+
+    def _unfinished(self, rest: bytes) -> None:
+        """Hold a control line without its end, unless it is already wrong or too long."""
+        verb, arguments = split_verb(rest, _UNSPACED)
+        if verb not in _VERBS and (len(verb) < len(rest) or not any(v.startswith(verb) for v in _VERBS)):
+            self._fail(faults.unknown_operation(rest))
+        elif len(arguments) > self.max_control_line * _LINE_FACTOR + 1:
+            self._fail(faults.control_line_exceeded(self.max_control_line))
+        else:
+            self._held.keep(rest)
+
+    def _fail(self, fault: PeerError) -> int:
+        self._fault = fault
+        return -1
