@@ -219,7 +219,9 @@ def test_a_singleton_service_answers_once(login: Login) -> None:
         assert [body for _, body in heard(importer)] == [b"1"]
 
 
-@pytest.mark.parametrize(("asked", "served"), [("local.stream", "svc.stream"), ("svc.chunked", "svc.chunked")])
+@pytest.mark.parametrize(
+    ("asked", "served"), [("local.stream", "svc.stream"), ("svc.chunked", "svc.chunked")]
+)
 def test_a_streaming_service_answers_many_times(login: Login, asked: str, served: str) -> None:
     with login("EX") as exporter, login("IM") as importer:
         exporter.sub(served)
@@ -354,8 +356,6 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_server_with_bad_accounts_does_not_start(
-    launch: Callable[[str], ServerProcess], case: str
-) -> None:
+def test_a_server_with_bad_accounts_does_not_start(launch: Callable[[str], ServerProcess], case: str) -> None:
     with pytest.raises(RuntimeError, match="ended with 1"):
         launch("listen: 127.0.0.1:<client>\naccounts {" + BAD[case] + "\n}")

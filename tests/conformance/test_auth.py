@@ -168,9 +168,7 @@ def test_no_auth_user_needs_no_connect(serve: Callable[[str], ServerProcess], un
 
 
 @pytest.mark.parametrize("options", [{"account": "A"}, {"account": "A", "new_account": True}])
-def test_naming_an_account_is_refused(
-    serve: Callable[[str], ServerProcess], options: dict[str, Any]
-) -> None:
+def test_naming_an_account_is_refused(serve: Callable[[str], ServerProcess], options: dict[str, Any]) -> None:
     with serve(ANONYMOUS).raw() as wire:
         assert refused(wire, **options)
 

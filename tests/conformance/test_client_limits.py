@@ -106,9 +106,8 @@ def test_who_does_not_answer_pings_is_stale(server: ServerProcess) -> None:
 
 def test_connections_above_the_limit_are_told_and_closed(serve: Callable[[str], ServerProcess]) -> None:
     server = serve(FEW)
-    with server.connect(), server.connect():
-        with server.raw() as third:
-            assert third.ends() == [b"-ERR 'maximum connections exceeded'"]
+    with server.connect(), server.connect(), server.raw() as third:
+        assert third.ends() == [b"-ERR 'maximum connections exceeded'"]
 
 
 def test_a_place_that_became_free_is_given_again(serve: Callable[[str], ServerProcess]) -> None:

@@ -255,14 +255,14 @@ def test_reserved_replies_are_refused(server: ServerProcess, unique: str, reply:
     with server.connect() as wire:
         wire.sub(unique)
         wire.pub(unique, "x", reply)
-        assert wire.sync() == [f'-ERR \'Permissions Violation for Publish with Reply of "{reply}"\''.encode()]
+        assert wire.sync() == [f"-ERR 'Permissions Violation for Publish with Reply of \"{reply}\"'".encode()]
 
 
 @pytest.mark.parametrize("subject", ["$GR.a.b", "_GR_.a.b", "$NRG.x"])
 def test_reserved_subjects_are_refused(server: ServerProcess, subject: str) -> None:
     with server.connect() as wire:
         wire.pub(subject, "x")
-        assert wire.sync() == [f'-ERR \'Permissions Violation for Publish to "{subject}"\''.encode()]
+        assert wire.sync() == [f"-ERR 'Permissions Violation for Publish to \"{subject}\"'".encode()]
 
 
 def test_a_thousand_subscriptions_each_hear_their_own(server: ServerProcess, unique: str) -> None:

@@ -29,7 +29,16 @@ def test_info_comes_first_and_names_the_server(server: ServerProcess) -> None:
     assert info["client_id"] > 0
     assert info["port"] == server.port
     assert info["host"] == "127.0.0.1"
-    absent = {"auth_required", "tls_required", "jetstream", "nonce", "domain", "cluster", "ldm", "connect_info"}
+    absent = {
+        "auth_required",
+        "tls_required",
+        "jetstream",
+        "nonce",
+        "domain",
+        "cluster",
+        "ldm",
+        "connect_info",
+    }
     assert not absent & set(info)
 
 
@@ -75,7 +84,9 @@ def test_minimal_connect_is_verbose_and_pedantic(server: ServerProcess) -> None:
         assert set(wire.sync()) == {b"+OK", b"-ERR 'Invalid Publish Subject'"}
 
 
-def test_commands_are_served_without_connect_when_no_auth_is_needed(server: ServerProcess, unique: str) -> None:
+def test_commands_are_served_without_connect_when_no_auth_is_needed(
+    server: ServerProcess, unique: str
+) -> None:
     with server.raw() as wire:
         wire.send(f"SUB {unique} 1\r\nPUB {unique} 1\r\nx\r\n")
         frames = wire.sync()

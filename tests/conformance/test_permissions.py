@@ -40,12 +40,12 @@ def login(serve: Callable[[str], ServerProcess]) -> Callable[[str], Wire]:
 
 
 def no_publish(subject: str) -> list[Frame]:
-    return [f'-ERR \'Permissions Violation for Publish to "{subject}"\''.encode()]
+    return [f"-ERR 'Permissions Violation for Publish to \"{subject}\"'".encode()]
 
 
 def no_subscribe(subject: str, queue: str = "") -> list[Frame]:
     using = f' using queue "{queue}"' if queue else ""
-    return [f'-ERR \'Permissions Violation for Subscription to "{subject}"{using}\''.encode()]
+    return [f"-ERR 'Permissions Violation for Subscription to \"{subject}\"{using}'".encode()]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ class JetStream:
             raise ApiFailure(answer["error"])
         return answer
 
-    def error(self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None) -> tuple[int, int, str]:
+    def error(
+        self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, int, str]:
         """(code, err_code, description) of a call that must fail."""
         answer = self.raw(suffix, body, headers).json()
         assert "error" in answer, answer
@@ -86,7 +88,9 @@ class JetStream:
         """Consumer info."""
         return self.call(f"CONSUMER.INFO.{stream}.{name}")
 
-    def publish(self, subject: str, body: bytes | str = b"", headers: dict[str, str] | None = None) -> dict[str, Any]:
+    def publish(
+        self, subject: str, body: bytes | str = b"", headers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         """Publish and wait for the ack; raises ApiFailure when it holds an error."""
         ack: dict[str, Any] = self.wire.request(subject, body, headers).json()
         if "error" in ack:
