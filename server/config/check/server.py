@@ -1,0 +1,128 @@
+"""Checks of the server's own options: limits, times, monitoring, JetStream, operator mode."""
+
+from __future__ import annotations
+
+from ..options import SECOND, Options
+from ..read.context import Context
+from ..read.keys import is_public_key
+
+KNOWN_FLAGS = ("js_ack_fc_v2", "js_raft_delete_range", "js_snapshot_sources")
+_LARGE_PAYLOAD = 8 * 1024 * 1024
+_NOT_IN_A_TOKEN = " .*>\t\r\n"
+
+
+def check(options: Options, context: Context) -> None:
+    """Fill in what follows from other options, and check the server's own."""
+    if options.trace_verbose or options.trace_headers:
+        options.trace = True
+    _times(options, context)
+    _sizes(options, context)
+    _monitoring(options, context)
+    _jetstream(options, context)
+    _operator(options, context)
+
+
+def _times(options: Options, context: Context) -> None:
+    where = context.positions
+    if options.authorization.timeout is not None:
+        options.auth_timeout = options.authorization.timeout
+    elif options.tls is not None:
+        options.auth_timeout = options.tls.timeout + SECOND
+    if options.lame_duck_grace_period >= options.lame_duck_duration:
+        context.error(
+            where.get("lame_duck_grace_period") or where.get("lame_duck_duration"),
+            "lame_duck_grace_period must be less than lame_duck_duration",
+        )
+
+
+def _sizes(options: Options, context: Context) -> None:
+    where = context.positions
+    if options.max_payload > options.max_pending:
+        context.error(
+            where.get("max_payload") or where.get("max_pending"),
+            f"max_payload ({options.max_payload}) cannot be higher than max_pending ({options.max_pending})",
+        )
+    for name in ("max_payload", "max_control_line", "max_pending"):
+        if getattr(options, name) <= 0:
+            context.error(where.get(name), f"{name} must be positive")
+    if options.max_payload > _LARGE_PAYLOAD:
+        # A notice at start, not a warning: -t passes with it, as with nats-server.
+        options.notices.append(
+            "Maximum payloads over 8.00 MB are generally discouraged and could lead to poor performance: "
+            f"{options.max_payload}"
+        )
+    unknown = sorted(set(options.feature_flags).difference(KNOWN_FLAGS))
+    options.notices.extend(f'Unknown feature flag "{name}" is ignored' for name in unknown)
+
+
+def _monitoring(options: Options, context: Context) -> None:
+    where = context.positions
+    if options.http_port is not None and options.https_port is not None:
+        context.error(where.get("https_port"), "can't specify both HTTP (http) and HTTPs (https) ports")
+    if options.https_port is not None and options.tls is None:
+        context.error(where.get("https_port"), "TLS cert and key required for HTTPS", "add a tls block")
+    base = options.http_base_path or "/"
+    options.http_base_path = "/" + base.strip("/")
+
+
+def _jetstream(options: Options, context: Context) -> None:
+    where = context.positions
+    jetstream = options.jetstream
+    if options.store_dir:
+        if jetstream.store_dir:
+            context.error(where.get("jetstream.store_dir"), "Duplicate 'store_dir' configuration")
+        jetstream.store_dir = options.store_dir
+    if any(c in jetstream.domain for c in _NOT_IN_A_TOKEN):
+        context.error(
+            where.get("jetstream.domain"),
+            "invalid domain name: may not contain ., *, > or blanks",
+            f"got {jetstream.domain!r}",
+        )
+    if jetstream.enabled and options.cluster is not None and options.cluster.port is not None:
+        if not options.server_name:
+            context.error(where.get("jetstream"), "jetstream cluster requires `server_name` to be set")
+        if not options.cluster.name:
+            context.error(where.get("jetstream"), "jetstream cluster requires `cluster.name` to be set")
+    system = options.system_account or "$SYS"
+    if system in options.default_js_domain:
+        context.error(
+            where.get("default_js_domain"), f"system account {system!r} is not allowed in default_js_domain"
+        )
+
+
+def _operator(options: Options, context: Context) -> None:
+    where = context.positions
+    for key in options.trusted_keys:
+        if not is_public_key(key, "O"):
+            context.error(
+                where.get("trusted_keys"), f'trust key "{key}" required to be a valid public operator nkey'
+            )
+    if options.operator and options.trusted_keys:
+        context.error(where.get("trusted_keys"), "conflicting options for trusted keys and operator")
+    if not options.operator and not options.trusted_keys:
+        return
+    for name in ("accounts", "no_auth_user"):
+        if getattr(options, name):
+            context.error(where.get(name), f"operators do not allow {name} to be configured directly")
+    if options.authorization.users:
+        context.error(
+            where.get("authorization.users"), "operators do not allow users to be configured directly"
+        )
+    if options.authorization.auth_callout is not None:
+        context.error(
+            where.get("authorization.auth_callout"),
+            "operators do not allow authorization callouts to be configured directly",
+        )
+    leaf_authorization = options.leafnodes.authorization
+    if leaf_authorization is not None and leaf_authorization.users:
+        context.error(
+            where.get("leafnodes.authorization"),
+            "operator mode does not allow specifying users in leafnode config",
+        )
+    for index, remote in enumerate(options.leafnodes.remotes):
+        if not is_public_key(remote.account, "A"):
+            context.error(
+                where.get(f"leafnodes.remotes.{index}"),
+                "operator mode requires account nkeys in remotes",
+                "account must be the public key of an account",
+            )

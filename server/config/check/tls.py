@@ -1,0 +1,89 @@
+"""Checks of TLS blocks: the files are there and load, and what excludes what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..options import Options, TLSOptions
+from ..read.context import Context
+
+
+def blocks(options: Options) -> list[tuple[str, TLSOptions, bool]]:
+    """Every TLS block: its path, itself, and whether it needs a certificate (it listens)."""
+    found: list[tuple[str, TLSOptions | None, bool]] = [
+        ("tls", options.tls, True),
+        ("leafnodes.tls", options.leafnodes.tls, True),
+        ("resolver_tls", options.resolver_tls, False),
+    ]
+    for index, remote in enumerate(options.leafnodes.remotes):
+        found.append((f"leafnodes.remotes.{index}.tls", remote.tls, False))
+    for name in ("cluster", "gateway", "websocket", "mqtt"):
+        block = getattr(options, name)
+        if block is not None:
+            found.append((f"{name}.tls", block.tls, True))
+    if options.gateway is not None:
+        for index, peer in enumerate(options.gateway.gateways):
+            found.append((f"gateway.gateways.{index}.tls", peer.tls, False))
+    return [(path, tls, listens) for path, tls, listens in found if tls is not None]
+
+
+def check(options: Options, context: Context) -> None:
+    """Check every TLS block; certificates are loaded once to see that they can be."""
+    for path, tls, listens in blocks(options):
+        before = len(context.problems)
+        _shape(context, path, tls, listens=listens)
+        if len(context.problems) == before:
+            _load(context, path, tls, listens=listens)
+
+
+def _shape(context: Context, path: str, tls: TLSOptions, *, listens: bool) -> None:
+    where = context.positions
+    at = where.get(path)
+    if tls.certs and (tls.cert_file or tls.key_file):
+        context.error(at, "error parsing tls config, cannot combine 'cert_file' option with 'certs' option")
+    if tls.cert_file and not tls.key_file:
+        context.error(at, "missing 'key_file' in TLS configuration")
+    if tls.key_file and not tls.cert_file:
+        context.error(at, "missing 'cert_file' in TLS configuration")
+    if listens and not tls.cert_file and not tls.certs and not tls.cert_store:
+        context.error(at, "a listener's TLS needs cert_file and key_file")
+    if tls.cert_store:
+        context.error(where.get(f"{path}.cert_store"), "certificate stores exist on Windows only")
+    if tls.verify_known_urls and not path.startswith(("cluster", "gateway")):
+        context.error(
+            where.get(f"{path}.verify_known_urls"),
+            "verify_cert_and_check_known_urls is for cluster and gateway only",
+        )
+    for name in ("cert_file", "key_file", "ca_file"):
+        _readable(context, getattr(tls, name), f"{path}.{name}")
+    for index, pair in enumerate(tls.certs):
+        for name in ("cert_file", "key_file"):
+            if not getattr(pair, name):
+                context.error(
+                    where.get(f"{path}.certs.{index}"), f"certs needs cert_file and key_file: no {name}"
+                )
+            _readable(context, getattr(pair, name), f"{path}.certs.{index}.{name}")
+
+
+def _readable(context: Context, file: str, path: str) -> None:
+    if not file:
+        return
+    try:
+        with Path(file).open("rb"):
+            pass
+    except OSError as error:
+        context.error(context.positions.get(path), f"cannot open {file}: {error.strerror or error}")
+
+
+def _load(context: Context, path: str, tls: TLSOptions, *, listens: bool) -> None:
+    from ..tls import TLSConfigError, client_context, server_context
+
+    try:
+        if listens:
+            server_context(tls)
+        else:
+            client_context(tls)
+    except TLSConfigError as error:
+        context.error(
+            context.positions.get(f"{path}.{error.option}", context.positions.get(path)), str(error)
+        )

@@ -1,0 +1,364 @@
+"""Reads keys, values and separators of nats-server's configuration language from a text.
+
+The parser asks for what may stand next (`key`, `value`, `end_of_entry`, …) and the lexer answers with a token
+or raises ConfigError with the exact place. It knows no files, no variables and no options.
+
+Where nats-server's own lexer accepts what can only be a slip (a lone `/`, a number glued to `]`, an unclosed
+brace round the file, a key without a value in a map), this one refuses with a hint: what passes here means
+the same there. docs/options.md lists these cases.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from enum import Enum
+from typing import NamedTuple, NoReturn
+
+from .tree import ConfigError, Position
+
+SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+BLANK = " \t"
+NEWLINE = "\r\n"
+END_OF_BARE = frozenset(BLANK + NEWLINE + ";,]}")
+END_OF_NUMBER = frozenset(BLANK + NEWLINE + ";,}]")
+END_OF_INCLUDE = frozenset(BLANK + NEWLINE + ";}'")
+BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
+
+_NUMBER = re.compile(r"-?[0-9]+")
+_SUFFIX = re.compile(r"[kKmMgGtTpPeE][bBiI]*")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_ADDRESS_REST = re.compile(r"[0-9.:\-]*")
+_HEX = re.compile(r"[0-9a-fA-F]{2}")
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    KEY = "key"
+    INCLUDE = "include"
+    END = "end"
+    STRING = "string"
+    BOOL = "bool"
+    INTEGER = "integer"
+    FLOAT = "float"
+    DATE = "date"
+    VARIABLE = "variable"
+    LIST = "list"
+    MAP = "map"
+
+
+class Token(NamedTuple):
+    """A token: its text (without quotes, escapes resolved) and where it starts."""
+
+    kind: Kind
+    text: str
+    position: Position
+
+
+class Lexer:
+    """A cursor over one text. Methods consume what they return; the caller keeps the nesting."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.at = 0
+        self._lines = [m.end() for m in re.finditer("\n", text)]
+
+    def position(self, offset: int | None = None) -> Position:
+        """Where an offset (default: the cursor) is."""
+        at = self.at if offset is None else offset
+        line = bisect_right(self._lines, at)
+        return Position(self.file, line + 1, at - (self._lines[line - 1] if line else 0) + 1)
+
+    def fail(self, message: str, hint: str = "", at: int | None = None) -> NoReturn:
+        """Raise the error at an offset (default: the cursor)."""
+        raise ConfigError.at(self.position(at), message, hint)
+
+    def peek(self) -> str:
+        """The next character, "" at the end."""
+        return self.text[self.at : self.at + 1]
+
+    # ---- between values ------------------------------------------------------------------------------
+
+    def skip(self, characters: str) -> None:
+        """Pass over these characters and comments."""
+        text, size = self.text, len(self.text)
+        while self.at < size:
+            here = text[self.at]
+            if here in characters:
+                self.at += 1
+            elif here == "#" or text.startswith("//", self.at):
+                end = min((i for i in (text.find(c, self.at) for c in NEWLINE) if i >= 0), default=size)
+                self.at = end
+            else:
+                return
+
+    def entry(self) -> Token:
+        """The key of the next entry, an include, or END at `}` (left standing) or at the end of the text."""
+        self.skip(SPACE)
+        start = self.at
+        here = self.peek()
+        if here in ("", "}"):
+            return Token(Kind.END, here, self.position())
+        if here in "=:":
+            self.fail(f"unexpected {here!r}: a key must come first")
+        if here == "/":
+            self.fail("unexpected '/'", "comments start with # or //")
+        if here in "\"'":
+            return self._quoted_key(here)
+        size = len(self.text)
+        while self.at < size and self.text[self.at] not in SPACE and self.text[self.at] not in "=:":
+            self.at += 1
+        key = self.text[start : self.at]
+        if key.lower() == "include" and self.peek() and self.peek() in SPACE:
+            return self._include(self.position(start))
+        return Token(Kind.KEY, key, self.position(start))
+
+    def _quoted_key(self, quote: str) -> Token:
+        start = self.at
+        end = self.text.find(quote, start + 1)
+        if end < 0:
+            self.fail("a quoted key is not closed", at=start)
+        self.at = end + 1
+        return Token(Kind.KEY, self.text[start + 1 : end], self.position(start))
+
+    def _include(self, position: Position) -> Token:
+        while self.peek() and self.peek() in BLANK:
+            self.at += 1
+        here = self.peek()
+        if here and here in "\"'":
+            end = self.text.find(here, self.at + 1)
+            if end < 0:
+                self.fail("the path of an include is not closed")
+            path = self.text[self.at + 1 : end]
+            self.at = end + 1
+            return Token(Kind.INCLUDE, path, position)
+        if not here or here in "[{(-\\" or here in NEWLINE or here.isdigit():
+            self.fail("expected the path of a file after include", "quote it if it starts with a digit")
+        start, size = self.at, len(self.text)
+        while self.at < size and self.text[self.at] not in END_OF_INCLUDE:
+            self.at += 1
+        path = self.text[start : self.at]
+        if self.peek() == "'":
+            self.at += 1
+        return Token(Kind.INCLUDE, path, position)
+
+    def separator(self, *, in_map: bool) -> bool:
+        """Pass over blanks and at most one `=` or `:` after a key. False: the text ends here.
+
+        In a map the value may stand on a later line; at the top level only before the separator.
+        """
+        self._spaces(SPACE)
+        if self.peek() and self.peek() in "=:":
+            self.at += 1
+            self._spaces(SPACE if in_map else BLANK)
+            if self.peek() and self.peek() in NEWLINE:
+                self.fail("expected a value but the line ends")
+            return True
+        return self.at < len(self.text)
+
+    def _spaces(self, characters: str) -> None:
+        while self.at < len(self.text) and self.text[self.at] in characters:
+            self.at += 1
+
+    def end_of_entry(self, *, closable: bool) -> None:
+        """After a value of a map or of the top level: a separator, a line end, the end, or `}` (left)."""
+        self.skip(BLANK)
+        here = self.peek()
+        if here == "" or here in NEWLINE or here == "}":
+            return
+        if here in ",;":
+            self.at += 1
+            return
+        place = "map" if closable else "top-level"
+        self.fail(
+            f"expected the {place} value to end, but got {here!r}",
+            "entries on one line need , or ; between them; quote text with blanks",
+        )
+
+    def end_of_element(self) -> bool:
+        """After a value of a list: True when the list goes on, False when `]` was consumed."""
+        self.skip(BLANK)
+        here = self.peek()
+        if here == "]":
+            self.at += 1
+            return False
+        if here == "," or (here and here in NEWLINE):
+            self.at += 1
+            return True
+        if not here:
+            self.fail("the list is not closed")
+        raise ConfigError.at(self.position(), f"expected , or ] after a list value, but got {here!r}")
+
+    def element_or_end(self) -> bool:
+        """Before a value of a list: True when one follows, False when `]` was consumed."""
+        self.skip(SPACE)
+        here = self.peek()
+        if here == "]":
+            self.at += 1
+            return False
+        if here == ",":
+            self.fail("unexpected ',' in a list: a value must come first")
+        if here == "":
+            self.fail("the list is not closed")
+        return True
+
+    # ---- values --------------------------------------------------------------------------------------
+
+    def value(self) -> Token:
+        """The value at the cursor. LIST and MAP consume only their opening bracket."""
+        start = self.at
+        here = self.peek()
+        where = self.position(start)
+        if here == "[":
+            self.at += 1
+            return Token(Kind.LIST, "", where)
+        if here == "{":
+            self.at += 1
+            return Token(Kind.MAP, "", where)
+        if here == "'":
+            return self._single_quoted(where)
+        if here == '"':
+            self.at += 1
+            return Token(Kind.STRING, self._escaped('"', "a quoted string"), where)
+        if here == "(":
+            return self._block(where)
+        if here == ".":
+            self.fail("a number must start with a digit", "quote the value if it is text")
+        if here == "-":
+            if not self.text[start + 1 : start + 2].isdecimal():
+                self.fail("expected a digit after '-'", "quote the value if it is text")
+            return self._number(where)
+        if here and here in "0123456789":
+            return self._number(where)
+        if here == "/" and self.text.startswith("//", start):
+            self.fail("expected a value but found a comment", "quote the value if it is text")
+        return self._bare(where)
+
+    def _single_quoted(self, where: Position) -> Token:
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            self.fail("a quoted string is not closed")
+        text = self.text[self.at + 1 : end]
+        self.at = end + 1
+        return Token(Kind.STRING, text, where)
+
+    def _escaped(self, quote: str, what: str) -> str:
+        parts: list[str] = []
+        start = self.at
+        while True:
+            here = self.peek()
+            if here == "":
+                self.fail(f"{what} is not closed", at=start - 1)
+            self.at += 1
+            if here == quote:
+                return "".join(parts)
+            parts.append(self._escape() if here == "\\" else here)
+
+    def _escape(self) -> str:
+        here = self.peek()
+        if here == "x":
+            digits = self.text[self.at + 1 : self.at + 3]
+            if not _HEX.fullmatch(digits):
+                self.fail(f"expected two hexadecimal digits after \\x, but got {digits!r}")
+            self.at += 3
+            return bytes.fromhex(digits).decode("utf-8", "surrogateescape")
+        if here not in ESCAPES:
+            self.fail(
+                f"invalid escape character {here!r}",
+                r"allowed are \xXX, \t, \n, \r, \", \\; single quotes take text as it is",
+                at=self.at - 1,
+            )
+        self.at += 1
+        return ESCAPES[here]
+
+    def _block(self, where: Position) -> Token:
+        start = self.at + 1
+        end = start
+        while True:
+            end = self.text.find("\n)", end)
+            if end < 0:
+                self.fail("a block string is not closed", "it ends with ) on a line by itself")
+            if self.text[end + 2 : end + 3] in ("", "\n"):
+                break
+            end += 1
+        self.at = end + 2
+        return Token(Kind.STRING, self.text[start : end + 1], where)
+
+    def _bare(self, where: Position) -> Token:
+        parts: list[str] = []
+        escaped = quoted = False
+        size = len(self.text)
+        while self.at < size:
+            here = self.text[self.at]
+            if here in END_OF_BARE:
+                break
+            self.at += 1
+            if here == "'":
+                quoted = True
+                break
+            if here == "\\":
+                escaped = True
+                here = self._escape()
+            parts.append(here)
+        text = "".join(parts)
+        if not escaped and not quoted:
+            if text.lower() in BOOLS:
+                return Token(Kind.BOOL, text.lower(), where)
+            if text.startswith("$"):
+                return Token(Kind.VARIABLE, text[1:], where)
+        return Token(Kind.STRING, text, where)
+
+    def _number(self, where: Position) -> Token:
+        start = self.at
+        match = _NUMBER.match(self.text, start)
+        assert match is not None
+        self.at = match.end()
+        negative = match.group().startswith("-")
+        here = self.peek()
+        if here == ".":
+            return self._float(start, where, negative=negative)
+        if here == "-" and not negative:
+            date = _DATE.match(self.text, start)
+            if date is None:
+                self.fail(
+                    f"'-' after the digits {match.group()} is only legal in a date (YYYY-MM-DDTHH:MM:SSZ)",
+                    "quote the value if it is text",
+                )
+            self.at = date.end()
+            return Token(Kind.DATE, date.group(), where)
+        suffix = _SUFFIX.match(self.text, self.at)
+        if suffix is not None:
+            self.at = suffix.end()
+        here = self.peek()
+        if here == "]":
+            self.fail("a number may not be directly before ]", "put a blank between them")
+        if here in END_OF_NUMBER or here == "" or negative:
+            return Token(Kind.INTEGER, self.text[start : self.at], where)
+        if suffix is not None and here.isdecimal():
+            self.fail("a number with a suffix may not go on with digits", 'quote durations such as "2m30s"')
+        rest = self._bare(where)
+        return Token(Kind.STRING, self.text[start : match.end()] + self._tail(match.end(), rest), where)
+
+    def _tail(self, digits_end: int, rest: Token) -> str:
+        """What follows the digits of a bare string: the suffix letters lexed so far and the rest."""
+        suffix = _SUFFIX.match(self.text, digits_end)
+        letters = suffix.group() if suffix else ""
+        if rest.kind is Kind.VARIABLE:
+            return letters + "$" + rest.text
+        return letters + rest.text
+
+    def _float(self, start: int, where: Position, *, negative: bool) -> Token:
+        self.at += 1
+        digits = _NUMBER.match(self.text, self.at)
+        if digits is None or digits.group().startswith("-"):
+            self.fail("expected a digit after the decimal point", "quote the value if it is text")
+        self.at = digits.end()
+        if self.peek() == "." and not negative:
+            rest = _ADDRESS_REST.match(self.text, self.at)
+            assert rest is not None
+            self.at = rest.end()
+            return Token(Kind.STRING, self.text[start : self.at], where)
+        return Token(Kind.FLOAT, self.text[start : self.at], where)

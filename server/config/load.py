@@ -1,0 +1,48 @@
+"""From a configuration file to checked options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from .check import check
+from .digest import digest
+from .options import Options
+from .parser import parse_file, parse_text
+from .read.context import Context
+from .read.section import read_into
+from .tree import ConfigError, Node, Problem
+
+
+def load(path: str, environment: Mapping[str, str] | None = None, *, base: Options | None = None) -> Options:
+    """The options of a configuration file, defaults put in and checked.
+
+    environment: for variables; the process's by default. base: options to start from instead of the
+    defaults; it is changed. Warnings are in `warnings` of the result. Raises ConfigError with everything
+    that is wrong.
+    """
+    names = os.environ if environment is None else environment
+    return _options(parse_file(path, names), path, names, base)
+
+
+def load_text(text: str, environment: Mapping[str, str] | None = None) -> Options:
+    """As `load`, of a text that stands in no file; includes are relative to the working directory."""
+    names = os.environ if environment is None else environment
+    return _options(parse_text(text, names), "", names, None)
+
+
+def _options(entries: dict[str, Node], path: str, names: Mapping[str, str], base: Options | None) -> Options:
+    options = Options() if base is None else base
+    context = Context(names)
+    if not entries:
+        context.warnings.append(Problem(None, f"{path}: config has no values or is empty"))
+    read_into(context, options, entries)
+    options.config_file = path
+    options.config_digest = digest(entries)
+    options.positions = context.positions
+    options.warnings = context.warnings
+    if not context.problems:
+        check(options, context)
+    if context.problems:
+        raise ConfigError(context.problems)
+    return options

@@ -1,0 +1,74 @@
+"""The server's options: one dataclass per block of the configuration, one field per option.
+
+`Options` is what every other part of the server reads. It holds values only: it never opens a file, never
+looks at the environment and never checks one option against another (`check` does).
+"""
+
+from .accounts import (
+    AccountJetStream,
+    AccountLimits,
+    AccountOptions,
+    DestinationOptions,
+    ExportOptions,
+    ImportOptions,
+    LatencyOptions,
+    MappingOptions,
+    TraceDestination,
+)
+from .authorization import (
+    AuthCallout,
+    AuthorizationOptions,
+    PermissionsOptions,
+    ResponsePermission,
+    SubjectPermission,
+    UserOptions,
+)
+from .cluster import ClusterOptions, GatewayOptions, PeerAuthorization, RemoteGateway
+from .field import SECOND, Spec, specs
+from .jetstream import BatchLimits, JetStreamLimits, JetStreamOptions, TPMOptions
+from .leafnodes import CompressionOptions, LeafAuthorization, LeafOptions, ProxyOptions, RemoteOptions
+from .listeners import ListenerAuthorization, MQTTOptions, WebSocketOptions
+from .operator import ResolverOptions
+from .root import Options
+from .tls import CertificateOptions, TLSOptions
+
+__all__ = [
+    "SECOND",
+    "AccountJetStream",
+    "AccountLimits",
+    "AccountOptions",
+    "AuthCallout",
+    "AuthorizationOptions",
+    "BatchLimits",
+    "CertificateOptions",
+    "ClusterOptions",
+    "CompressionOptions",
+    "DestinationOptions",
+    "ExportOptions",
+    "GatewayOptions",
+    "ImportOptions",
+    "JetStreamLimits",
+    "JetStreamOptions",
+    "LatencyOptions",
+    "LeafAuthorization",
+    "LeafOptions",
+    "ListenerAuthorization",
+    "MQTTOptions",
+    "MappingOptions",
+    "Options",
+    "PeerAuthorization",
+    "PermissionsOptions",
+    "ProxyOptions",
+    "RemoteGateway",
+    "RemoteOptions",
+    "ResolverOptions",
+    "ResponsePermission",
+    "Spec",
+    "SubjectPermission",
+    "TLSOptions",
+    "TPMOptions",
+    "TraceDestination",
+    "UserOptions",
+    "WebSocketOptions",
+    "specs",
+]

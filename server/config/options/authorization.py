@@ -1,0 +1,121 @@
+"""Options that say who may connect and what they may do: users, permissions, the authorization block."""
+
+# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .field import MINUTE, option
+
+CONNECTION_TYPES = ("STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS", "IN_PROCESS")
+
+
+@dataclass(slots=True)
+class SubjectPermission:
+    """Allowed and denied subjects. `allow` None means all; an empty list means none."""
+
+    allow: list[str] | None = None
+    deny: list[str] | None = None
+
+
+@dataclass(slots=True)
+class ResponsePermission:
+    """Right to publish to the reply subjects of received messages.
+
+    max_msgs: replies per request, negative is unlimited. expires: ns, negative is never.
+    """
+
+    max_msgs: int = 1
+    expires: int = 2 * MINUTE
+
+
+@dataclass(slots=True)
+class PermissionsOptions:
+    """A permissions map. Subscribe entries may be "subject queue". None for a side: no restriction."""
+
+    publish: SubjectPermission | None = None
+    subscribe: SubjectPermission | None = None
+    allow_responses: ResponsePermission | None = None
+
+
+@dataclass(slots=True)
+class UserOptions:
+    """A user: `user` and `password`, or `nkey` (a public user key). The loader fills in `account`."""
+
+    user: str = option("", "user username", "string", "User name.", reload=True)
+    password: str = option(
+        "", "password pass", "string", "Password, plain or bcrypt.", reload=True, secret=True
+    )
+    nkey: str = option("", "nkey", "string", "Public user key (`U...`) instead of a password.", reload=True)
+    permissions: PermissionsOptions | None = option(
+        None,
+        "permissions permission authorization",
+        "permissions",
+        "What the user may publish and hear.",
+        reload=True,
+    )
+    allowed_connection_types: frozenset[str] | None = option(
+        None,
+        "allowed_connection_types connection_types clients",
+        "connection_types",
+        "Kinds of connection the user may make: " + ", ".join(CONNECTION_TYPES) + ".",
+        reload=True,
+    )
+    proxy_required: bool = option(
+        False, "proxy_required", "bool", "Only through a trusted proxy.", reload=True
+    )
+    account: str = "$G"
+
+
+@dataclass(slots=True)
+class AuthCallout:
+    """`auth_callout { }`: an outside service that decides who may connect."""
+
+    issuer: str = option("", "issuer", "string", "Public account key that signs the answers.", reload=True)
+    account: str = option("$G", "account acc", "string", "Account of the service.", reload=True)
+    auth_users: list[str] = option(list, "auth_users users", "strings", "Users of the service.", reload=True)
+    xkey: str = option(
+        "", "xkey key", "string", "Public curve key that requests are sealed for.", reload=True
+    )
+    allowed_accounts: list[str] = option(
+        list, "allowed_accounts", "strings", "Accounts the service may place users in.", reload=True
+    )
+
+
+@dataclass(slots=True)
+class AuthorizationOptions:
+    """The `authorization { }` block. `timeout` None: derived, see Options.auth_timeout."""
+
+    user: str = option("", "user username", "string", "The only user.", reload=True)
+    password: str = option(
+        "", "password pass", "string", "Its password, plain or bcrypt.", reload=True, secret=True
+    )
+    token: str = option(
+        "", "token", "string", "A token, plain or bcrypt, instead of users.", reload=True, secret=True
+    )
+    timeout: int | None = option(None, "timeout", "seconds", "Time to send CONNECT.", reload=True)
+    users: list[UserOptions] = option(list, "users", "users", "Users of account `$G`.", reload=True)
+    default_permissions: PermissionsOptions | None = option(
+        None,
+        "default_permissions default_permission permissions",
+        "permissions",
+        "For users without permissions of their own.",
+        reload=True,
+    )
+    auth_callout: AuthCallout | None = option(
+        None,
+        "auth_callout auth_hook",
+        "section",
+        "Ask a service who may connect.",
+        reload=True,
+        section=AuthCallout,
+    )
+    proxy_required: bool = option(
+        False, "proxy_required", "bool", "Only through a trusted proxy.", reload=True
+    )
+
+    @property
+    def is_set(self) -> bool:
+        """Whether anything here asks a client to identify itself."""
+        return bool(self.user or self.token or self.users or self.auth_callout)

@@ -1,0 +1,114 @@
+"""Options of JetStream."""
+
+# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .field import SECOND, option
+
+MIB = 1024 * 1024
+
+
+@dataclass(slots=True)
+class BatchLimits:
+    """`jetstream { limits { batch { } } }`."""
+
+    max_inflight_per_stream: int = option(50, "max_inflight_per_stream", "int", "Open batches of a stream.")
+    max_inflight_total: int = option(1000, "max_inflight_total", "int", "Open batches in all.")
+    max_msgs: int = option(1000, "max_msgs", "int", "Messages of a batch.")
+    timeout: int = option(10 * SECOND, "timeout", "strict_duration", "Time to finish a batch.")
+
+
+@dataclass(slots=True)
+class JetStreamLimits:
+    """`jetstream { limits { } }`; 0 is no limit."""
+
+    max_ack_pending: int = option(0, "max_ack_pending", "int", "Largest max_ack_pending of a consumer.")
+    max_ha_assets: int = option(0, "max_ha_assets", "int", "Replicated streams and consumers on a server.")
+    max_request_batch: int = option(0, "max_request_batch", "int", "Largest batch of a pull.")
+    duplicate_window: int = option(0, "duplicate_window", "strict_duration", "Largest duplicate window.")
+    batch: BatchLimits = option(
+        BatchLimits, "batch", "section", "Limits of atomic batch publishes.", section=BatchLimits
+    )
+
+
+@dataclass(slots=True)
+class TPMOptions:
+    """`jetstream { tpm { } }`."""
+
+    keys_file: str = option("", "keys_file", "path", "File of the sealed keys.")
+    encryption_password: str = option("", "encryption_password", "string", "Password.", secret=True)
+    srk_password: str = option("", "srk_password", "string", "Password of the storage root.", secret=True)
+    pcr: int = option(22, "pcr", "int", "Platform register.")
+    cipher: str = option("", "cipher", "string", "Cipher.")
+
+
+@dataclass(slots=True)
+class JetStreamOptions:
+    """The `jetstream` key: a bool or a map.
+
+    max_memory, max_file: bytes; None means a share (75 %) of what the machine has.
+    sync_interval: ns between lazy syncs; 0 means "always"; None, the default, means that an
+    acknowledgement waits for the sync of its group commit.
+    """
+
+    enabled: bool = option(
+        False, "enabled enable", "bool", "JetStream on; a map alone turns it on.", reload=True
+    )
+    store_dir: str = option("", "store_dir store storedir", "path", "Directory of the files.")
+    max_memory: int | None = option(
+        None, "max_memory_store max_mem_store max_mem", "js_size", "Bytes for memory streams."
+    )
+    max_file: int | None = option(None, "max_file_store max_file", "js_size", "Bytes for file streams.")
+    sync_interval: int | None = option(
+        None,
+        "sync_interval sync",
+        "sync_interval",
+        'Time between syncs, or "always". Unset: an acknowledgement follows the sync (group commit).',
+    )
+    domain: str = option("", "domain", "string", "JetStream domain, one token.")
+    key: str = option("", "key ek encryption_key", "string", "Key of the encryption at rest.", secret=True)
+    prev_key: str = option("", "prev_key prev_ek prev_encryption_key", "string", "Former key.", secret=True)
+    cipher: str = option(
+        "chacha",
+        "cipher",
+        "choice",
+        "Cipher of the encryption at rest.",
+        choices=("chacha", "chachapoly", "aes"),
+    )
+    strict: bool = option(True, "strict", "bool", "Refuse unknown fields in API requests.")
+    extension_hint: str = option(
+        "",
+        "extension_hint",
+        "choice",
+        "Whether a leaf's cluster extends the hub's domain.",
+        choices=("no_extend", "will_extend"),
+    )
+    unique_tag: str = option("", "unique_tag", "string", "Spread replicas over values of this tag prefix.")
+    limits: JetStreamLimits = option(
+        JetStreamLimits, "limits", "section", "Limits of requests.", section=JetStreamLimits
+    )
+    tpm: TPMOptions | None = option(
+        None, "tpm", "section", "Key from a trusted platform module.", section=TPMOptions
+    )
+    max_outstanding_catchup: int = option(
+        64 * MIB, "max_outstanding_catchup", "size", "Bytes in flight to a replica that catches up."
+    )
+    max_buffered_size: int = option(128 * MIB, "max_buffered_size", "size", "Bytes queued for a stream.")
+    max_buffered_msgs: int = option(100_000, "max_buffered_msgs", "int", "Messages queued for a stream.")
+    request_queue_limit: int = option(10_000, "request_queue_limit", "int", "API requests queued.")
+    info_queue_limit: int | None = option(
+        None, "info_queue_limit", "int", "Info requests queued; request_queue_limit when unset."
+    )
+    meta_compact: int = option(
+        0, "meta_compact", "int", "Entries after which the meta log is compacted.", minimum=0, reload=True
+    )
+    meta_compact_size: int = option(
+        0, "meta_compact_size", "size", "Bytes after which the meta log is compacted.", minimum=0, reload=True
+    )
+    meta_compact_sync: bool = option(False, "meta_compact_sync", "bool", "Compact at once.", reload=True)
+    max_concurrent_io: int = option(
+        4096, "max_concurrent_io", "int", "Disk operations at a time.", minimum=4, maximum=8192
+    )

@@ -1,0 +1,24 @@
+"""Options of operator mode: where account JWTs come from."""
+
+# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .field import MINUTE, option
+
+
+@dataclass(slots=True)
+class ResolverOptions:
+    """The `resolver` key. kind: "memory", "url", "full" or "cache"; times in ns, limit 0: unlimited."""
+
+    kind: str = ""
+    url: str = ""
+    dir: str = option("", "dir", "path", "Directory of the JWTs; made when missing.")
+    allow_delete: bool = option(False, "allow_delete", "bool", "Accounts may be deleted (full only).")
+    hard_delete: bool = option(False, "hard_delete", "bool", "Deleted files are not kept (full only).")
+    limit: int | None = option(None, "limit", "int", "JWTs kept.", minimum=0)
+    ttl: int = option(0, "ttl", "strict_duration", "Lifetime of an entry (cache only).")
+    interval: int = option(MINUTE, "interval", "strict_duration", "Time between syncs (full only).")
+    timeout: int = option(1_900_000_000, "timeout", "strict_duration", "Time for a lookup.")

@@ -1,0 +1,252 @@
+"""`Options`: the whole configuration of one server."""
+
+# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .accounts import AccountOptions, MappingOptions
+from .authorization import AuthorizationOptions
+from .cluster import ClusterOptions, GatewayOptions
+from .field import MINUTE, SECOND, option
+from .jetstream import JetStreamOptions
+from .leafnodes import LeafOptions
+from .listeners import MQTTOptions, WebSocketOptions
+from .operator import ResolverOptions
+from .tls import TLSOptions
+
+if TYPE_CHECKING:
+    from ..tree import Position, Problem
+
+MIB = 1024 * 1024
+
+
+@dataclass(slots=True)
+class Options:
+    """All options. Defaults are those of a server started without a configuration.
+
+    port 0: any free port. A port of None: no such listener. Durations: ns. Sizes: bytes.
+    auth_timeout is derived: `authorization.timeout`, else 2 s, else the TLS timeout plus 1 s.
+    """
+
+    host: str = option("0.0.0.0", "host net", "string", "Address to listen on for clients.")  # noqa: S104 the reference's default
+    port: int = option(4222, "port listen", "client_port", "Port, or address, for clients; -1 any.")
+    client_advertise: str = option(
+        "", "client_advertise", "advertise", "Address told to clients instead of the listener's.", reload=True
+    )
+    server_name: str = option(
+        "", "server_name", "name", "Name, unique in a cluster; the server id when unset."
+    )
+    server_tags: list[str] = option(list, "server_tags", "tags", "Tags for placement.", reload=True)
+    server_metadata: dict[str, str] = option(
+        dict, "server_metadata", "string_map", "Shown in varz.", reload=True
+    )
+    feature_flags: dict[str, bool] = option(dict, "feature_flags", "bool_map", "Switches of new behaviour.")
+
+    debug: bool = option(False, "debug", "bool", "Log debug lines.", reload=True)
+    trace: bool = option(False, "trace", "bool", "Log the protocol.", reload=True)
+    trace_verbose: bool = option(
+        False, "trace_verbose", "bool", "As `trace`, system account included.", reload=True
+    )
+    trace_headers: bool = option(False, "trace_headers", "bool", "As `trace`, headers only.", reload=True)
+    logtime: bool = option(True, "logtime", "bool", "Times in the log.", reload=True)
+    logtime_utc: bool = option(False, "logtime_utc", "bool", "Times in UTC.", reload=True)
+    log_file: str = option("", "logfile log_file", "path", "Log to this file.", reload=True)
+    log_size_limit: int = option(
+        0,
+        "logfile_size_limit log_size_limit",
+        "size",
+        "Bytes after which the log is rotated; 0 never.",
+        reload=True,
+    )
+    log_max_num: int = option(0, "logfile_max_num log_max_num", "int", "Rotated logs kept; 0 all.")
+    syslog: bool = option(False, "syslog", "bool", "Log to syslog.", reload=True)
+    remote_syslog: str = option("", "remote_syslog", "string", "Log to this syslog server.", reload=True)
+    pid_file: str = option("", "pid_file pidfile", "path", "File that holds the process id.", reload=True)
+    ports_file_dir: str = option(
+        "",
+        "ports_file_dir",
+        "path",
+        "Directory for `<program>_<pid>.ports`, a JSON of the URLs.",
+        reload=True,
+    )
+    prof_port: int = option(0, "prof_port", "int", "Port of the profiler.")
+    prof_block_rate: int = option(0, "prof_block_rate", "int", "Rate of the profiler.", reload=True)
+
+    http_host: str = ""
+    http_port: int | None = option(
+        None, "http_port monitor_port http", "monitor_port", "Port, or address, of monitoring; -1 any."
+    )
+    https_port: int | None = option(
+        None, "https_port https", "monitor_port", "The same with TLS; not together with http."
+    )
+    http_base_path: str = option("/", "http_base_path", "string", "Prefix of the monitoring paths.")
+
+    max_control_line: int = option(
+        4096, "max_control_line", "int", "Bytes of a protocol line.", maximum=2**31 - 1, reload=True
+    )
+    max_payload: int = option(
+        MIB, "max_payload", "size", "Bytes of a message, at most max_pending.", maximum=2**31 - 1, reload=True
+    )
+    max_pending: int = option(64 * MIB, "max_pending", "size", "Bytes waiting for a slow client.")
+    max_connections: int = option(
+        65536, "max_connections max_conn", "int", "Clients; 0 or less refuses all.", reload=True
+    )
+    max_subscriptions: int = option(
+        0, "max_subscriptions max_subs", "int", "Subscriptions of a connection; 0 unlimited."
+    )
+    max_sub_tokens: int = option(
+        0,
+        "max_sub_tokens max_subscription_tokens",
+        "int",
+        "Tokens of a subscription's subject; 0 unlimited.",
+        minimum=1,
+        maximum=255,
+    )
+    max_traced_msg_len: int = option(
+        0, "max_traced_msg_len", "int", "Bytes of a payload in trace lines; 0 all.", reload=True
+    )
+    max_closed_clients: int = option(10_000, "max_closed_clients", "int", "Closed clients remembered.")
+    ping_interval: int = option(2 * MINUTE, "ping_interval", "duration", "Time between pings.", reload=True)
+    ping_max: int = option(2, "ping_max", "int", "Unanswered pings allowed.", reload=True)
+    write_deadline: int = option(10 * SECOND, "write_deadline", "duration", "Time for a write.", reload=True)
+    write_timeout: str = option(
+        "default",
+        "write_timeout",
+        "choice",
+        "What a late write does; `default` closes.",
+        choices=("default", "close", "retry"),
+    )
+    lame_duck_duration: int = option(
+        2 * MINUTE,
+        "lame_duck_duration",
+        "strict_duration",
+        "Time over which clients are sent away.",
+        minimum=30 * SECOND,
+    )
+    lame_duck_grace_period: int = option(
+        10 * SECOND,
+        "lame_duck_grace_period",
+        "strict_duration",
+        "Time before the first is; below the former.",
+    )
+
+    authorization: AuthorizationOptions = option(
+        AuthorizationOptions,
+        "authorization",
+        "section",
+        "Who may connect.",
+        reload=True,
+        section=AuthorizationOptions,
+    )
+    auth_timeout: int = 2 * SECOND
+    no_auth_user: str = option("", "no_auth_user", "string", "User of clients that give none.")
+    default_sentinel: str = option(
+        "", "default_sentinel", "string", "JWT of clients that give none (operator mode).", reload=True
+    )
+    accounts: dict[str, AccountOptions] = option(
+        dict, "accounts", "accounts", "Accounts: names, or a map.", reload=True, section=AccountOptions
+    )
+    mappings: list[MappingOptions] = option(
+        list, "mappings maps", "mappings", "Subject mappings of `$G`.", reload=True
+    )
+    system_account: str = option("", "system_account system", "string", "System account; `$SYS` when unset.")
+    no_system_account: bool = option(
+        False, "no_system_account no_system no_sys_acc", "bool", "No system account."
+    )
+
+    operator: list[str] = option(
+        list,
+        "operator operators root roots root_operator root_operators",
+        "strings",
+        "Operator JWTs: paths or the JWTs themselves.",
+    )
+    trusted_keys: list[str] = option(list, "trusted_keys trusted", "strings", "Public operator keys.")
+    resolver: ResolverOptions | None = option(
+        None,
+        "resolver account_resolver accounts_resolver",
+        "resolver",
+        "Where account JWTs come from.",
+        section=ResolverOptions,
+    )
+    resolver_tls: TLSOptions | None = option(
+        None, "resolver_tls", "section", "TLS to a URL resolver.", reload=True, section=TLSOptions
+    )
+    resolver_preload: dict[str, str] = option(
+        dict, "resolver_preload", "string_map", "Account JWTs by public key.", reload=True
+    )
+    resolver_pinned_accounts: list[str] = option(
+        list, "resolver_pinned_accounts", "strings", "The only accounts that may be used."
+    )
+
+    leafnodes: LeafOptions = option(
+        LeafOptions, "leafnodes leaf", "section", "Leaf nodes.", reload=True, section=LeafOptions
+    )
+    jetstream: JetStreamOptions = option(
+        JetStreamOptions,
+        "jetstream",
+        "jetstream",
+        "JetStream: a bool, or a map.",
+        reload=True,
+        section=JetStreamOptions,
+    )
+    store_dir: str = option("", "store_dir storedir", "path", "As `jetstream { store_dir }`; not both.")
+    default_js_domain: dict[str, str] = option(
+        dict, "default_js_domain", "string_map", "Domain of an account's plain `$JS.API` requests."
+    )
+    cluster: ClusterOptions | None = option(
+        None, "cluster", "section", "Routes to the servers of a cluster.", reload=True, section=ClusterOptions
+    )
+    gateway: GatewayOptions | None = option(
+        None, "gateway", "section", "Gateways to other clusters.", reload=True, section=GatewayOptions
+    )
+    tls: TLSOptions | None = option(
+        None, "tls", "section", "TLS of the client listener.", reload=True, section=TLSOptions
+    )
+    allow_non_tls: bool = option(False, "allow_non_tls", "bool", "Clients may also connect without TLS.")
+    ocsp: dict[str, object] | None = option(None, "ocsp", "ocsp", "OCSP stapling.", reload=True)
+    ocsp_cache: dict[str, object] | None = option(
+        None, "ocsp_cache", "ocsp_cache", "Cache of OCSP answers.", reload=True
+    )
+    websocket: WebSocketOptions | None = option(
+        None, "websocket ws", "section", "Clients over WebSocket.", reload=True, section=WebSocketOptions
+    )
+    mqtt: MQTTOptions | None = option(
+        None, "mqtt", "section", "Clients that speak MQTT.", reload=True, section=MQTTOptions
+    )
+    connect_error_reports: int = option(
+        3600, "connect_error_reports", "int", "First connect failures per log line.", reload=True
+    )
+    reconnect_error_reports: int = option(
+        1, "reconnect_error_reports", "int", "Reconnect failures per log line.", reload=True
+    )
+    no_sublist_cache: bool = option(
+        False, "disable_sublist_cache no_sublist_cache", "bool", "No cache of who hears a subject."
+    )
+    no_header_support: bool = option(False, "no_header_support", "bool", "No message headers.")
+    no_fast_producer_stall: bool = option(
+        False, "no_fast_producer_stall", "bool", "Never slow down a fast producer.", reload=True
+    )
+    proxy_protocol: bool = option(False, "proxy_protocol", "bool", "Accept HAProxy's PROXY header.")
+    proxies: list[str] = option(
+        list, "proxies", "proxies", "Public keys of trusted proxies, `{trusted: [{key: ...}]}`.", reload=True
+    )
+
+    config_file: str = field(default="", compare=False)
+    config_digest: str = field(default="", compare=False)
+    positions: dict[str, Position] = field(default_factory=dict, compare=False, repr=False)
+    warnings: list[Problem] = field(default_factory=list, compare=False, repr=False)
+    notices: list[str] = field(default_factory=list, compare=False, repr=False)
+
+    @classmethod
+    def from_flags(cls, argv: Sequence[str]) -> Options:
+        """The options that a nats-server command line means (its configuration file included).
+
+        Raises flags.FlagError for the command line, ConfigError for the file.
+        """
+        from ..flags import options_from
+
+        return options_from(argv)

@@ -1,0 +1,93 @@
+"""Options of a TLS block, used by every listener and by leaf remotes."""
+
+# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .field import SECOND, option
+
+
+@dataclass(slots=True)
+class CertificateOptions:
+    """One certificate and key of `tls { certs: [...] }`."""
+
+    cert_file: str = option("", "cert_file", "path", "Certificate chain in PEM.")
+    key_file: str = option("", "key_file", "path", "Private key in PEM.")
+
+
+@dataclass(slots=True)
+class TLSOptions:
+    """A `tls { }` block. Which side verifies what depends on where the block stands."""
+
+    cert_file: str = option("", "cert_file", "path", "Certificate chain in PEM.", reload=True)
+    key_file: str = option("", "key_file", "path", "Private key in PEM.", reload=True)
+    ca_file: str = option("", "ca_file", "path", "Certificate authorities in PEM.", reload=True)
+    certs: list[CertificateOptions] = option(
+        list,
+        "certs certificates",
+        "sections",
+        "Several certificates; not together with `cert_file`.",
+        reload=True,
+        section=CertificateOptions,
+    )
+    verify: bool = option(False, "verify", "bool", "Require and check the peer's certificate.", reload=True)
+    verify_and_map: bool = option(
+        False, "verify_and_map", "bool", "As `verify`, and the certificate names the user.", reload=True
+    )
+    verify_known_urls: bool = option(
+        False,
+        "verify_cert_and_check_known_urls",
+        "bool",
+        "As `verify`, and the certificate names a known URL; cluster and gateway only.",
+        reload=True,
+    )
+    insecure: bool = option(
+        False, "insecure", "bool", "Do not check the certificate of the server dialled.", reload=True
+    )
+    timeout: int = option(2 * SECOND, "timeout", "seconds", "Time for the handshake.", reload=True)
+    cipher_suites: list[str] = option(
+        list, "cipher_suites", "strings", "Cipher suites by name; Python's defaults when empty.", reload=True
+    )
+    allow_insecure_cipher_suites: bool = option(
+        False, "allow_insecure_cipher_suites", "bool", "Accept suites known to be weak.", reload=True
+    )
+    curve_preferences: list[str] = option(
+        list, "curve_preferences", "strings", "Elliptic curves by name; the first is used.", reload=True
+    )
+    min_version: str = option(
+        "1.2",
+        "min_version",
+        "tls_version",
+        "Lowest TLS version, 1.2 or 1.3.",
+        reload=True,
+        choices=("1.2", "1.3"),
+    )
+    pinned_certs: list[str] = option(
+        list,
+        "pinned_certs",
+        "pinned_certs",
+        "SHA-256 (hex) of the public keys that peers may have.",
+        reload=True,
+    )
+    connection_rate_limit: int = option(
+        0, "connection_rate_limit", "int", "Handshakes per second; 0 is no limit.", reload=True
+    )
+    handshake_first: bool | int = option(
+        False,
+        "handshake_first first immediate",
+        "handshake_first",
+        'TLS before INFO: a bool, "auto" (50ms) or how long to wait for the client before INFO.',
+        reload=True,
+    )
+    ocsp_peer: dict[str, object] | None = option(
+        None, "ocsp_peer", "ocsp_peer", "OCSP checks of peer certificates.", reload=True
+    )
+    cert_store: str = option("", "cert_store", "string", "Windows certificate store.")
+    cert_match_by: str = option("", "cert_match_by", "string", "Windows certificate store.")
+    cert_match: str = option("", "cert_match", "string", "Windows certificate store.")
+    ca_certs_match: list[str] = option(list, "ca_certs_match", "strings", "Windows certificate store.")
+    cert_match_skip_invalid: bool = option(
+        False, "cert_match_skip_invalid", "bool", "Windows certificate store."
+    )

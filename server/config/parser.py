@@ -1,0 +1,228 @@
+"""From the text of a configuration to a tree of nodes: includes read, variables looked up.
+
+`parse_file` reads a file and all it includes, and computes the digest that nats-server prints for it;
+`parse_text` parses a text that stands in no file. Both raise ConfigError and never anything else for bad
+input. The environment is an argument. Which keys exist is not known here.
+
+Scopes: a variable is looked for in the enclosing maps from the inside out (keys already parsed only), then in
+the environment, whose text is itself parsed as a value. An included file sees none of its parents' variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .lexer import BOOLS, Kind, Lexer, Token
+from .tree import ConfigError, Node, Position, Value
+
+MAX_DEPTH = 100
+"""Nested maps and lists; each costs a few frames of Python's stack."""
+
+INT64 = 2**63
+_LETTERS = "kmgtpe"
+SUFFIXES = {"": 1}
+for _power, _letter in enumerate(_LETTERS, 1):
+    SUFFIXES[_letter] = 1000**_power
+    for _more in ("b", "i", "ib"):
+        SUFFIXES[_letter + _more] = 1024**_power
+
+
+def parse_file(path: str, environment: Mapping[str, str]) -> dict[str, Node]:
+    """The entries of a configuration file. Paths in errors are as given here, includes joined to it."""
+    return _parse_file(path, environment, (), None)
+
+
+def parse_text(text: str, environment: Mapping[str, str], file: str = "") -> dict[str, Node]:
+    """The entries of a text; includes are relative to the directory of `file`."""
+    return _Parser(text, file, environment, (str(Path(file).resolve()),) if file else ()).parse()
+
+
+def _parse_file(
+    path: str, environment: Mapping[str, str], parents: tuple[str, ...], where: Position | None
+) -> dict[str, Node]:
+    real = str(Path(path).resolve())
+    if real in parents:
+        chain = " -> ".join([*(Path(p).name for p in parents[parents.index(real) :]), Path(path).name])
+        raise ConfigError.at(where, f"include cycle: {chain}")
+    try:
+        text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        what = "included file" if where else "configuration file"
+        raise ConfigError.at(where, f"cannot open {what} {path}: {error.strerror or error}") from None
+    return _Parser(text, path, environment, (*parents, real)).parse()
+
+
+class _Parser:
+    """Parses one text. `files`: the real paths being parsed, from the first to this one."""
+
+    def __init__(
+        self,
+        text: str,
+        file: str,
+        environment: Mapping[str, str],
+        files: tuple[str, ...],
+        references: tuple[str, ...] = (),
+    ) -> None:
+        self.lexer = Lexer(text, file)
+        self.environment = environment
+        self.files = files
+        self.references = references
+        self.scopes: list[dict[str, Node]] = []
+        self.depth = 0
+
+    def parse(self) -> dict[str, Node]:
+        top: dict[str, Node] = {}
+        self.scopes.append(top)
+        braces: list[Position] = []
+        lexer = self.lexer
+        while True:
+            lexer.skip(" \t\r\n\v\f,;" if braces else " \t\r\n\v\f")
+            if lexer.peek() == "{":
+                braces.append(lexer.position())
+                lexer.at += 1
+                continue
+            token = lexer.entry()
+            if token.kind is Kind.END and token.text == "":
+                break
+            if token.kind is Kind.END:
+                lexer.at += 1
+                if braces:
+                    braces.pop()
+                    continue
+                lexer.skip(" \t\r\n\v\f")
+                if lexer.peek():
+                    raise ConfigError.at(token.position, "unexpected }: no map is open here")
+                break  # nats-server allows one stray brace at the very end
+            self._entry(token, top, in_map=False)
+        if braces:
+            raise ConfigError.at(braces[-1], "the { round the configuration is not closed")
+        return top
+
+    def _entry(self, token: Token, into: dict[str, Node], *, in_map: bool) -> None:
+        lexer = self.lexer
+        if token.kind is Kind.INCLUDE:
+            into.update(self._include(token))
+        else:
+            if not lexer.separator(in_map=in_map):
+                raise ConfigError.at(token.position, f"the key {token.text!r} has no value")
+            if in_map and lexer.peek() in (",", "}", ""):
+                raise ConfigError.at(token.position, f"the key {token.text!r} has no value")
+            try:
+                node = self._value()
+            except ConfigError as error:
+                if token.text.endswith("{"):
+                    raise ConfigError.at(
+                        token.position, f"unexpected {{ in the key {token.text!r}", "put a blank before it"
+                    ) from error
+                raise
+            node.position = token.position
+            into[token.text] = node
+        lexer.end_of_entry(closable=in_map)
+
+    def _include(self, token: Token) -> dict[str, Node]:
+        directory = Path(token.position.file).parent
+        path = directory / token.text.lstrip("/")
+        try:
+            return _parse_file(str(path), self.environment, self.files, token.position)
+        except ConfigError as error:
+            if token.text.startswith("/") and not path.exists():
+                problem = error.problems[0]
+                raise ConfigError.at(
+                    problem.position, problem.message, "paths of includes are relative to the including file"
+                ) from None
+            raise
+
+    def _value(self) -> Node:
+        token = self.lexer.value()
+        if token.kind is Kind.VARIABLE:
+            return self._variable(token)
+        if token.kind in (Kind.LIST, Kind.MAP):
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                raise ConfigError.at(token.position, f"maps and lists are nested deeper than {MAX_DEPTH}")
+            value: Value = self._list() if token.kind is Kind.LIST else self._map(token.position)
+            self.depth -= 1
+            return Node(value, token.position)
+        return Node(_scalar(token), token.position)
+
+    def _list(self) -> list[Node]:
+        items: list[Node] = []
+        while self.lexer.element_or_end():
+            items.append(self._value())
+            if not self.lexer.end_of_element():
+                break
+        return items
+
+    def _map(self, start: Position) -> dict[str, Node]:
+        entries: dict[str, Node] = {}
+        self.scopes.append(entries)
+        while True:
+            token = self.lexer.entry()
+            if token.kind is Kind.END:
+                if token.text == "":
+                    raise ConfigError.at(start, "the map that starts here is not closed")
+                self.lexer.at += 1
+                break
+            if token.text.startswith("]") and token.kind is Kind.KEY:
+                raise ConfigError.at(token.position, "unexpected ] in a map")
+            self._entry(token, entries, in_map=True)
+        self.scopes.pop()
+        return entries
+
+    def _variable(self, token: Token) -> Node:
+        name = token.text
+        if name.startswith("2a$"):
+            return Node("$" + name, token.position)
+        for scope in reversed(self.scopes):
+            if name in scope:
+                scope[name].used = True
+                return Node(scope[name].value, token.position)
+        if name in self.references:
+            raise ConfigError.at(token.position, f"variable reference cycle for '{name}'")
+        text = self.environment.get(name)
+        if text is None:
+            hint = "quote the value if it is text"
+            if not name.startswith("2"):
+                hint = f"set {name} before this line or in the environment, or quote the value if it is text"
+            raise ConfigError.at(token.position, f"variable reference for '{name}' can not be found", hint)
+        inner = _Parser(f"pk={text}", "", self.environment, self.files, (*self.references, name))
+        try:
+            found = inner.parse().get("pk")
+        except ConfigError as error:
+            raise ConfigError.at(
+                token.position,
+                f"variable reference for '{name}' could not be parsed: {error.problems[0].message}",
+                "a value with blanks or special characters needs quotes inside the variable",
+            ) from None
+        if found is None:
+            raise ConfigError.at(token.position, f"variable reference for '{name}' can not be found")
+        return Node(found.value, token.position)
+
+
+def _scalar(token: Token) -> Value:
+    text = token.text
+    if token.kind is Kind.BOOL:
+        return BOOLS[text]
+    if token.kind is Kind.FLOAT:
+        return float(text)
+    if token.kind is Kind.DATE:
+        try:
+            return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        except ValueError:
+            raise ConfigError.at(
+                token.position, f"expected a date as YYYY-MM-DDTHH:MM:SSZ, but got {text}"
+            ) from None
+    if token.kind is Kind.INTEGER:
+        digits = text.rstrip("kKmMgGtTpPeEbBiI")
+        if len(digits) > 20:
+            raise ConfigError.at(token.position, f"integer '{text}' is out of the range")
+        suffix = text[len(digits) :].lower()
+        if suffix not in SUFFIXES:
+            raise ConfigError.at(token.position, f"unknown suffix {suffix!r} of the number {text}")
+        number = int(digits) * SUFFIXES[suffix]
+        if not -INT64 <= number < INT64:
+            raise ConfigError.at(token.position, f"integer '{text}' is out of the range")
+        return number
+    return text

@@ -1,0 +1,1 @@
+"""From the tree of a configuration to options: one reader per kind of value."""

@@ -1,0 +1,59 @@
+"""What a reader of options needs: where to put problems, and the option it fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from ..options.field import Spec
+from ..tree import ConfigError, Node, Position, Problem
+
+
+@dataclass(slots=True)
+class Context:
+    """Collects everything found while reading one configuration.
+
+    positions: where each option was set, by dotted path ("jetstream.domain", "leafnodes.remotes.0.url").
+    """
+
+    environment: Mapping[str, str]
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    positions: dict[str, Position] = field(default_factory=dict)
+
+    def error(self, position: Position | None, message: str, hint: str = "") -> None:
+        """Note an error and go on."""
+        self.problems.append(Problem(position, message, hint))
+
+    def warn(self, position: Position | None, message: str, hint: str = "") -> None:
+        """Note what does not keep the server from starting, but fails `-t`."""
+        self.warnings.append(Problem(position, message, hint))
+
+    def unknown(self, key: str, node: Node, known: Iterable[str]) -> None:
+        """An unknown key is an error unless it served as a variable."""
+        if not node.used:
+            self.error(node.position, f'unknown field "{key}"', suggestion(key, known))
+
+
+@dataclass(slots=True)
+class Slot:
+    """One option being read: the object and the attribute it goes to, the key as written, and its path."""
+
+    target: Any
+    name: str
+    key: str
+    spec: Spec
+    path: str
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """A close match as a hint, or ""."""
+    close = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f'did you mean "{close[0]}"?' if close else ""
+
+
+def wrong(node: Node, what: str, hint: str = "") -> ConfigError:
+    """The error of a value of the wrong type."""
+    return ConfigError.at(node.position, f"{what}, got {node.kind}", hint)

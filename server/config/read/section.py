@@ -1,0 +1,72 @@
+"""Reads a map into a dataclass of options: each key by the reader that its field's kind names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..options.field import Spec, specs
+from ..tree import ConfigError, Node
+from .context import Context, Slot, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Reader = Callable[[Context, Slot, Node], Any]
+
+_keys: dict[type[Any], dict[str, tuple[str, Spec]]] = {}
+
+
+def keys_of(cls: type[Any]) -> dict[str, tuple[str, Spec]]:
+    """Every spelling of every option of a dataclass, with its field and spec."""
+    found = _keys.get(cls)
+    if found is None:
+        found = {key: (name, spec) for name, spec in specs(cls).items() for key in spec.keys}
+        _keys[cls] = found
+    return found
+
+
+def read_into(context: Context, target: Any, entries: dict[str, Node], path: str = "") -> None:
+    """Set the options of `target` from the entries of a map. Problems go to the context; it never raises."""
+    from .kinds import READERS
+
+    known = keys_of(type(target))
+    for key, node in entries.items():
+        found = known.get(key.lower())
+        if found is None:
+            context.unknown(key, node, known)
+            continue
+        name, spec = found
+        slot = Slot(target, name, key, spec, f"{path}.{name}" if path else name)
+        context.positions[slot.path] = node.position
+        try:
+            setattr(target, name, READERS[spec.kind](context, slot, node))
+        except ConfigError as error:
+            context.problems.extend(error.problems)
+
+
+def read_section(context: Context, slot: Slot, node: Node) -> Any:
+    """A map as the option's dataclass; on a map given twice the later keys win."""
+    if not isinstance(node.value, dict):
+        raise wrong(node, f"{slot.key} must be a map")
+    assert slot.spec.section is not None
+    made = slot.spec.section()
+    read_into(context, made, node.value, slot.path)
+    return made
+
+
+def read_sections(context: Context, slot: Slot, node: Node) -> list[Any]:
+    """A list of maps, each as the option's dataclass."""
+    if not isinstance(node.value, list):
+        raise wrong(node, f"{slot.key} must be a list of maps")
+    assert slot.spec.section is not None
+    found: list[Any] = []
+    for index, item in enumerate(node.value):
+        if not isinstance(item.value, dict):
+            context.problems.extend(wrong(item, f"each of {slot.key} must be a map").problems)
+            continue
+        made = slot.spec.section()
+        path = f"{slot.path}.{index}"
+        context.positions[path] = item.position
+        read_into(context, made, item.value, path)
+        found.append(made)
+    return found

@@ -1,0 +1,65 @@
+"""Readers of lists of users."""
+
+from __future__ import annotations
+
+from ..options.authorization import UserOptions
+from ..tree import ConfigError, Node
+from .context import Context, Slot, wrong
+from .keys import is_public_key
+from .section import read_into
+
+
+def _maps(context: Context, slot: Slot, node: Node) -> list[tuple[str, Node, dict[str, Node]]]:
+    if not isinstance(node.value, list):
+        raise wrong(node, f"{slot.key} must be a list of users", 'as [{user: "a", password: "b"}]')
+    found = []
+    for index, item in enumerate(node.value):
+        if isinstance(item.value, dict):
+            path = f"{slot.path}.{index}"
+            context.positions[path] = item.position
+            found.append((path, item, item.value))
+        else:
+            context.problems.extend(wrong(item, "each user must be a map").problems)
+    return found
+
+
+def read_users(context: Context, slot: Slot, node: Node) -> list[UserOptions]:
+    """Users with a name and a password, or with a public key."""
+    found: list[UserOptions] = []
+    for path, item, entries in _maps(context, slot, node):
+        user = UserOptions()
+        read_into(context, user, entries, path)
+        if not user.nkey and not user.user:
+            raise ConfigError.at(item.position, "User entry requires a user", "or an nkey")
+        if user.nkey and not is_public_key(user.nkey, "U"):
+            raise ConfigError.at(
+                context.positions[f"{path}.nkey"], "Not a valid public nkey for a user", "it starts with U"
+            )
+        if user.nkey and (user.user or user.password):
+            raise ConfigError.at(item.position, "Nkey users do not take usernames or passwords")
+        found.append(user)
+    return found
+
+
+_LEAF_KEYS = ("user", "username", "pass", "password", "account", "proxy_required")
+
+
+def read_leaf_users(context: Context, slot: Slot, node: Node) -> list[UserOptions]:
+    """Users of leaf connections: name, password and the account they are bound to ("" : the global one)."""
+    found: list[UserOptions] = []
+    for path, _, entries in _maps(context, slot, node):
+        user = UserOptions(account="")
+        rest = {}
+        for key, item in entries.items():
+            if key.lower() == "account":
+                if not isinstance(item.value, str):
+                    raise wrong(item, "account must be a string")
+                user.account = item.value
+                context.positions[f"{path}.account"] = item.position
+            elif key.lower() in _LEAF_KEYS:
+                rest[key] = item
+            else:
+                context.unknown(key, item, _LEAF_KEYS)
+        read_into(context, user, rest, path)
+        found.append(user)
+    return found

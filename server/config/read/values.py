@@ -1,0 +1,211 @@
+"""Readers of plain values: each gives the normalised value of a node, or raises ConfigError."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ....protocol.duration import DurationError, parse_go
+from ....protocol.subject import is_valid
+from ..options.field import SECOND
+from ..tree import ConfigError, Node
+from .context import Context, Slot, wrong
+
+_LETTERS = {"K": 10, "M": 20, "G": 30, "T": 40}
+_HIGH_TIMEOUT = 60 * SECOND
+
+
+def read_bool(_: Context, slot: Slot, node: Node) -> bool:
+    """true/false, yes/no, on/off without quotes."""
+    if not isinstance(node.value, bool):
+        raise wrong(node, f"{slot.key} must be true or false", "without quotes")
+    return node.value
+
+
+def read_int(_: Context, slot: Slot, node: Node) -> int:
+    """An integer, a size suffix allowed; within the option's bounds."""
+    if isinstance(node.value, bool) or not isinstance(node.value, int):
+        raise wrong(node, f"{slot.key} must be an integer", "without quotes")
+    spec = slot.spec
+    if spec.minimum is not None and node.value < spec.minimum:
+        raise ConfigError.at(node.position, f"{slot.key} must be at least {spec.minimum}, got {node.value}")
+    if spec.maximum is not None and node.value > spec.maximum:
+        raise ConfigError.at(
+            node.position, f"{slot.key} value is too big: {node.value}, the most is {spec.maximum}"
+        )
+    return node.value
+
+
+def read_storage(_: Context, slot: Slot, node: Node) -> int:
+    """A size of JetStream: an integer, or a string that ends in one of K, M, G, T (powers of 1024)."""
+    value = node.value
+    if isinstance(value, int) and not isinstance(value, bool):
+        size = value
+    elif value == "":
+        size = 0
+    elif isinstance(value, str):
+        number, letter = value[:-1], value[-1:]
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", number) or letter not in _LETTERS:
+            raise ConfigError.at(
+                node.position,
+                f"{slot.key}: sizes in quotes must be a number and one of K, M, G, T, got {value!r}",
+                "without quotes, 10GB and 10GiB are fine",
+            )
+        size = int(number) << _LETTERS[letter]
+    else:
+        raise wrong(node, f"{slot.key} must be a size")
+    if slot.spec.minimum is not None and size < slot.spec.minimum:
+        raise ConfigError.at(node.position, f"{slot.key} must be at least {slot.spec.minimum}, got {size}")
+    return size
+
+
+def read_string(_: Context, slot: Slot, node: Node) -> str:
+    """Text."""
+    if not isinstance(node.value, str):
+        raise wrong(node, f"{slot.key} must be a string", "quote it")
+    return node.value
+
+
+def read_name(context: Context, slot: Slot, node: Node) -> str:
+    """Text without blanks."""
+    text = read_string(context, slot, node)
+    if " " in text:
+        raise ConfigError.at(node.position, f"{slot.key} cannot contain spaces, got {text!r}")
+    return text
+
+
+def read_choice(context: Context, slot: Slot, node: Node) -> str:
+    """One of the option's choices."""
+    text = read_string(context, slot, node)
+    if text.lower() not in slot.spec.choices:
+        allowed = ", ".join(f"'{c}'" for c in slot.spec.choices)
+        raise ConfigError.at(node.position, f"{slot.key} must be one of {allowed}, got {text!r}")
+    return text.lower()
+
+
+def expand(context: Context, text: str) -> str:
+    """A path with `~` and `$VAR` replaced."""
+    text = re.sub(
+        r"\$(?:\{(\w+)\}|(\w+))", lambda m: context.environment.get(m.group(1) or m.group(2), ""), text
+    )
+    return str(Path(text).expanduser()) if text.startswith("~") else text
+
+
+def read_path(context: Context, slot: Slot, node: Node) -> str:
+    """A path, as written; credentials expand `~` and variables."""
+    text = read_string(context, slot, node)
+    return expand(context, text) if slot.name == "credentials" else text
+
+
+def go_duration(slot: Slot, node: Node, text: str) -> int:
+    """The nanoseconds of a Go duration."""
+    try:
+        return parse_go(text)
+    except DurationError as error:
+        raise ConfigError.at(
+            node.position, f"error parsing {slot.key}: {error}", 'as "1h2m3s"; days are not known'
+        ) from None
+
+
+def read_duration(context: Context, slot: Slot, node: Node) -> int:
+    """A Go duration, or (warned of, as nats-server does) an integer of seconds."""
+    if isinstance(node.value, str):
+        return go_duration(slot, node, node.value)
+    if isinstance(node.value, bool) or not isinstance(node.value, int):
+        raise wrong(node, f"{slot.key} must be a duration", 'such as "30s"')
+    context.warn(
+        node.position,
+        f"{slot.key} should be converted to a duration",
+        f'{node.value} is taken as seconds; an unquoted 1m is 1000000, write "1m"',
+    )
+    return node.value * SECOND
+
+
+def read_strict_duration(_: Context, slot: Slot, node: Node) -> int:
+    """A Go duration in quotes; integers are refused."""
+    if not isinstance(node.value, str):
+        raise wrong(node, f"{slot.key} must be a duration", 'such as "30s", in quotes')
+    nanoseconds = go_duration(slot, node, node.value)
+    least = slot.spec.minimum if slot.spec.minimum is not None else 0
+    if nanoseconds < least:
+        seconds = f"minimum is {least // SECOND} seconds" if least else "needs to be positive"
+        raise ConfigError.at(node.position, f"invalid {slot.key} of {node.value}, {seconds}")
+    return nanoseconds
+
+
+def read_seconds(context: Context, slot: Slot, node: Node) -> int:
+    """A timeout: seconds as a number, or a duration. Long ones are warned of."""
+    value = node.value
+    if isinstance(value, str):
+        nanoseconds = go_duration(slot, node, value)
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise wrong(node, f"{slot.key} must be a number of seconds or a duration")
+    else:
+        nanoseconds = round(value * SECOND)
+    if nanoseconds > _HIGH_TIMEOUT and "authorization" in slot.path:
+        context.warn(
+            node.position,
+            f"timeout of {nanoseconds // SECOND} seconds is high, consider keeping it under 60 seconds",
+            "an unquoted 1m is 1000000 seconds, write '1m'",
+        )
+    return nanoseconds
+
+
+def read_sync_interval(context: Context, slot: Slot, node: Node) -> int:
+    """A duration, or "always", which is 0."""
+    if isinstance(node.value, str) and node.value.lower() == "always":
+        return 0
+    return read_duration(context, slot, node)
+
+
+def read_strings(_: Context, slot: Slot, node: Node) -> list[str]:
+    """A string or a list of strings."""
+    if isinstance(node.value, str):
+        return [node.value]
+    if not isinstance(node.value, list):
+        raise wrong(node, f"{slot.key} must be a string or a list of strings")
+    found: list[str] = []
+    for item in node.value:
+        if not isinstance(item.value, str):
+            raise wrong(item, f"each of {slot.key} must be a string")
+        found.append(item.value)
+    return found
+
+
+def read_tags(context: Context, slot: Slot, node: Node) -> list[str]:
+    """Tags: lower case, each once."""
+    return list(dict.fromkeys(t.strip().lower() for t in read_strings(context, slot, node)))
+
+
+def read_subjects(context: Context, slot: Slot, node: Node) -> list[str]:
+    """Subjects, wildcards allowed."""
+    found = read_strings(context, slot, node)
+    for subject in found:
+        if not is_valid(subject):
+            raise ConfigError.at(node.position, f"subject {subject!r} is not a valid subject")
+    return found
+
+
+def read_string_map(context: Context, slot: Slot, node: Node) -> dict[str, str]:
+    """A map of strings."""
+    if not isinstance(node.value, dict):
+        raise wrong(node, f"{slot.key} must be a map")
+    found: dict[str, str] = {}
+    for key, item in node.value.items():
+        if not isinstance(item.value, str):
+            raise wrong(item, f"{slot.key}: the value of {key!r} must be a string", "quote it")
+        found[key] = item.value
+        context.positions[f"{slot.path}.{key}"] = item.position
+    return found
+
+
+def read_bool_map(_: Context, slot: Slot, node: Node) -> dict[str, bool]:
+    """A map of bools."""
+    if not isinstance(node.value, dict):
+        raise wrong(node, f"{slot.key} must be a map")
+    found: dict[str, bool] = {}
+    for key, item in node.value.items():
+        if not isinstance(item.value, bool):
+            raise wrong(item, f"{slot.key}: the value of {key!r} must be true or false")
+        found[key] = item.value
+    return found

@@ -1,0 +1,82 @@
+"""The parsed configuration: values with the place they were written at, and what can be wrong with them.
+
+A `Node` holds a Python value: str, bool, int, float, datetime, list[Node] or dict[str, Node]. Its position is
+that of its key (where it has one), which is where a person looks first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+Value: TypeAlias = "str | bool | int | float | datetime | list[Node] | dict[str, Node]"
+
+
+class Position(NamedTuple):
+    """A place in a file: line from 1, column from 1. The file is "" for text that is in none."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        """As an editor understands it: file:line:column."""
+        return f"{self.file}:{self.line}:{self.column}" if self.file else f"{self.line}:{self.column}"
+
+
+class Node:
+    """A value and its position. `used`: it was referred to as a variable, so its key may be unknown."""
+
+    __slots__ = ("position", "used", "value")
+
+    def __init__(self, value: Value, position: Position) -> None:
+        self.value = value
+        self.position = position
+        self.used = False
+
+    def __repr__(self) -> str:
+        return f"Node({self.value!r}, {self.position})"
+
+    @property
+    def kind(self) -> str:
+        """What the value is, in words for messages."""
+        return _KINDS[type(self.value)]
+
+
+_KINDS: dict[type, str] = {
+    str: "a string",
+    bool: "a bool",
+    int: "an integer",
+    float: "a float",
+    datetime: "a date",
+    list: "a list",
+    dict: "a map",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong, where, and what may help. A warning does not keep the server from starting."""
+
+    position: Position | None
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        """One line: file:line:column: message (hint)."""
+        where = f"{self.position}: " if self.position else ""
+        return f"{where}{self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used. `problems` is everything that was found, in order; never empty."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(p) for p in problems))
+
+    @classmethod
+    def at(cls, position: Position | None, message: str, hint: str = "") -> ConfigError:
+        """An error of one problem."""
+        return cls([Problem(position, message, hint)])
