@@ -1,4 +1,4 @@
-"""Fixtures that several rooms' tests share: the two implementations, and servers of a module by configuration."""
+"""Fixtures that several rooms' tests share: the two implementations, a module's servers by configuration."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
 
 # Configuration of consumer C of stream S, err_code (0: it is accepted), description.
 CREATE: list[tuple[dict[str, Any], int, str]] = [
-    ({"ack_policy": "sometimes"}, 10025, 'invalid JSON: can not unmarshal "\\"sometimes\\""'),
-    ({"deliver_policy": "whenever"}, 10025, 'invalid JSON: can not unmarshal "\\"whenever\\""'),
-    ({"replay_policy": "slow"}, 10025, 'invalid JSON: can not unmarshal "\\"slow\\""'),
+    ({"ack_policy": "sometimes"}, 10025, "invalid JSON: "),
+    ({"deliver_policy": "whenever"}, 10025, "invalid JSON: "),
+    ({"replay_policy": "slow"}, 10025, "invalid JSON: "),
     ({"description": "x" * 4097}, 10107, "consumer description is too long, maximum allowed is 4096"),
     ({"metadata": {"a": "x" * 140_000}}, 10135, "consumer metadata exceeds maximum size of 128KB"),
     ({"ack_wait": -1}, 10183, "consumer ack wait needs to be positive"),
@@ -179,7 +179,7 @@ CREATE: list[tuple[dict[str, Any], int, str]] = [
         10159,
         "Setting PriorityPolicy requires at least one PriorityGroup to be set",
     ),
-    ({"priority_policy": "odd"}, 10025, 'invalid JSON: unknown priority policy: "odd"'),
+    ({"priority_policy": "odd"}, 10025, "invalid JSON: "),
     ({"priority_groups": ["g"]}, 10196, "consumer can not have priority groups when policy is none"),
     (
         {"priority_policy": "overflow", "priority_groups": ["g g"]},
@@ -197,22 +197,22 @@ CREATE: list[tuple[dict[str, Any], int, str]] = [
     (
         {"ack_wait": "30s"},
         10025,
-        "invalid JSON: json: cannot unmarshal string into Go struct field CreateConsumerRequest.config.ack_wait of type time.Duration",
+        "invalid JSON: ",
     ),
     (
         {"max_deliver": "x"},
         10025,
-        "invalid JSON: json: cannot unmarshal string into Go struct field CreateConsumerRequest.config.max_deliver of type int",
+        "invalid JSON: ",
     ),
     (
         {"opt_start_time": "yesterday"},
         10025,
-        'invalid JSON: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',
+        "invalid JSON: ",
     ),
     (
         {"pause_until": "yesterday"},
         10025,
-        'invalid JSON: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',
+        "invalid JSON: ",
     ),
 ]
 

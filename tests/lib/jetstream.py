@@ -12,7 +12,7 @@ SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 
 
-class ApiFailure(Exception):
+class ApiFailureError(Exception):
     """An answer that holds an error."""
 
     def __init__(self, error: dict[str, Any]) -> None:
@@ -46,10 +46,10 @@ class JetStream:
         return self.wire.request(f"{self.prefix}.{suffix}", data, headers)
 
     def call(self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None) -> dict[str, Any]:
-        """One call; raises ApiFailure when the answer holds an error."""
+        """One call; raises ApiFailureError when the answer holds an error."""
         answer: dict[str, Any] = self.raw(suffix, body, headers).json()
         if "error" in answer:
-            raise ApiFailure(answer["error"])
+            raise ApiFailureError(answer["error"])
         return answer
 
     def error(
@@ -91,10 +91,10 @@ class JetStream:
     def publish(
         self, subject: str, body: bytes | str = b"", headers: dict[str, str] | None = None
     ) -> dict[str, Any]:
-        """Publish and wait for the ack; raises ApiFailure when it holds an error."""
+        """Publish and wait for the ack; raises ApiFailureError when it holds an error."""
         ack: dict[str, Any] = self.wire.request(subject, body, headers).json()
         if "error" in ack:
-            raise ApiFailure(ack["error"])
+            raise ApiFailureError(ack["error"])
         return ack
 
     def fill(self, subject: str, count: int) -> None:

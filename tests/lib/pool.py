@@ -1,4 +1,4 @@
-"""Servers that tests of one module share: one process per implementation and configuration, started when first asked for."""
+"""Servers that the tests of a module share: one process per implementation and configuration."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One server process under test, whatever its implementation: free ports, a store of its own, an end by process id.
+"""One server process under test: free ports, a store of its own, an end by process id.
 
-A configuration is nats-server's text with two kinds of placeholders: `<store>` becomes the server's own directory,
-and any other `<word>` becomes a free port on 127.0.0.1 that is kept in `ports["word"]` (`<client>` is a must).
+A configuration is nats-server's text with two kinds of placeholders: `<store>` becomes the server's own
+directory, and any other `<word>` a free port on 127.0.0.1 that is kept in `ports["word"]` (`<client>` is a must).
 Ready means: INFO was read on the client port.
 """
 
@@ -15,12 +15,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .eventually import eventually
 from .wire import Wire
 
 READY_SECONDS = 20.0
@@ -88,15 +88,12 @@ class ServerProcess:
                 cwd=self.directory,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
-        deadline = time.monotonic() + READY_SECONDS
-        while not self._answers():
-            if self.process.poll() is not None:
-                raise RuntimeError(f"{self.name} ended with {self.process.returncode}:\n{self.log()[-3000:]}")
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{self.name} was not ready in {READY_SECONDS} s:\n{self.log()[-3000:]}")
-            time.sleep(0.01)
+        eventually(self._answers, READY_SECONDS)
 
     def _answers(self) -> bool:
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise RuntimeError(f"{self.name} ended with {self.process.returncode}:\n{self.log()[-3000:]}")
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as probe:
                 return probe.recv(5) == b"INFO "

@@ -1,4 +1,4 @@
-"""pyjs with the same interface as the reference: as a process (`pyjs-server`, which has nats-server's command line)."""
+"""pyjs with the same interface as the reference: a process with nats-server's command line."""
 
 from __future__ import annotations
 
