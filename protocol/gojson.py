@@ -1,12 +1,113 @@
-"""JSON as Go writes it: no blanks, UTF-8 as it is, but ``< > &`` and the line separators escaped."""
+"""JSON as Go writes and reads it.
+
+Written: no blanks, UTF-8 as it is, but ``< > &`` and the line separators escaped. Read: what is not UTF-8,
+and lone surrogates, become U+FFFD; nesting is bounded; ``NaN`` is no JSON; errors have the reference's texts,
+with the offset of the byte behind the wrong one.
+"""
 
 import json
-from typing import Any
+import re
+from typing import Any, NoReturn
+
+MAX_DEPTH = 500  # far beyond any request; below what the interpreter's stack allows
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_AFTER = {
+    "Expecting ':' delimiter": "after object key",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Illegal trailing comma before end of object": "looking for beginning of object key string",
+    "Illegal trailing comma before end of array": "looking for beginning of value",
+    "Invalid control character at": "in string",
+}
+
+
+class JsonError(ValueError):
+    """The text is no JSON."""
 
 
 def encode(value: Any) -> bytes:
     """Write a JSON value; lone surrogates, which UTF-8 can't carry, become question marks."""
     return _ENCODE(value).translate(_ESCAPES).encode("utf-8", "replace")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise JsonError(f"invalid character '{name.lstrip('-')[0]}' looking for beginning of value")
+
+
+_DECODE = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
+def decode(data: bytes) -> Any:
+    """Read a JSON value. Raises JsonError, and nothing else, whatever the bytes are."""
+    text = data.decode("utf-8", "replace")
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise JsonError("exceeded max depth")
+    try:
+        value = _DECODE(text)
+    except json.JSONDecodeError as error:
+        raise JsonError(_explain(text, error)) from None
+    except JsonError:
+        raise
+    except ValueError as error:  # an integer of thousands of digits
+        raise JsonError(f"invalid number: {error}") from None
+    return _whole(value) if "\\ud" in text or "\\uD" in text else value
+
+
+def _depth(text: str) -> int:
+    """Give an upper bound of the nesting: brackets in strings count too."""
+    depth = deepest = 0
+    for letter in re.findall(r"[\[{}\]]", text):
+        depth += 1 if letter in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _whole(value: Any) -> Any:
+    """Replace lone surrogates in all strings."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return value
+
+
+def _explain(text: str, error: json.JSONDecodeError) -> str:
+    """Say what is wrong in the reference's words, as near as the position allows."""
+    at = error.pos
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    if at >= len(text) or error.msg.startswith("Unterminated string"):
+        return "unexpected EOF"
+    if error.msg.startswith("Illegal trailing comma"):
+        at = at + len(text[at:]) - len(text[at:].lstrip(", \t\r\n"))
+    if error.msg.startswith("Expecting ',' delimiter"):
+        where = "after object key:value pair" if _in_object(text, at) else "after array element"
+    elif error.msg.startswith("Invalid \\"):
+        return f"invalid escape sequence `{text[at : at + 2]}` in string at offset {_offset(text, at) + 1}"
+    else:
+        where = _AFTER.get(error.msg, "looking for beginning of value")
+    return f"invalid character {_quote(text[at])} {where} at offset {_offset(text, at)}"
+
+
+def _offset(text: str, at: int) -> int:
+    return len(text[: at + 1].encode("utf-8", "replace"))
+
+
+def _quote(letter: str) -> str:
+    return repr(letter) if letter != "'" else r"'\''"
+
+
+def _in_object(text: str, at: int) -> bool:
+    """Tell whether the innermost bracket open at `at` is a brace."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text[:at])
+    stack: list[str] = []
+    for letter in re.findall(r"[\[{}\]]", bare):
+        if letter in "[{":
+            stack.append(letter)
+        elif stack:
+            stack.pop()
+    return bool(stack) and stack[-1] == "{"

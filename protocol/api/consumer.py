@@ -69,7 +69,15 @@ class ConsumerConfig(Record):
     metadata: dict[str, str] = text_map()
     pause_until: int = time()
     priority_groups: list[str] = texts()
-    priority_policy: str = choice("none", "none", "overflow", "pinned_client", "prioritized", alias="")
+    priority_policy: str = choice(
+        "none",
+        "none",
+        "overflow",
+        "pinned_client",
+        "prioritized",
+        alias="",
+        refusal="unknown priority policy",
+    )
     priority_timeout: int = duration()
 
     @property

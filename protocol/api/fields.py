@@ -12,16 +12,7 @@ from typing import Any
 
 from ..errors import ApiError
 from ..timestamp import TimestampError, format_rfc3339, parse_rfc3339
-from .record import Kind, Record, invalid_json, wrong_type
-
-_LIMITS = {
-    "int": (-(1 << 63), (1 << 63) - 1),
-    "int64": (-(1 << 63), (1 << 63) - 1),
-    "int32": (-(1 << 31), (1 << 31) - 1),
-    "uint64": (0, (1 << 64) - 1),
-    "uint16": (0, (1 << 16) - 1),
-    "time.Duration": (-(1 << 63), (1 << 63) - 1),
-}
+from .record import NUMBERS, Kind, Record, invalid_json, wrong_type
 
 
 class _Plain:
@@ -49,7 +40,7 @@ class _Flag(_Plain):
 class _Number(_Plain):
     def __init__(self, go_type: str) -> None:
         self.go_type = go_type
-        self.low, self.high = _LIMITS[go_type]
+        self.low, self.high = NUMBERS[go_type]
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if type(value) is not int or not self.low <= value <= self.high:
@@ -58,15 +49,18 @@ class _Number(_Plain):
 
 
 class _Choice(_Plain):
-    def __init__(self, default: str, words: tuple[str, ...], alias: str) -> None:
+    def __init__(self, default: str, words: tuple[str, ...], alias: str, refusal: str) -> None:
         self.default = default
         self.words = words
         self.alias = alias
+        self.refusal = refusal
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, str) or value not in self.words:
             if value == self.alias:
                 return self.default
+            if self.refusal:
+                raise invalid_json(f"{self.refusal}: {dumps(value)}")
             raise invalid_json(f"can not unmarshal {dumps(dumps(value))}")
         return value
 
@@ -77,7 +71,7 @@ class _Choice(_Plain):
 class _Time(_Plain):
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, str):
-            raise invalid_json("Time.UnmarshalJSON: input is not a JSON string")
+            raise wrong_type(value, where, "time.Time")
         try:
             return parse_rfc3339(value)
         except TimestampError:
@@ -103,12 +97,12 @@ class _Blob(_Plain):
 
 
 class _Nested:
-    def __init__(self, record: Callable[[], type[Record]], hide_empty: bool) -> None:
+    def __init__(self, record: type[Record], hide_empty: bool) -> None:
         self.record = record
         self.hide_empty = hide_empty
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
-        return self.record().from_json(value, strict=strict, where=where)
+        return self.record.from_json(value, strict=strict, where=where)
 
     def write(self, value: Any) -> Any:
         return None if value is None else value.to_json()
@@ -131,14 +125,18 @@ class _Error:
 
 
 class _List:
-    def __init__(self, item: Kind, go_type: str) -> None:
+    def __init__(self, item: Kind, go_type: str, empty: Callable[[], Any]) -> None:
         self.item = item
         self.go_type = go_type
+        self.empty = empty
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, list):
             raise wrong_type(value, where, self.go_type)
-        return [self.item.read(item, where, strict) for item in value if item is not None]
+        return [
+            self.empty() if item is None else self.item.read(item, f"{where}.{i}", strict)
+            for i, item in enumerate(value)
+        ]
 
     def write(self, value: Any) -> Any:
         return [self.item.write(item) for item in value]
@@ -148,14 +146,18 @@ class _List:
 
 
 class _Map:
-    def __init__(self, item: Kind, go_type: str) -> None:
+    def __init__(self, item: Kind, go_type: str, empty: Callable[[], Any]) -> None:
         self.item = item
         self.go_type = go_type
+        self.empty = empty
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, Mapping):
             raise wrong_type(value, where, self.go_type)
-        return {key: self.item.read(item, where, strict) for key, item in value.items() if item is not None}
+        return {
+            key: self.empty() if item is None else self.item.read(item, f"{where}.{key}", strict)
+            for key, item in value.items()
+        }
 
     def write(self, value: Any) -> Any:
         return {key: self.item.write(item) for key, item in value.items()}
@@ -196,9 +198,12 @@ def time(*, keep: bool = False) -> Any:
     return _field(_Time(), keep, 0)
 
 
-def choice(default: str, *words: str, keep: bool = False, alias: str = "") -> Any:
-    """Declare one of some words; `alias` is read as the default, and the default is an empty value."""
-    return _field(_Choice(default, words, alias), keep, default)
+def choice(default: str, *words: str, keep: bool = False, alias: str = "", refusal: str = "") -> Any:
+    """Declare one of some words; `alias` is read as the default, and the default is an empty value.
+
+    `refusal` is the text for other words, if not the reference's usual one.
+    """
+    return _field(_Choice(default, words, alias, refusal), keep, default)
 
 
 def blob(*, keep: bool = False) -> Any:
@@ -213,45 +218,40 @@ def error() -> Any:
 
 def texts(*, keep: bool = False) -> Any:
     """Declare a list of strings."""
-    return _field(_List(_Text(), "[]string"), keep, factory=list)
+    return _field(_List(_Text(), "[]string", str), keep, factory=list)
 
 
 def numbers(*, keep: bool = False, go_type: str = "uint64") -> Any:
     """Declare a list of integers."""
-    return _field(_List(_Number(go_type), f"[]{go_type}"), keep, factory=list)
+    return _field(_List(_Number(go_type), f"[]{go_type}", int), keep, factory=list)
 
 
 def text_map(*, keep: bool = False) -> Any:
     """Declare a map of strings to strings."""
-    return _field(_Map(_Text(), "map[string]string"), keep, factory=dict)
+    return _field(_Map(_Text(), "map[string]string", str), keep, factory=dict)
 
 
 def number_map(*, keep: bool = False) -> Any:
     """Declare a map of strings to unsigned integers."""
-    return _field(_Map(_Number("uint64"), "map[string]uint64"), keep, factory=dict)
+    return _field(_Map(_Number("uint64"), "map[string]uint64", int), keep, factory=dict)
 
 
-def record(cls: type[Record] | Callable[[], type[Record]]) -> Any:
+def record(cls: type[Record]) -> Any:
     """Declare an optional nested record: None is left out."""
-    return _field(_Nested(_late(cls), False), False, None)
+    return _field(_Nested(cls, False), False, None)
 
 
 def part(cls: type[Record], *, keep: bool = True) -> Any:
     """Declare a nested record that is always there."""
-    return _field(_Nested(_late(cls), not keep), keep, factory=cls)
+    return _field(_Nested(cls, not keep), keep, factory=cls)
 
 
-def records(cls: type[Record], *, keep: bool = False) -> Any:
-    """Declare a list of nested records."""
-    return _field(_List(_Nested(_late(cls), False), f"[]server.{cls.__name__}"), keep, factory=list)
+def records(cls: type[Record], *, keep: bool = False, pointers: bool = False) -> Any:
+    """Declare a list of nested records; `pointers` is how error texts name its type."""
+    go_type = f"[]{'*' if pointers else ''}server.{cls.__name__}"
+    return _field(_List(_Nested(cls, False), go_type, cls), keep, factory=list)
 
 
 def record_map(cls: type[Record], *, keep: bool = False) -> Any:
     """Declare a map of strings to nested records."""
-    return _field(_Map(_Nested(_late(cls), False), f"map[string]server.{cls.__name__}"), keep, factory=dict)
-
-
-def _late(cls: type[Record] | Callable[[], type[Record]]) -> Callable[[], type[Record]]:
-    if isinstance(cls, type):
-        return lambda: cls
-    return cls
+    return _field(_Map(_Nested(cls, False), f"map[string]server.{cls.__name__}", cls), keep, factory=dict)

@@ -3,7 +3,7 @@
 # ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..errors import ApiError
 from .cluster import Placement
@@ -33,6 +33,8 @@ def error_response(kind: str, error: ApiError, **fields: Any) -> dict[str, Any]:
 class StreamRequest(StreamConfig):
     """Create or update a stream: its config, and `pedantic` (defaults are errors, not filled in)."""
 
+    go_name: ClassVar[str] = "StreamConfigRequest"
+
     pedantic: bool = flag()
 
     def config(self) -> StreamConfig:
@@ -48,13 +50,15 @@ class CreateConsumerRequest(Record):
 
     stream_name: str = text(keep=True)
     config: ConsumerConfig = part(ConsumerConfig)
-    action: str = choice("", "", "create", "update", keep=True)
+    action: str = choice("", "", "create", "update", keep=True, refusal="unknown consumer action")
     pedantic: bool = flag()
 
 
 @dataclass(slots=True)
 class PageRequest(Record):
     """Which part of a list, from `offset`; `subject` keeps streams whose subjects collide with it."""
+
+    go_name: ClassVar[str] = "JSApiStreamListRequest"
 
     offset: int = number(keep=True, go_type="int")
     subject: str = text()
@@ -63,6 +67,8 @@ class PageRequest(Record):
 @dataclass(slots=True)
 class StreamInfoRequest(Record):
     """Options of STREAM.INFO."""
+
+    go_name: ClassVar[str] = "JSApiStreamInfoRequest"
 
     offset: int = number(keep=True, go_type="int")
     deleted_details: bool = flag()
@@ -73,6 +79,8 @@ class StreamInfoRequest(Record):
 class PurgeRequest(Record):
     """What to purge: up to `seq` (exclusive), of subject `filter`, keeping the newest `keep`."""
 
+    go_name: ClassVar[str] = "JSApiStreamPurgeRequest"
+
     seq: int = number(go_type="uint64")
     filter: str = text()
     keep: int = number(go_type="uint64")
@@ -81,6 +89,8 @@ class PurgeRequest(Record):
 @dataclass(slots=True)
 class MsgGetRequest(Record):
     """Which message of STREAM.MSG.GET or DIRECT.GET."""
+
+    go_name: ClassVar[str] = "JSApiMsgGetRequest"
 
     seq: int = number(go_type="uint64")
     last_by_subj: str = text()
@@ -97,6 +107,8 @@ class MsgGetRequest(Record):
 @dataclass(slots=True)
 class MsgDeleteRequest(Record):
     """Which message to delete; `no_erase` leaves its bytes on disk."""
+
+    go_name: ClassVar[str] = "JSApiMsgDeleteRequest"
 
     seq: int = number(keep=True, go_type="uint64")
     no_erase: bool = flag()
@@ -116,6 +128,8 @@ class StoredMsg(Record):
 @dataclass(slots=True)
 class PullRequest(Record):
     """Body of CONSUMER.MSG.NEXT. Durations in nanoseconds; batch 0 means 1."""
+
+    go_name: ClassVar[str] = "JSApiConsumerGetNextRequest"
 
     expires: int = duration()
     batch: int = number(go_type="int")
@@ -140,12 +154,16 @@ class NakOptions(Record):
 class ConsumerPauseRequest(Record):
     """Until when a consumer rests; zero or past resumes it."""
 
+    go_name: ClassVar[str] = "JSApiConsumerPauseRequest"
+
     pause_until: int = time(keep=True)
 
 
 @dataclass(slots=True)
 class ConsumerUnpinRequest(Record):
     """Which priority group to unpin."""
+
+    go_name: ClassVar[str] = "JSApiConsumerUnpinRequest"
 
     group: str = text(keep=True)
 
@@ -154,12 +172,16 @@ class ConsumerUnpinRequest(Record):
 class ConsumerResetRequest(Record):
     """Where a consumer starts again; 0 is its ack floor."""
 
+    go_name: ClassVar[str] = "JSApiConsumerResetRequest"
+
     seq: int = number(go_type="uint64")
 
 
 @dataclass(slots=True)
 class LeaderStepDownRequest(Record):
     """Wishes where the new leader should be."""
+
+    go_name: ClassVar[str] = "JSApiLeaderStepdownRequest"
 
     placement: Placement | None = record(Placement)
 
@@ -168,12 +190,16 @@ class LeaderStepDownRequest(Record):
 class RemovePeerRequest(Record):
     """Which replica, by server name or peer id, leaves a stream."""
 
+    go_name: ClassVar[str] = "JSApiStreamRemovePeerRequest"
+
     peer: str = text(keep=True)
 
 
 @dataclass(slots=True)
 class MetaRemoveRequest(Record):
     """Which server leaves the meta group."""
+
+    go_name: ClassVar[str] = "JSApiMetaServerRemoveRequest"
 
     peer: str = text(keep=True)
     peer_id: str = text()
@@ -182,6 +208,8 @@ class MetaRemoveRequest(Record):
 @dataclass(slots=True)
 class SnapshotRequest(Record):
     """Where and how to send a snapshot."""
+
+    go_name: ClassVar[str] = "JSApiStreamSnapshotRequest"
 
     deliver_subject: str = text(keep=True)
     no_consumers: bool = flag()
@@ -193,6 +221,8 @@ class SnapshotRequest(Record):
 @dataclass(slots=True)
 class RestoreRequest(Record):
     """What a restore will bring."""
+
+    go_name: ClassVar[str] = "JSApiStreamRestoreRequest"
 
     config: StreamConfig = part(StreamConfig)
     state: StreamState = part(StreamState)

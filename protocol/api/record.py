@@ -12,14 +12,24 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, Self
 
+from .. import gojson
 from ..errors import ApiError, api_error
+
+# Range of each number type of the reference, by its name there.
+NUMBERS = {
+    "int": (-(1 << 63), (1 << 63) - 1),
+    "int64": (-(1 << 63), (1 << 63) - 1),
+    "int32": (-(1 << 31), (1 << 31) - 1),
+    "uint64": (0, (1 << 64) - 1),
+    "time.Duration": (-(1 << 63), (1 << 63) - 1),
+}
 
 
 class Kind(Protocol):
     """How one sort of JSON value is read and written."""
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
-        """Turn a JSON value (never None) into the attribute's; `where` is ``Type.field`` for error texts."""
+        """Turn a JSON value (never None) into the attribute's; `where` is its path ``Type.field.0.field``."""
 
     def write(self, value: Any) -> Any:
         """Turn the attribute's value into JSON."""
@@ -34,17 +44,24 @@ def invalid_json(reason: str) -> ApiError:
 
 
 def wrong_type(value: Any, where: str, go_type: str) -> ApiError:
-    """Make error 10025 for a JSON value of the wrong type."""
-    return invalid_json(
-        f"json: cannot unmarshal {_json_type(value)} into Go struct field {where} of type {go_type}"
-    )
+    """Make error 10025 for a JSON value at path `where` that is not of `go_type`."""
+    what = _json_type(value)
+    if what == "number" and go_type in NUMBERS:
+        what = f"number {value}"
+    if "." not in where:
+        place = "Go value"
+    elif where.rpartition(".")[2].isdigit():
+        place = where
+    else:
+        place = f"Go struct field {where}"
+    return invalid_json(f"json: cannot unmarshal {what} into {place} of type {go_type}")
 
 
 def _json_type(value: Any) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
-        return f"number {value}"
+        return "number"
     if isinstance(value, str):
         return "string"
     return "object" if isinstance(value, Mapping) else "array"
@@ -59,14 +76,26 @@ class Record:
     extra: dict[str, Any] = dataclasses.field(default_factory=dict, kw_only=True, repr=False)
 
     @classmethod
+    def parse(cls, data: bytes, *, strict: bool = False) -> Self:
+        """Read JSON text; no text and ``null`` give an empty record. Raises ApiError 10025."""
+        value = None
+        if data.strip():
+            try:
+                value = gojson.decode(data)
+            except gojson.JsonError as error:
+                raise invalid_json(str(error)) from None
+        return cls() if value is None else cls.from_json(value, strict=strict)
+
+    @classmethod
     def from_json(cls, value: Any, *, strict: bool = False, where: str = "") -> Self:
         """Read a decoded JSON object.
 
         Raises ApiError 10025 if it is no object, a value has a wrong type, or, with `strict`, a field is
-        unknown. `where` names the holder for error texts.
+        unknown. `where` is the path to it for error texts.
         """
+        where = where or type_name(cls)
         if not isinstance(value, Mapping):
-            raise wrong_type(value, where or type_name(cls), f"server.{type_name(cls)}")
+            raise wrong_type(value, where, f"server.{type_name(cls)}")
         known = _kinds(cls)
         made = cls()
         for name, item in value.items():
@@ -77,7 +106,7 @@ class Record:
                     raise invalid_json(f'json: unknown field "{name}"')
                 made.extra[name] = item
             elif item is not None:
-                setattr(made, key, kind[0].read(item, f"{type_name(cls)}.{key}", strict))
+                setattr(made, key, kind[0].read(item, f"{where}.{key}", strict))
         return made
 
     def to_json(self) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class StreamConfig(Record):
     duplicate_window: int = duration()
     placement: Placement | None = record(Placement)
     mirror: StreamSource | None = record(StreamSource)
-    sources: list[StreamSource] = records(StreamSource)
+    sources: list[StreamSource] = records(StreamSource, pointers=True)
     compression: str = choice("none", "none", "s2", keep=True)
     first_seq: int = number(go_type="uint64")
     subject_transform: SubjectTransformConfig | None = record(SubjectTransformConfig)

@@ -41,10 +41,8 @@ def payload_exceeded(size: int, limit: int) -> PeerError:
 
 
 def headers_not_supported() -> PeerError:
-    """HPUB from a peer that did not say that it has headers."""
-    return PeerError(
-        "message headers not supported", True, f"{PROTOCOL_VIOLATION}: message headers not supported"
-    )
+    """HPUB from a peer that did not say that it has headers: closed without -ERR."""
+    return PeerError("", True, f"{PROTOCOL_VIOLATION}: message headers not supported")
 
 
 def _snip(data: bytes) -> str:
