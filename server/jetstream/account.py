@@ -1,0 +1,316 @@
+"""JetStreamAccount: the streams of one account, what they use and what they may.
+
+Promises: no two streams of an account capture the same subject; a stream is made or not made, never half (its
+configuration is on disk before it answers); what cannot be read at a start is reported and left on the disk.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...protocol.api.account import AccountInfo, AccountLimits, ApiStats
+from ...protocol.api.stream import StreamConfig
+from ...protocol.errors import ApiError, api_error
+from ...protocol.subject import any_collide
+from ...protocol.timestamp import format_rfc3339, parse_rfc3339
+from ...store.errors import StoreError
+from ...store.memory import MemoryStream
+from ..config.options import AccountJetStream
+from . import advisories
+from .host import API_LEVEL, Host
+from .quota import Quota
+from .stream.core import Stream
+from .stream.report import stamped
+from .stream.rules.create import check
+from .stream.rules.update import check_update
+from .stream.rules.world import World
+
+if TYPE_CHECKING:
+    from ...store.meta import AccountDirectory, Asset
+    from ...store.stream import StreamStore
+    from ..accounts.account import Account
+
+UNLIMITED = -1
+
+
+class JetStreamAccount:
+    """JetStream for one account. `offline` names the streams that could not be opened, and why."""
+
+    def __init__(
+        self,
+        account: Account,
+        host: Host,
+        directory: AccountDirectory,
+        limits: AccountJetStream,
+        memory: Quota,
+        files: Quota,
+    ) -> None:
+        self.account = account
+        self.name = account.name
+        self.host = host
+        self.directory = directory
+        self.limits = limits
+        self.memory = Quota(limits.max_memory, memory)
+        self.files = Quota(limits.max_store, files)
+        self.streams: dict[str, Stream] = {}
+        self.offline: dict[str, str] = {}
+        self.api_total = 0
+        self.api_errors = 0
+
+    # --- limits
+
+    def quota(self, storage: str) -> Quota:
+        """The quota of "file" or "memory" streams."""
+        return self.memory if storage == "memory" else self.files
+
+    def set_limits(self, limits: AccountJetStream) -> None:
+        """Take over limits after a reload; what is stored stays."""
+        self.limits = limits
+        self.memory.limit = limits.max_memory
+        self.files.limit = limits.max_store
+
+    def world(self, *, pedantic: bool = False) -> World:
+        """What configurations are judged against."""
+        return World(
+            lookup=self.config_of,
+            duplicates_limit=self.host.duplicates_limit,
+            max_bytes_required=self.limits.max_bytes_required,
+            memory_max_stream_bytes=self.limits.memory_max_stream_bytes,
+            storage_max_stream_bytes=self.limits.store_max_stream_bytes,
+            pedantic=pedantic,
+        )
+
+    def config_of(self, name: str) -> StreamConfig | None:
+        """The configuration of a stream of the account, or None."""
+        stream = self.streams.get(name)
+        return stream.config if stream is not None else None
+
+    def _check_limits(self, config: StreamConfig, extra_bytes: int) -> None:
+        limits = self.limits
+        if 0 < limits.max_consumers < config.max_consumers:
+            raise api_error("JSMaximumConsumersLimitErr")
+        if not self.quota(config.storage).can_reserve(extra_bytes):
+            raise api_error(
+                "JSMemoryResourcesExceededErr"
+                if config.storage == "memory"
+                else "JSStorageResourcesExceededErr"
+            )
+
+    # --- streams
+
+    def lookup(self, name: str) -> Stream:
+        """Find a stream. Raises ApiError 10059, or 10194 when it is there but cannot be opened."""
+        stream = self.streams.get(name)
+        if stream is None:
+            if name in self.offline:
+                raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
+            raise api_error("JSStreamNotFoundErr")
+        return stream
+
+    def matching(self, subject: str = "") -> list[Stream]:
+        """The streams by name; with a `subject` those whose subjects collide with it."""
+        return [
+            stream
+            for _, stream in sorted(self.streams.items())
+            if not subject or any_collide(stream.config.subjects, subject)
+        ]
+
+    def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
+        """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
+        name = config.name
+        if 0 < self.limits.max_streams <= sum(1 for other in self.streams if other != name):
+            raise api_error("JSMaximumStreamsLimitErr")
+        if name not in self.streams:
+            self._check_limits(config, config.max_bytes or UNLIMITED)
+        config = check(stamped(config), self.world(pedantic=pedantic))
+        if config.num_replicas > 1:
+            raise api_error("JSStreamReplicasNotSupportedErr")
+        existing = self.streams.get(name)
+        if existing is not None:
+            if existing.config == config:
+                return existing
+            raise api_error("JSStreamNameExistErr")
+        if name in self.offline:
+            raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
+        if self._overlaps(config, ""):
+            raise api_error("JSStreamSubjectOverlapErr")
+        created = self.host.clock.now()
+        stream = self._make(config, created)
+        advisories.stream_action(self.account, self.host, name, "create")
+        return stream
+
+    def _make(self, config: StreamConfig, created: int) -> Stream:
+        if config.storage == "file":
+            try:
+                self._write(config, created)
+                store: StreamStore = self.directory.open_stream(config.name)
+            except (OSError, StoreError) as error:
+                self._alarm(f"Stream create failed for '{self.name} > {config.name}': {error}")
+                raise api_error(
+                    "JSStreamStoreFailedF", err=f"error creating store for stream: {error}"
+                ) from error
+        else:
+            store = MemoryStream()
+        if config.first_seq > 1:
+            store.skip_to(config.first_seq - 1)
+        return self._add(config, store, created)
+
+    def _add(self, config: StreamConfig, store: StreamStore, created: int) -> Stream:
+        stream = Stream(config, store, self, created)
+        self.streams[config.name] = stream
+        if config.max_bytes > 0:
+            stream.quota.reserve(config.max_bytes)
+        stream.start()
+        stream.start_inflow()
+        return stream
+
+    def adopt(self, config: StreamConfig, store: StreamStore, created: int) -> Stream:
+        """Make a stream of a store that holds messages already (a restore)."""
+        self._write(config, created)
+        stream = self._add(config, store, created)
+        stream.recover()
+        return stream
+
+    def _write(self, config: StreamConfig, created: int) -> None:
+        document = {"config": config.to_json(), "created": format_rfc3339(created)}
+        self.directory.write_stream(config.name, document)
+
+    def _overlaps(self, config: StreamConfig, itself: str) -> bool:
+        return any(
+            name != itself
+            and any(any_collide(stream.config.subjects, subject) for subject in config.subjects)
+            for name, stream in self.streams.items()
+        )
+
+    def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
+        """Change a stream. Raises ApiError."""
+        world = self.world(pedantic=pedantic)
+        check(config, world)
+        stream = self.lookup(config.name)
+        old = stream.config
+        new = check_update(old, stamped(config), world)
+        self._check_consumers(stream, new)
+        if self._overlaps(new, new.name):
+            raise api_error("JSStreamSubjectOverlapErr")
+        grown = max(new.max_bytes, 0) - max(old.max_bytes, 0)
+        if grown > 0:
+            self._check_limits(new, grown)
+        if new.storage == "file":
+            try:
+                self._write(new, stream.created)
+            except OSError as error:
+                raise api_error("JSStreamUpdateErrF", err=str(error)) from error
+        stream.quota.reserve(grown)
+        stream.apply(new)
+        advisories.stream_action(self.account, self.host, new.name, "modify")
+        return stream
+
+    def _check_consumers(self, stream: Stream, config: StreamConfig) -> None:
+        new, old = config.consumer_limits, stream.config.consumer_limits
+        if new == old:
+            return
+        names = [
+            consumer.name
+            for consumer in stream.consumers.values()
+            if 0 < new.inactive_threshold < consumer.config.inactive_threshold
+            or 0 < new.max_ack_pending < consumer.config.max_ack_pending
+        ]
+        if names:
+            raise api_error(
+                "JSStreamUpdateErrF", err=f"change to limits violates consumers: {', '.join(names)}"
+            )
+
+    def delete(self, name: str) -> None:
+        """Remove a stream, its messages and consumers. Raises ApiError."""
+        stream = self.lookup(name)
+        del self.streams[name]
+        if stream.config.max_bytes > 0:
+            stream.quota.reserve(-stream.config.max_bytes)
+        try:
+            stream.delete()
+            if stream.config.storage == "file":
+                self.directory.remove_stream(name)
+        except OSError as error:
+            raise api_error("JSStreamDeleteErrF", err=str(error)) from error
+        advisories.stream_action(self.account, self.host, name, "delete")
+
+    # --- start and stop
+
+    def recover(self) -> None:
+        """Open all streams on the disk. What cannot be opened is put down in `offline` and left alone."""
+        for asset in self.directory.streams():
+            try:
+                self._recover_stream(asset)
+            except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
+                self._put_offline(asset.name, str(error) or type(error).__name__)
+        for stream in list(self.streams.values()):
+            stream.start()
+        for stream in list(self.streams.values()):
+            stream.start_inflow()
+
+    def _recover_stream(self, asset: Asset) -> None:
+        if asset.document is None:
+            self._put_offline(asset.name, asset.damage)
+            return
+        config = StreamConfig.from_json(asset.document["config"])
+        level = config.metadata.get("_nats.req.level", "0")
+        if not level.isdigit() or int(level) > API_LEVEL:
+            self._put_offline(
+                config.name, f"unsupported - required API level: {level}, current API level: {API_LEVEL}"
+            )
+            return
+        created = parse_rfc3339(asset.document["created"])
+        store = self.directory.open_stream(config.name)
+        stream = Stream(config, store, self, created)
+        self.streams[config.name] = stream
+        if config.max_bytes > 0:
+            stream.quota.reserve(config.max_bytes)
+        stream.recover()
+        self.host.log.info(f"  Restored {store.messages} messages for stream '{self.name} > {config.name}'")
+        lost = store.damaged()
+        if lost:
+            self.host.log.error(
+                f"Stream '{self.name} > {config.name}' lost {len(lost)} messages to damage: {lost[:20]}"
+            )
+
+    def _put_offline(self, name: str, reason: str) -> None:
+        self.offline[name] = reason
+        self.host.log.error(f"Stream '{self.name} > {name}' is offline: {reason}")
+
+    def _alarm(self, text: str) -> None:
+        self.host.log.error(text)
+
+    def stop(self) -> None:
+        """Close all streams; what is stored is on disk afterwards."""
+        for stream in self.streams.values():
+            try:
+                stream.stop()
+            except (OSError, StoreError) as error:
+                self._alarm(f"Stream '{self.name} > {stream.name}' was not closed well: {error}")
+        self.streams.clear()
+
+    # --- what it says of itself
+
+    def info(self) -> AccountInfo:
+        """Give usage and limits, as INFO answers."""
+        limits = self.limits
+        return AccountInfo(
+            memory=self.memory.used,
+            storage=self.files.used,
+            reserved_memory=self.memory.reserved,
+            reserved_storage=self.files.reserved,
+            streams=len(self.streams),
+            consumers=sum(len(stream.public_consumers()) for stream in self.streams.values()),
+            limits=AccountLimits(
+                max_memory=limits.max_memory,
+                max_storage=limits.max_store,
+                max_streams=limits.max_streams,
+                max_consumers=limits.max_consumers,
+                max_ack_pending=limits.max_ack_pending,
+                memory_max_stream_bytes=limits.memory_max_stream_bytes,
+                storage_max_stream_bytes=limits.store_max_stream_bytes,
+                max_bytes_required=limits.max_bytes_required,
+            ),
+            domain=self.host.domain,
+            api=ApiStats(level=API_LEVEL, total=self.api_total, errors=self.api_errors),
+        )

@@ -1,0 +1,63 @@
+"""Advisories: what JetStream tells about itself under `$JS.EVENT.>`.
+
+Promises: an advisory is only made when someone in the account listens; each has type, id and time, and the
+domain when one is configured. Never fails the operation it tells of.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.timestamp import format_rfc3339
+
+if TYPE_CHECKING:
+    from ..accounts.account import Account
+    from .host import Host
+
+PREFIX = "$JS.EVENT.ADVISORY."
+TYPE_PREFIX = "io.nats.jetstream.advisory.v1."
+
+
+def publish(account: Account, host: Host, subject: str, kind: str, fields: dict[str, Any]) -> bool:
+    """Send the advisory `kind` on `PREFIX + subject`; say whether anyone listens."""
+    target = PREFIX + subject
+    if not account.has_interest(target):
+        return False
+    event = {
+        "type": TYPE_PREFIX + kind,
+        "id": host.new_id(),
+        "timestamp": format_rfc3339(host.clock.now()),
+        **fields,
+    }
+    if host.domain:
+        event["domain"] = host.domain
+    account.publish(target, json.dumps(event, separators=(",", ":")).encode())
+    return True
+
+
+def stream_action(account: Account, host: Host, stream: str, action: str) -> bool:
+    """Tell that a stream was created ("create"), changed ("modify") or deleted ("delete")."""
+    word = {"create": "CREATED", "modify": "UPDATED", "delete": "DELETED"}[action]
+    return publish(
+        account, host, f"STREAM.{word}.{stream}", "stream_action", {"stream": stream, "action": action}
+    )
+
+
+def audit(
+    account: Account, host: Host, client: dict[str, Any], subject: str, request: str, response: str
+) -> bool:
+    """Tell of an API request and its response."""
+    return publish(
+        account,
+        host,
+        "API",
+        "api_audit",
+        {
+            "server": host.server_name,
+            "client": client,
+            "subject": subject,
+            "request": request,
+            "response": response,
+        },
+    )

@@ -1,0 +1,69 @@
+"""The API family STREAM.MSG: read and delete single messages."""
+
+from __future__ import annotations
+
+from ....protocol.api.messages import MsgDeleteRequest, MsgGetRequest, StoredMsg, response
+from ....protocol.errors import api_error
+from ....store.errors import Damaged, NotFound
+from ....store.message import StoredMessage
+from ..stream.core import Stream
+from .request import Request, Response
+from .stream import when_committed
+
+
+def get(request: Request) -> Response:
+    """Answer STREAM.MSG.GET.<stream>."""
+    if request.empty:
+        raise api_error("JSBadRequestErr")
+    asked = request.read(MsgGetRequest)
+    last, following, time = asked.last_by_subj, asked.next_by_subj, asked.start_time
+    if (
+        asked.batch > 0
+        or asked.max_bytes > 0
+        or (asked.seq and (last or time))
+        or not (asked.seq or last or following or time)
+        or (last and (time or following))
+    ):
+        raise api_error("JSBadRequestErr")
+    stream = request.account.lookup(request.tokens[3])
+    found = _find(stream, asked)
+    if found is None:
+        raise api_error("JSNoMessageFoundErr")
+    message = StoredMsg(
+        subject=found.subject,
+        seq=found.seq,
+        hdrs=b"" if asked.no_hdr else found.header,
+        data=found.body,
+        time=found.time,
+    )
+    return response(request.kind, message=message.to_json())
+
+
+def _find(stream: Stream, asked: MsgGetRequest) -> StoredMessage | None:
+    store = stream.store
+    sequence = store.seq_at(asked.start_time) if asked.start_time else asked.seq
+    if asked.next_by_subj:
+        return store.next((asked.next_by_subj,), sequence)
+    if asked.last_by_subj:
+        return store.last(asked.last_by_subj)
+    try:
+        return store.get(sequence)
+    except NotFound:
+        return None
+    except Damaged as damage:
+        raise api_error("JSStreamGeneralErrorF", err=f"message {damage.seq} is damaged") from damage
+
+
+def delete(request: Request) -> Response:
+    """Answer STREAM.MSG.DELETE.<stream>, once the deletion is on disk."""
+    if request.empty:
+        raise api_error("JSBadRequestErr")
+    asked = request.read(MsgDeleteRequest)
+    stream = request.account.lookup(request.tokens[3])
+    if stream.config.sealed:
+        raise api_error("JSStreamSealedErr")
+    if stream.config.deny_delete:
+        raise api_error("JSStreamMsgDeleteFailedF", err="message delete not permitted")
+    if not stream.delete_message(asked.seq, erase=not asked.no_erase):
+        raise api_error("JSSequenceNotFoundErrF", seq=asked.seq)
+    return when_committed(request, stream, response(request.kind, success=True))

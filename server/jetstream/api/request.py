@@ -1,0 +1,102 @@
+"""Request: one API request with what its handler needs, and the ways to answer it.
+
+Promises: a handler returns the response, or raises ApiError, and the request is answered exactly once; bodies
+are decoded strictly when the server says so. Handlers that answer later return LATER and call `respond`
+themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ....protocol import headers
+from ....protocol.api.messages import error_response
+from ....protocol.api.record import Record, invalid_json
+from ....protocol.errors import ApiError, api_error
+
+if TYPE_CHECKING:
+    from ...accounts.parcel import Message
+    from ..account import JetStreamAccount
+
+R = TypeVar("R", bound=Record)
+Response = dict[str, Any]
+LATER: Final[Response] = {}
+
+
+class Request:
+    """One API request.
+
+    tokens: those of the subject after `$JS.API`. kind: the response type, which a handler may change.
+    header_block: sent with the response.
+    """
+
+    __slots__ = ("_finish", "account", "header_block", "kind", "message", "tokens")
+
+    def __init__(
+        self,
+        account: JetStreamAccount,
+        message: Message,
+        tokens: list[str],
+        kind: str,
+        finish: Callable[[Request, Response], None],
+    ) -> None:
+        self.account = account
+        self.message = message
+        self.tokens = tokens
+        self.kind = kind
+        self.header_block = b""
+        self._finish = finish
+
+    @property
+    def body(self) -> bytes:
+        """The request's payload."""
+        return self.message.body
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was asked: no body, or an empty JSON object."""
+        body = self.body.strip()
+        if not body:
+            return True
+        try:
+            return json.loads(body) in ({}, None)
+        except ValueError:
+            return False
+
+    def header(self, name: bytes) -> bytes | None:
+        """A header's value, or None."""
+        return headers.get(self.message.header, name) if self.message.header else None
+
+    def read(self, record: type[R]) -> R:
+        """Decode the body; an empty one gives the record's defaults. Raises ApiError 10025."""
+        text = self.body.strip()
+        if not text:
+            return record()
+        try:
+            value = json.loads(text, strict=False)
+        except (ValueError, RecursionError) as error:
+            raise invalid_json(_syntax(error)) from None
+        return record.from_json(value, strict=self.account.host.strict)
+
+    def must_be_empty(self) -> None:
+        """Raise ApiError 10038 when there is a body."""
+        if not self.empty:
+            raise api_error("JSNotEmptyRequestErr")
+
+    def respond(self, response: Response) -> None:
+        """Answer a request whose handler returned LATER."""
+        self._finish(self, response)
+
+    def fail(self, error: ApiError) -> None:
+        """Refuse a request whose handler returned LATER."""
+        self._finish(self, error_response(self.kind, error))
+
+
+def _syntax(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at offset {error.pos + 1}"
+    if isinstance(error, RecursionError):
+        return "exceeded max depth"
+    return str(error)

@@ -1,0 +1,137 @@
+"""The API family STREAM: create, update, info, names, list, delete, purge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
+from ....protocol.api.stream import StreamInfo, StreamState
+from ....protocol.errors import api_error
+from ..stream import report
+from ..stream.core import Stream
+from ..stream.rules.world import invalid
+from .request import LATER, Request, Response
+
+NAMES_LIMIT = 1024
+LIST_LIMIT = 256
+SUBJECTS_LIMIT = 100_000
+
+
+def create(request: Request) -> Response:
+    """Answer STREAM.CREATE.<stream>."""
+    asked = request.read(StreamRequest)
+    name = request.tokens[2]
+    if asked.name != name:
+        raise api_error("JSStreamMismatchErr")
+    if "/" in name or "\\" in name:
+        raise api_error("JSStreamNameContainsPathSeparatorsErr")
+    if asked.sealed:
+        raise invalid("stream configuration for create can not be sealed")
+    if asked.mirror_direct and asked.mirror is None:
+        raise invalid("stream has no mirror but does have mirror direct")
+    known = name in request.account.streams
+    stream = request.account.create(asked.config(), pedantic=asked.pedantic)
+    return response(request.kind, _brief(stream), **({} if known else {"did_create": True}))
+
+
+def _brief(stream: Stream) -> StreamInfo:
+    """What create and update answer: no cluster, as on the reference's single server."""
+    info_ = report.info(stream)
+    info_.cluster = None
+    return info_
+
+
+def update(request: Request) -> Response:
+    """Answer STREAM.UPDATE.<stream>."""
+    asked = request.read(StreamRequest)
+    if asked.name != request.tokens[2]:
+        raise api_error("JSStreamMismatchErr")
+    stream = request.account.update(asked.config(), pedantic=asked.pedantic)
+    return response(request.kind, _brief(stream))
+
+
+def _page(request: Request, limit: int) -> tuple[list[Stream], dict[str, Any]]:
+    asked = request.read(PageRequest)
+    found = request.account.matching(asked.subject)
+    offset = min(max(asked.offset, 0), len(found))
+    return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
+
+
+def names(request: Request) -> Response:
+    """Answer STREAM.NAMES."""
+    streams, page = _page(request, NAMES_LIMIT)
+    return response(request.kind, **page, streams=[stream.name for stream in streams] or None)
+
+
+def list_streams(request: Request) -> Response:
+    """Answer STREAM.LIST."""
+    streams, page = _page(request, LIST_LIMIT)
+    answer = response(request.kind, **page, streams=[report.info(stream).to_json() for stream in streams])
+    if request.account.offline:
+        answer["offline"] = dict(sorted(request.account.offline.items()))
+    return answer
+
+
+def info(request: Request) -> Response:
+    """Answer STREAM.INFO.<stream>."""
+    asked = (
+        request.read(StreamInfoRequest) if request.body.lstrip()[:1] in {b"{", b"["} else StreamInfoRequest()
+    )
+    stream = request.account.lookup(request.tokens[2])
+    found = report.info(stream, details=asked.deleted_details)
+    page: dict[str, int] = {}
+    if asked.subjects_filter:
+        page = _add_subjects(found.state, stream, asked)
+    answer = response(request.kind)
+    answer.update({"total": 0, "offset": 0, "limit": 0, **page})
+    answer.update(found.to_json())
+    return answer
+
+
+def _add_subjects(state: StreamState, stream: Stream, asked: StreamInfoRequest) -> dict[str, int]:
+    totals = stream.store.subjects(asked.subjects_filter)
+    if not totals:
+        return {}
+    offset = min(max(asked.offset, 0), len(totals))
+    page = sorted(totals)[offset : offset + SUBJECTS_LIMIT]
+    state.subjects = {subject: totals[subject] for subject in page}
+    return {"total": len(totals), "offset": offset, "limit": SUBJECTS_LIMIT}
+
+
+def delete(request: Request) -> Response:
+    """Answer STREAM.DELETE.<stream>."""
+    request.must_be_empty()
+    request.account.delete(request.tokens[2])
+    return response(request.kind, success=True)
+
+
+def purge(request: Request) -> Response:
+    """Answer STREAM.PURGE.<stream>, once the purge is on disk."""
+    asked = request.read(PurgeRequest) if request.body.lstrip()[:1] in {b"{", b"["} else PurgeRequest()
+    if asked.seq and asked.keep:
+        raise api_error("JSBadRequestErr")
+    stream = request.account.lookup(request.tokens[2])
+    if stream.config.sealed:
+        raise api_error("JSStreamSealedErr")
+    if stream.config.deny_purge:
+        raise api_error("JSStreamPurgeFailedF", err="stream purge not permitted")
+    purged = stream.purge(subject=asked.filter, up_to=asked.seq, keep=asked.keep)
+    return when_committed(request, stream, response(request.kind, success=True, purged=purged))
+
+
+def when_committed(request: Request, stream: Stream, answer: Response) -> Response:
+    """Answer when what the request changed is on disk."""
+
+    def done(error: BaseException | None) -> None:
+        if error is None:
+            request.respond(answer)
+        else:
+            request.fail(api_error("JSStreamGeneralErrorF", err=str(error)))
+
+    stream.committer.after(done)
+    return LATER
+
+
+def needs_cluster(_request: Request) -> Response:
+    """Refuse what only a cluster can do."""
+    raise api_error("JSClusterRequiredErr")

@@ -1,0 +1,129 @@
+"""The table of the API: which handler serves which subject, and the way of every request through it.
+
+Promises: each request with a handler is answered once, counted, and told to the audit (when someone listens);
+a fault of ours becomes an error response and a log line, never silence. Requests that nobody serves are not
+subscribed to, so that the caller learns at once. MSG.NEXT and DIRECT.GET are not here: consumers and streams
+listen for themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....protocol import headers
+from ....protocol.api.messages import error_response
+from ....protocol.errors import ApiError, api_error
+from .. import advisories
+from ..host import API_LEVEL
+from . import account as account_api
+from . import message as message_api
+from . import snapshot as snapshot_api
+from . import stream as stream_api
+from .request import LATER, Request, Response
+
+if TYPE_CHECKING:
+    from ...accounts.parcel import Message
+    from ...accounts.subscription import Subscription
+    from ..account import JetStreamAccount
+
+Handler = Callable[[Request], Response]
+PREFIX = "$JS.API."
+
+# subject after `$JS.API.` -> (name of the response type, handler, told to the audit)
+TABLE: dict[str, tuple[str, Handler, bool]] = {
+    "INFO": ("account_info", account_api.info, True),
+    "STREAM.CREATE.*": ("stream_create", stream_api.create, True),
+    "STREAM.UPDATE.*": ("stream_update", stream_api.update, True),
+    "STREAM.NAMES": ("stream_names", stream_api.names, True),
+    "STREAM.LIST": ("stream_list", stream_api.list_streams, True),
+    "STREAM.INFO.*": ("stream_info", stream_api.info, True),
+    "STREAM.DELETE.*": ("stream_delete", stream_api.delete, True),
+    "STREAM.PURGE.*": ("stream_purge", stream_api.purge, True),
+    "STREAM.MSG.GET.*": ("stream_msg_get", message_api.get, False),
+    "STREAM.MSG.DELETE.*": ("stream_msg_delete", message_api.delete, True),
+    "STREAM.SNAPSHOT.*": ("stream_snapshot", snapshot_api.snapshot, True),
+    "STREAM.RESTORE.*": ("stream_restore", snapshot_api.restore, True),
+    "STREAM.PEER.REMOVE.*": ("stream_remove_peer", stream_api.needs_cluster, True),
+    "STREAM.LEADER.STEPDOWN.*": ("stream_leader_stepdown", stream_api.needs_cluster, True),
+}
+
+
+class Api:
+    """The API of one account."""
+
+    def __init__(self, account: JetStreamAccount) -> None:
+        self._account = account
+        self._subscriptions: list[Subscription] = []
+        self.table = {**TABLE, **_consumer_table()}
+
+    def start(self) -> None:
+        """Listen."""
+        for pattern, (kind, handler, audited) in self.table.items():
+            self._subscriptions.append(
+                self._account.account.subscribe(PREFIX + pattern, self._serve(kind, handler, audited))
+            )
+
+    def stop(self) -> None:
+        """Listen no more."""
+        for subscription in self._subscriptions:
+            self._account.account.unsubscribe(subscription)
+        self._subscriptions.clear()
+
+    def _serve(self, kind: str, handler: Handler, audited: bool) -> Callable[[Message], None]:
+        def finish(request: Request, response: Response) -> None:
+            self._answer(request, response, audited)
+
+        def serve(message: Message) -> None:
+            if not message.reply:
+                return
+            request = Request(self._account, message, message.subject.split(".")[2:], kind, finish)
+            try:
+                _check_level(message)
+                response = handler(request)
+            except ApiError as error:
+                response = error_response(request.kind, error)
+            except Exception as fault:
+                self._alarm(f"JetStream API {message.subject}: {type(fault).__name__}: {fault}")
+                response = error_response(request.kind, api_error("JSStreamGeneralErrorF", err=str(fault)))
+            if response is not LATER:
+                finish(request, response)
+
+        return serve
+
+    def _alarm(self, text: str) -> None:
+        self._account.host.log.error(text)
+
+    def _answer(self, request: Request, response: Response, audited: bool) -> None:
+        held = self._account
+        held.api_total += 1
+        if "error" in response:
+            held.api_errors += 1
+        body = json.dumps(response, separators=(",", ":"), ensure_ascii=False)
+        message = request.message
+        held.account.publish(
+            message.reply, body.encode("utf-8", "surrogateescape"), header=request.header_block
+        )
+        if audited:
+            client = message.source.client_info() if message.source is not None else {}
+            advisories.audit(
+                held.account,
+                held.host,
+                client,
+                message.subject,
+                message.body.decode("utf-8", "replace"),
+                body,
+            )
+
+
+def _check_level(message: Message) -> None:
+    level = headers.get(message.header, b"Nats-Required-Api-Level") if message.header else None
+    if level and not (level.isdigit() and int(level) <= API_LEVEL):
+        raise api_error("JSRequiredApiLevelErr")
+
+
+def _consumer_table() -> dict[str, tuple[str, Handler, bool]]:
+    from .consumer import TABLE as CONSUMER_TABLE
+
+    return CONSUMER_TABLE

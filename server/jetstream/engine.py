@@ -1,0 +1,236 @@
+"""JetStream: the engine of one server: accounts, their limits, the API and the threads that sync.
+
+Promises: `start` gives every account its streams back before it returns; `stop` leaves everything on disk. An
+account that loses JetStream by a reload stops its streams and keeps its files; it gets them back with
+JetStream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...store.meta import Storage
+from ...version import __version__
+from ..accounts.mapping import Mapping
+from ..config.options import AccountJetStream
+from .account import JetStreamAccount
+from .api.table import Api
+from .host import API_LEVEL, Host, Log, Silent
+from .quota import Quota
+from .stream.commit import LoopRunner
+
+if TYPE_CHECKING:
+    from ..accounts.account import Account
+    from ..accounts.registry import Registry
+    from ..clock import Clock
+    from ..config.options import Options
+
+WORKERS = 4
+SHARE = 0.75  # of what the machine has, when the configuration names no limit
+API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
+
+
+class JetStream:
+    """The engine. `accounts` are those that have JetStream, by name."""
+
+    def __init__(
+        self,
+        options: Options,
+        registry: Registry,
+        clock: Clock,
+        logger: Log | None = None,
+        *,
+        server_name: str = "pyjs",
+        server_id: str = "",
+    ) -> None:
+        self.options = options
+        self.registry = registry
+        self.accounts: dict[str, JetStreamAccount] = {}
+        self.memory = Quota()
+        self.files = Quota()
+        self.running = False
+        self.host: Host | None = None
+        self._clock = clock
+        self._log: Log = logger or Silent()
+        self._server_name = server_name
+        self._server_id = server_id
+        self._apis: dict[str, Api] = {}
+        self._executor: ThreadPoolExecutor | None = None
+        self._storage: Storage | None = None
+
+    @property
+    def domain(self) -> str:
+        """The configured domain, or ""."""
+        return self.options.jetstream.domain
+
+    async def start(self) -> None:
+        """Recover all streams and begin to serve. Raises OSError when the store directory cannot be used."""
+        options = self.options.jetstream
+        _make_directory(options.store_dir)
+        self.memory.limit = options.max_memory if options.max_memory is not None else _memory_share()
+        self.files.limit = (
+            options.max_file if options.max_file is not None else _disk_share(options.store_dir)
+        )
+        self._executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="jetstream")
+        self._storage = Storage(options.store_dir)
+        limits = options.limits
+        self.host = Host(
+            clock=self._clock,
+            runner=LoopRunner(asyncio.get_running_loop(), self._executor),
+            server_name=self._server_name,
+            server_id=self._server_id,
+            version=__version__,
+            domain=options.domain,
+            strict=options.strict,
+            lazy_sync=options.sync_interval or None,
+            duplicates_limit=limits.duplicate_window,
+            max_ack_pending=limits.max_ack_pending,
+            max_request_batch=limits.max_request_batch,
+            max_pending=self.options.max_pending,
+            log=self._log,
+        )
+        self.running = True
+        for account, share in self._entitled():
+            self.enable(account, share)
+
+    async def stop(self) -> None:
+        """Stop all accounts; everything stored is on disk afterwards."""
+        if not self.running:
+            return
+        self.running = False
+        for name in list(self.accounts):
+            self._stop_account(name)
+        if self._storage is not None:
+            self._storage.close()
+        if self._executor is not None:
+            self._executor.shutdown(wait=True)
+
+    def reload(self, options: Options) -> None:
+        """Give, change and take away JetStream of accounts after the registry was reloaded."""
+        self.options = options
+        entitled = {account.name: (account, share) for account, share in self._entitled()}
+        for name in list(self.accounts):
+            if name not in entitled:
+                self._stop_account(name)
+        for name, (account, share) in entitled.items():
+            held = self.accounts.get(name)
+            if held is None:
+                self.enable(account, share)
+            else:
+                held.set_limits(share)
+                self._map_domain(account)
+
+    def enable(self, account: Account, limits: AccountJetStream) -> JetStreamAccount:
+        """Give an account JetStream and its streams back."""
+        assert self.host is not None and self._storage is not None
+        held = JetStreamAccount(
+            account, self.host, self._storage.account(account.name), limits, self.memory, self.files
+        )
+        self.accounts[account.name] = held
+        account.jetstream = held
+        self._map_domain(account)
+        held.recover()
+        self._apis[account.name] = api = Api(held)
+        api.start()
+        return held
+
+    def disable(self, name: str) -> None:
+        """Take JetStream from an account; its files stay."""
+        if name in self.accounts:
+            self._stop_account(name)
+
+    def _stop_account(self, name: str) -> None:
+        held = self.accounts.pop(name)
+        self._apis.pop(name).stop()
+        held.stop()
+        held.account.jetstream = None
+        if self.domain:
+            for source, _ in _domain_mappings(self.domain):
+                held.account.mappings.remove(source)
+            held.account.forget_plans()
+
+    def _entitled(self) -> list[tuple[Account, AccountJetStream]]:
+        """The accounts that have JetStream: those configured so, or `$G` when it is the only one."""
+        system = self.registry.system
+        named = [
+            (account, account.options.jetstream)
+            for account in self.registry.accounts.values()
+            if account is not system and account.options is not None and account.options.jetstream is not None
+        ]
+        others = [
+            a for a in self.registry.accounts.values() if a not in (system, self.registry.global_account)
+        ]
+        if not named and not others:
+            return [(self.registry.global_account, AccountJetStream())]
+        return named
+
+    def _map_domain(self, account: Account) -> None:
+        """Let `$JS.<domain>.API` mean this server's API, as clients of other domains call it."""
+        if not self.domain:
+            return
+        for source, target in _domain_mappings(self.domain):
+            account.mappings.add(Mapping(source, [(target, 100)]))
+        account.forget_plans()
+
+    def stats(self) -> dict[str, Any]:
+        """Give the numbers of the server as a whole, in the words of the monitoring documents."""
+        accounts = self.accounts.values()
+        return {
+            "memory": self.memory.used,
+            "storage": self.files.used,
+            "reserved_memory": self.memory.reserved,
+            "reserved_storage": self.files.reserved,
+            "accounts": len(self.accounts),
+            "ha_assets": 0,
+            "api": {
+                "level": API_LEVEL,
+                "total": sum(account.api_total for account in accounts),
+                "errors": sum(account.api_errors for account in accounts),
+            },
+        }
+
+    def config(self) -> dict[str, Any]:
+        """Give the server's JetStream configuration, in the words of the monitoring documents."""
+        options = self.options.jetstream
+        config: dict[str, Any] = {
+            "max_memory": self.memory.limit,
+            "max_storage": self.files.limit,
+            "store_dir": str(Path(options.store_dir) / "jetstream"),
+        }
+        if options.sync_interval is not None:
+            config["sync_interval"] = options.sync_interval
+        if options.domain:
+            config["domain"] = options.domain
+        config["strict"] = options.strict
+        return config
+
+
+def _domain_mappings(domain: str) -> list[tuple[str, str]]:
+    mappings = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
+    mappings += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in API_FAMILIES]
+    return [*mappings, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]
+
+
+def _make_directory(path: str) -> None:
+    Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def _memory_share() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+            if line.startswith("MemTotal:"):
+                return int(int(line.split()[1]) * 1024 * SHARE)
+    except (OSError, ValueError, IndexError):
+        return -1
+    return -1
+
+
+def _disk_share(directory: str) -> int:
+    try:
+        return int(shutil.disk_usage(directory).free * SHARE)
+    except OSError:
+        return -1

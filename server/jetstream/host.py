@@ -1,0 +1,76 @@
+"""Host: what JetStream needs of the server it runs in.
+
+Promises: plain values and protocols; tests make one with a fake clock and a runner that runs at once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...protocol.identifier import new_id
+from ..clock import Clock
+
+if TYPE_CHECKING:
+    from .stream.commit import Runner
+
+API_LEVEL = 5
+DEFAULT_MAX_PENDING = 64 * 1024 * 1024
+
+
+class Log(Protocol):
+    """Where the server tells what happens."""
+
+    def info(self, text: str) -> None:
+        """Tell of the ordinary."""
+
+    def warning(self, text: str) -> None:
+        """Tell of what should be looked at."""
+
+    def error(self, text: str) -> None:
+        """Tell of what went wrong."""
+
+
+class Silent:
+    """A log that nobody reads."""
+
+    def info(self, text: str) -> None:
+        """Drop it."""
+
+    def warning(self, text: str) -> None:
+        """Drop it."""
+
+    def error(self, text: str) -> None:
+        """Drop it."""
+
+
+@dataclass(slots=True)
+class Host:
+    """The surroundings of JetStream. Durations in ns, sizes in bytes, 0 = no limit.
+
+    server_name is shown in advisories and as the leader; domain "" is none. lazy_sync: None means that an
+    answer waits for the disk, else the time between syncs.
+    """
+
+    clock: Clock
+    runner: Runner
+    server_name: str = "pyjs"
+    server_id: str = ""
+    version: str = ""
+    cluster_name: str = ""
+    domain: str = ""
+    strict: bool = True
+    lazy_sync: int | None = None
+    duplicates_limit: int = 0
+    max_ack_pending: int = 0
+    max_request_batch: int = 0
+    max_pending: int = DEFAULT_MAX_PENDING
+    log: Log = field(default_factory=Silent)
+    random_bytes: Callable[[int], bytes] = random.randbytes
+    cluster_info: Callable[[], dict[str, Any]] | None = None
+
+    def new_id(self, length: int = 22) -> str:
+        """Make a random identifier."""
+        return new_id(self.random_bytes, length)

@@ -1,0 +1,231 @@
+"""Group commit: what arrives while one sync runs is written and synced together by the next.
+
+Promises: an answer, a republish and a consumer's wake-up for a message are only given when the store says
+that the message is on disk; they are given in the order in which the messages were stored; one sync at a time
+per stream. A sync that failed is never repeated: its publishers are told, and the stream stops taking
+messages. The only asyncio of a stream lives in `LoopRunner`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Protocol
+
+from ....store.stream import Commit, StreamStore
+
+Done = Callable[[BaseException | None], None]
+Send = Callable[[str, bytes, bytes], object]  # subject, header, body
+
+
+class Job(Protocol):
+    """Work that was handed out."""
+
+    def wait(self) -> BaseException | None:
+        """Block until it is done; give its exception, or None."""
+
+
+class Runner(Protocol):
+    """How work gets done later or elsewhere."""
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Run `callback` when what is being handled now is done."""
+
+    def work(self, job: Callable[[], object], done: Done) -> Job:
+        """Run `job` where it may block, then `done` on the loop, with the job's exception if it raised."""
+
+
+class _Future:
+    """A job on a worker thread."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self, future: Future[BaseException | None]) -> None:
+        self._future = future
+
+    def wait(self) -> BaseException | None:
+        """Block until it is done."""
+        return self._future.result()
+
+
+class LoopRunner:
+    """The runner of a server: an asyncio loop and its worker threads."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, executor: Executor) -> None:
+        self._loop = loop
+        self._executor = executor
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Run in the loop's next round."""
+        self._loop.call_soon(callback)
+
+    def work(self, job: Callable[[], object], done: Done) -> Job:
+        """Run on a worker thread."""
+        loop = self._loop
+
+        def run() -> BaseException | None:
+            error: BaseException | None = None
+            try:
+                job()
+            except BaseException as failure:
+                error = failure
+            with contextlib.suppress(RuntimeError):  # the loop is closed: whoever waited is gone
+                loop.call_soon_threadsafe(done, error)
+            return error
+
+        return _Future(self._executor.submit(run))
+
+
+class _Batch:
+    """What waits for one commit."""
+
+    __slots__ = ("answers", "commit", "job", "last", "republish", "waiting")
+
+    def __init__(
+        self,
+        last: int,
+        answers: list[tuple[str, bytes]],
+        republish: list[tuple[str, bytes, bytes]],
+        waiting: list[Done],
+    ) -> None:
+        self.last = last
+        self.answers = answers
+        self.republish = republish
+        self.waiting = waiting
+        self.commit: Commit | None = None
+        self.job: Job | None = None
+
+
+class Committer:
+    """The commits of one stream's store.
+
+    `answers` holds (reply, body) of stored messages that are not on disk yet; the publish path appends to it
+    and calls `wake` when `idle` is true.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_committed",
+        "_failed",
+        "_runner",
+        "_running",
+        "_send",
+        "_store",
+        "_waiting",
+        "answers",
+        "error",
+        "idle",
+        "republish",
+    )
+
+    def __init__(
+        self,
+        store: StreamStore,
+        runner: Runner,
+        send: Send,
+        committed: Callable[[int], None],
+        failed: Callable[[BaseException], bytes],
+    ) -> None:
+        self._store = store
+        self._runner = runner
+        self._send = send
+        self._committed = committed
+        self._failed = failed
+        self._waiting: list[Done] = []
+        self._running: _Batch | None = None
+        self._closed = False
+        self.answers: list[tuple[str, bytes]] = []
+        self.republish: list[tuple[str, bytes, bytes]] = []
+        self.idle = True
+        self.error: BaseException | None = None
+
+    def wake(self) -> None:
+        """Begin a commit once everything that is being handled now has been stored."""
+        if self.idle:
+            self.idle = False
+            self._runner.soon(self._begin)
+
+    def after(self, done: Done) -> None:
+        """Call `done` once all that is stored so far is on disk (or with the error why it is not)."""
+        self._waiting.append(done)
+        self.wake()
+
+    def _take(self) -> _Batch:
+        batch = _Batch(self._store.last_seq, self.answers, self.republish, self._waiting)
+        self.answers, self.republish, self._waiting = [], [], []
+        return batch
+
+    def _begin(self) -> None:
+        if self._closed:
+            return
+        batch = self._take()
+        if self.error is not None:
+            self.idle = True
+            self._give_up(batch, self.error)
+            return
+        batch.commit = self._store.begin_commit()
+        if batch.commit is None:
+            self.idle = True
+            self._give(batch)
+            return
+        self._running = batch
+        batch.job = self._runner.work(batch.commit.run, self._done)
+
+    def _done(self, error: BaseException | None) -> None:
+        batch = self._running
+        if batch is None:  # settled by `close`
+            return
+        self._settle(batch, error)
+        if self.answers or self.republish or self._waiting or self._store.last_seq != batch.last:
+            self._begin()
+        else:
+            self.idle = True
+
+    def _settle(self, batch: _Batch, error: BaseException | None) -> None:
+        self._running = None
+        assert batch.commit is not None
+        self._store.finish(batch.commit)
+        if error is None:
+            self._give(batch)
+        else:
+            self.error = error
+            self._give_up(batch, error)
+
+    def _give(self, batch: _Batch) -> None:
+        send = self._send
+        for subject, header, body in batch.republish:
+            send(subject, header, body)
+        for reply, body in batch.answers:
+            send(reply, b"", body)
+        self._committed(batch.last)
+        for done in batch.waiting:
+            done(None)
+
+    def _give_up(self, batch: _Batch, error: BaseException) -> None:
+        body = self._failed(error)
+        for reply, _ in batch.answers:
+            self._send(reply, b"", body)
+        for done in batch.waiting:
+            done(error)
+
+    def close(self) -> None:
+        """Commit and answer all that is stored, blocking, and begin nothing more."""
+        if self._closed:
+            return
+        self._closed = True
+        running = self._running
+        if running is not None and running.job is not None:
+            self._settle(running, running.job.wait())
+        batch = self._take()
+        error = self.error
+        if error is None:
+            try:
+                self._store.commit_sync()
+            except OSError as failure:
+                self.error = error = failure
+        if error is None:
+            self._give(batch)
+        else:
+            self._give_up(batch, error)

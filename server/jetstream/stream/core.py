@@ -1,0 +1,280 @@
+"""Stream: messages of some subjects, kept by rules.
+
+Promises: what is acknowledged is on disk (file storage); consumers only see what is committed; the store
+holds no more than the configuration allows; stopping and starting again changes nothing but the consumers'
+clocks. The parts: ingest (publishes), limits, ttl, interest (retention), dedupe, commit, direct (reads),
+mirror and source.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol import headers
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError, api_error
+from ....protocol.identifier import name_hash
+from ....protocol.timestamp import format_rfc3339
+from ....store.errors import NotFound
+from ....store.message import StoredMessage
+from ....store.stream import StreamStore
+from .commit import Committer
+from .dedupe import HEADER as MSG_ID
+from .dedupe import DedupeWindow
+from .direct import DirectGet
+from .ingest import Ingest
+from .interest import Interest
+from .limits import Limits
+from .ttl import Expiry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...accounts.subscription import Subscription
+    from ..account import JetStreamAccount
+    from ..consumer.core import Consumer
+    from .inflow import Inflow
+
+
+class Stream:
+    """One stream of an account. `committed_seq` is the last sequence that consumers may be given."""
+
+    def __init__(
+        self, config: StreamConfig, store: StreamStore, account: JetStreamAccount, created: int
+    ) -> None:
+        self.config = config
+        self.name = config.name
+        self.store = store
+        self.account = account
+        self.host = account.host
+        self.clock = account.host.clock
+        self.domain = account.host.domain
+        self.created = created
+        self.quota = account.quota(config.storage)
+        self.consumers: dict[str, Consumer] = {}
+        self.committed_seq = store.last_seq
+        self.inflow: Inflow | None = None
+        self.stopped = False
+        self._counted = 0
+        self._subscriptions: dict[str, Subscription] = {}
+        self.limits = Limits(config, store, self.clock, self.removed)
+        self.interest = Interest(config, store, self.consumers, self.removed)
+        self.expiry = Expiry(config, store, self.clock, self.limits, self.removed, self._mark)
+        self.dedupe = DedupeWindow(config.duplicate_window)
+        self.committer = Committer(store, self.host.runner, self.send, self._committed, self._failed)
+        self.ingest = Ingest(self)
+        self.direct = DirectGet(self)
+
+    @property
+    def identity(self) -> str:
+        """A hash that differs when a stream was deleted and made again under the same name."""
+        return name_hash(format_rfc3339(self.created))
+
+    # --- life
+
+    def recover(self) -> None:
+        """Read back what the stream knew when it stopped: message ids, lifetimes, usage."""
+        store = self.store
+        window = self.config.duplicate_window
+        if window > 0 and store.messages:
+            start = store.seq_at(self.clock.now() - window)
+            self._read_back(start, self.dedupe.load)
+        last = store.last(">") if store.messages else None
+        if last is not None and last.seq == store.last_seq:
+            self.dedupe.last_id = headers.get(last.header, MSG_ID) or b""
+        if self.expiry.active:
+            self._read_back(store.first_seq, self.expiry.load)
+        self.settle()
+
+    def _read_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> None:
+        while (message := self.store.next((), sequence)) is not None:
+            load(message)
+            sequence = message.seq + 1
+
+    def start(self) -> None:
+        """Hear the stream's subjects and begin to keep its limits."""
+        self.limits.enforce_all()
+        self.settle()
+        self._listen()
+        self.direct.configure()
+        if self.store.last_seq != self.committed_seq:
+            self.committer.wake()
+
+    def start_inflow(self) -> None:
+        """Begin to follow the mirror's or sources' origins, once all streams of the account are there."""
+        from .inflow import Inflow
+
+        if self.inflow is None and (self.config.mirror is not None or self.config.sources):
+            self.inflow = Inflow(self)
+            self.inflow.start()
+
+    def _listen(self) -> None:
+        account = self.account.account
+        wanted = set() if self.config.mirror is not None else set(self.config.subjects)
+        for subject in set(self._subscriptions) - wanted:
+            account.unsubscribe(self._subscriptions.pop(subject))
+        for subject in wanted - set(self._subscriptions):
+            self._subscriptions[subject] = account.subscribe(subject, self.ingest.receive)
+
+    def stop(self) -> None:
+        """Hear and send nothing more, and leave everything on disk. Raises OSError if that fails."""
+        if self.stopped:
+            return
+        self._silence()
+        for consumer in list(self.consumers.values()):
+            consumer.stop()
+        self.committer.close()
+        self.store.close()
+
+    def delete(self) -> None:
+        """Remove the stream, its messages and its consumers."""
+        self._silence()
+        for consumer in list(self.consumers.values()):
+            consumer.delete("stream deleted")
+        self.consumers.clear()
+        self.committer.close()
+        self.quota.add(-self._counted)
+        self._counted = 0
+        self.store.delete()
+
+    def _silence(self) -> None:
+        self.stopped = True
+        for subscription in self._subscriptions.values():
+            self.account.account.unsubscribe(subscription)
+        self._subscriptions.clear()
+        self.direct.stop()
+        if self.inflow is not None:
+            self.inflow.stop()
+        self.limits.stop()
+        self.expiry.stop()
+
+    # --- what happens to messages
+
+    def send(self, subject: str, header: bytes, body: bytes) -> None:
+        """Publish in the stream's account."""
+        self.account.account.publish(subject, body, header=header)
+
+    def _committed(self, last: int) -> None:
+        self.committed_seq = last
+        for consumer in list(self.consumers.values()):
+            consumer.on_append(last)
+
+    def _failed(self, error: BaseException) -> bytes:
+        self.host.log.error(
+            f"JetStream stream '{self.account.name} > {self.name}' can not be written: {error}"
+        )
+        return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
+
+    def settle(self) -> None:
+        """Bring the account's usage up to date with the store."""
+        size = self.store.bytes
+        if size != self._counted:
+            self.quota.add(size - self._counted)
+            self._counted = size
+
+    def removed(self, sequence: int, subject: str) -> None:
+        """A message left the store: tell those who may be waiting for it."""
+        if self.expiry.active:
+            self.expiry.forget(sequence)
+        for consumer in self.consumers.values():
+            consumer.on_removed(sequence, subject)
+        self.settle()
+        if self.committer.idle:
+            self.committer.wake()
+
+    def remove_acked(self, sequence: int, consumer: Consumer) -> None:
+        """`consumer` is done with a message: work queues and interest let go of it."""
+        self.interest.acked(sequence, consumer)
+
+    def _mark(self, subject: str, header: bytes) -> None:
+        """Leave a delete marker."""
+        try:
+            self.ingest.store(subject, header, b"")
+        except ApiError as error:
+            self.host.log.warning(f"No delete marker for {subject!r} in '{self.name}': {error.description}")
+        self.committer.wake()
+
+    def roll_up(self, rollup: bytes, subject: str, *, keep: int) -> None:
+        """Let the message just stored replace those before it."""
+        if rollup == b"sub":
+            self.purge(subject=subject, keep=keep)
+        elif rollup == b"all":
+            self.purge(keep=keep)
+
+    def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
+        """Remove many messages; see StreamStore.purge. Gives their number."""
+        purged = self.store.purge(subject=subject or None, up_to=up_to, keep=keep)
+        if self.limits.keep:
+            self.limits.keep = {seq for seq in self.limits.keep if self._holds(seq)}
+        for consumer in list(self.consumers.values()):
+            consumer.on_purged()
+        self.settle()
+        self.limits.rearm()
+        self.committer.wake()
+        return purged
+
+    def _holds(self, sequence: int) -> bool:
+        try:
+            self.store.get(sequence)
+        except NotFound:
+            return False
+        return True
+
+    def delete_message(self, sequence: int, *, erase: bool) -> bool:
+        """Remove one message; False when there is none."""
+        subject = ""
+        if self.store.next_seq((), sequence) == sequence:
+            message = self.store.next((), sequence)
+            subject = message.subject if message is not None and message.seq == sequence else ""
+        if self.store.remove(sequence, erase=erase) is None:
+            return False
+        self.removed(sequence, subject)
+        return True
+
+    # --- changes
+
+    def apply(self, config: StreamConfig) -> None:
+        """Take over a configuration that `check_update` allowed."""
+        old, self.config = self.config, config
+        self.limits.configure(config)
+        self.interest.configure(config)
+        self.expiry.configure(config)
+        self.dedupe.window = config.duplicate_window
+        if config.allow_msg_ttl and not old.allow_msg_ttl:
+            self._read_back(self.store.first_seq, self.expiry.load)
+        self.ingest.configure()
+        self.limits.enforce_all()
+        self._listen()
+        self.direct.configure()
+        self._follow(old)
+        if config.retention != old.retention:
+            self.interest.sweep()
+
+    def _follow(self, old: StreamConfig) -> None:
+        config = self.config
+        if config.mirror == old.mirror and config.sources == old.sources:
+            return
+        if self.inflow is not None and config.mirror is None and old.mirror is not None:
+            self.inflow.stop()
+            self.inflow = None
+        if self.inflow is not None:
+            self.inflow.configure()
+        else:
+            self.start_inflow()
+
+    # --- consumers
+
+    def public_consumers(self) -> list[Consumer]:
+        """The consumers that lists show and limits count, by name."""
+        return [c for _, c in sorted(self.consumers.items()) if not c.config.direct]
+
+    def lookup_consumer(self, name: str) -> Consumer:
+        """Find a consumer. Raises ApiError 10014."""
+        consumer = self.consumers.get(name)
+        if consumer is None:
+            raise api_error("JSConsumerNotFoundErr")
+        return consumer
+
+    def consumer_changed(self) -> None:
+        """A consumer came, went or changed its filters: what nobody wants any more may go."""
+        self.interest.sweep()

@@ -1,0 +1,62 @@
+"""Dedupe: message ids seen within the duplicate window.
+
+Promises: an id stays known for `window` ns after its message was stored, also over a restart (the window is
+read back from the stored messages); cost per message is constant, forgetting included. Never reads the clock:
+times are arguments.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ....protocol import headers
+from ....store.message import StoredMessage
+
+HEADER = b"Nats-Msg-Id"
+
+
+class DedupeWindow:
+    """Ids -> sequences, oldest first."""
+
+    __slots__ = ("_order", "_sequences", "last_id", "window")
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.last_id = b""  # of the last stored message, b"" if that had none
+        self._sequences: dict[bytes, int] = {}
+        self._order: deque[tuple[int, bytes, int]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._sequences)
+
+    def find(self, identifier: bytes, now: int) -> int:
+        """Give the sequence stored under `identifier`, 0 if there is none within the window."""
+        self.forget(now)
+        return self._sequences.get(identifier, 0)
+
+    def remember(self, identifier: bytes, sequence: int, time: int) -> None:
+        """Note that the message `sequence`, stored at `time`, carries `identifier`."""
+        if self.window <= 0:
+            return
+        self._sequences[identifier] = sequence
+        self._order.append((time, identifier, sequence))
+
+    def forget(self, now: int) -> None:
+        """Drop what is older than the window."""
+        oldest, order = now - self.window, self._order
+        while order and order[0][0] <= oldest:
+            _, identifier, sequence = order.popleft()
+            if self._sequences.get(identifier) == sequence:
+                del self._sequences[identifier]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._sequences.clear()
+        self._order.clear()
+
+    def load(self, message: StoredMessage) -> None:
+        """Take in a stored message while the window is read back, oldest first."""
+        identifier = headers.get(message.header, HEADER) if message.header else None
+        self.last_id = identifier or b""
+        if identifier:
+            self.remember(identifier, message.seq, message.time)

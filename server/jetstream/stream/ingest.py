@@ -1,0 +1,226 @@
+"""Ingest: the way of a published message into its stream.
+
+Promises: checks in the reference's order, each with its error; a message that passes is stored once, and its
+answer is left with the committer; one that fails changes nothing. A sourced message skips what its origin has
+judged. Hot path: no JSON, no objects per message beyond the answer's bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ....protocol import headers
+from ....protocol.errors import ApiError, api_error
+from ....protocol.subject import is_literal
+from ....protocol.timestamp import format_rfc3339
+from ....protocol.transform import SubjectTransform
+from .dedupe import HEADER as MSG_ID
+from .envelope import Envelope, judge
+
+if TYPE_CHECKING:
+    from ...accounts.parcel import Message
+    from .core import Stream
+
+MAX_HEADER = 65535
+MAX_RECORD = 32 * 1024 * 1024
+UNLIMITED = 1 << 62
+
+
+class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not a fault
+    """The message id was stored before, as `sequence`."""
+
+    def __init__(self, sequence: int) -> None:
+        super().__init__(sequence)
+        self.sequence = sequence
+
+
+class Ingest:
+    """The publish path of one stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._store = stream.store
+        self._clock = stream.clock
+        self._committer = stream.committer
+        self._limits = stream.limits
+        self._dedupe = stream.dedupe
+        self._expiry = stream.expiry
+        self._interest = stream.interest
+        self._quota = stream.quota
+        self.configure()
+
+    def configure(self) -> None:
+        """Take over the stream's configuration."""
+        config = self._stream.config
+        domain = self._stream.domain
+        place = f',"domain":{json.dumps(domain)}' if domain else ""
+        self._ack = f'{{"stream":{json.dumps(config.name)}{place},"seq":'.encode()
+        self._acks = not config.no_ack
+        self._sealed = config.sealed
+        self._limited = config.max_msg_size if config.max_msg_size >= 0 else UNLIMITED
+        self._most = min(self._limited, MAX_RECORD if config.storage == "file" else UNLIMITED)
+        transform = config.subject_transform
+        self._transform = (
+            SubjectTransform(transform.src or ">", transform.dest) if transform is not None else None
+        )
+        republish = config.republish
+        self._republish = (
+            SubjectTransform(republish.src or ">", republish.dest or ">") if republish is not None else None
+        )
+        self._headers_only = republish is not None and bool(republish.headers_only)
+
+    def receive(self, message: Message) -> None:
+        """Take one publish from the account and see that it is answered."""
+        reply = message.reply
+        committer = self._committer
+        try:
+            sequence = self.store(message.subject, message.header, message.body)
+        except Duplicate as duplicate:
+            if reply and self._acks:
+                committer.answers.append(
+                    (reply, b'%b%d,"duplicate": true}' % (self._ack, duplicate.sequence))
+                )
+        except ApiError as error:
+            if reply and self._acks:
+                self._stream.send(reply, b"", self.refusal(error))
+            return
+        else:
+            if reply and self._acks:
+                committer.answers.append((reply, b"%b%d}" % (self._ack, sequence)))
+        if committer.idle:
+            committer.wake()
+
+    def refusal(self, error: ApiError) -> bytes:
+        """Give the answer that tells a publisher of `error`."""
+        return json.dumps(
+            {"error": error.to_json(), "stream": self._stream.name, "seq": 0}, separators=(",", ":")
+        ).encode()
+
+    def store(self, subject: str, header: bytes, body: bytes, *, sourced: bool = False) -> int:
+        """Judge and store one message; give its sequence. Raises Duplicate and ApiError."""
+        if self._transform is not None:
+            subject = self._transform.apply(subject) or subject
+        size = len(header) + len(body)
+        if self._sealed:
+            raise api_error("JSStreamSealedErr")
+        committer = self._committer
+        if committer.error is not None:
+            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {committer.error}")
+        store = self._store
+        now = self._clock.now()
+        envelope: Envelope | None = None
+        if header:
+            envelope = judge(self._stream, subject, header, sourced=sourced)
+            header = envelope.header
+            size = len(header) + len(body)
+            self._check_duplicate(envelope, now)
+        if size > self._most or len(header) > MAX_HEADER:
+            raise self._too_large(header, size)
+        refusal = self._quota.refusal(size + len(subject))
+        if refusal is not None:
+            raise refusal
+        if self._interest.by_interest and self._interest.nobody_wants(store.last_seq + 1, subject):
+            return self._skip(subject, envelope, now)
+        limits = self._limits
+        if limits.discard_new:
+            refusal = limits.check_room(
+                subject,
+                store.size_of(subject, len(header), len(body)),
+                rolls_up=envelope is not None and bool(envelope.rollup),
+            )
+            if refusal is not None:
+                raise refusal
+        if self._republish is not None:
+            previous = store.subject_last(subject)
+            sequence = store.append(subject, header, body, now)
+            self._send_again(subject, header, body, sequence, now, previous)
+        else:
+            sequence = store.append(subject, header, body, now)
+        if envelope is None:
+            self._dedupe.last_id = b""
+        else:
+            self._note(envelope, subject, sequence, now)
+        if limits.active:
+            limits.enforce(subject)
+        limits.stored()
+        self._stream.settle()
+        return sequence
+
+    def replicate(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+        """Store a mirrored message under its origin's sequence and time. Raises ApiError."""
+        if self._committer.error is not None:
+            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {self._committer.error}")
+        refusal = self._quota.refusal(len(subject) + len(header) + len(body))
+        if refusal is not None:
+            raise refusal
+        self._store.append_at(sequence, subject, header, body, time)
+        if header:
+            self._dedupe.last_id = headers.get(header, MSG_ID) or b""
+            if self._expiry.active:
+                self._expiry.stored(sequence, header, time)
+        if self._limits.active:
+            self._limits.enforce(subject)
+        self._limits.stored()
+        self._stream.settle()
+        if self._committer.idle:
+            self._committer.wake()
+
+    def _check_duplicate(self, envelope: Envelope, now: int) -> None:
+        """Answer an id seen before, and check the expected one: both come before the envelope's refusal."""
+        if envelope.identifier:
+            known = self._dedupe.find(envelope.identifier, now)
+            if known:
+                raise Duplicate(known)
+        expected = envelope.expected_id
+        if expected is not None and expected != self._dedupe.last_id:
+            raise api_error("JSStreamWrongLastMsgIDErrF", id=self._dedupe.last_id.decode("utf-8", "replace"))
+        if envelope.refusal is not None:
+            raise envelope.refusal
+
+    def _too_large(self, header: bytes, size: int) -> ApiError:
+        if size > MAX_RECORD:
+            return api_error("JSStreamStoreFailedF", err="message to large")
+        if size > self._limited:
+            return api_error("JSStreamMessageExceedsMaximumErr")
+        del header
+        return api_error("JSStreamHeaderExceedsMaximumErr")
+
+    def _skip(self, subject: str, envelope: Envelope | None, now: int) -> int:
+        """Nobody is interested: the sequence is used up, nothing is stored."""
+        sequence = self._store.last_seq + 1
+        self._store.skip_to(sequence)
+        self._dedupe.last_id = b""
+        if envelope is not None:
+            if envelope.identifier:
+                self._dedupe.last_id = envelope.identifier
+                self._dedupe.remember(envelope.identifier, sequence, now)
+            self._stream.roll_up(envelope.rollup, subject, keep=0)
+        return sequence
+
+    def _note(self, envelope: Envelope, subject: str, sequence: int, now: int) -> None:
+        self._dedupe.last_id = envelope.identifier
+        if envelope.identifier:
+            self._dedupe.remember(envelope.identifier, sequence, now)
+        if envelope.ttl:
+            self._expiry.stored(sequence, envelope.header, now)
+        if envelope.rollup:
+            self._stream.roll_up(envelope.rollup, subject, keep=1)
+
+    def _send_again(
+        self, subject: str, header: bytes, body: bytes, sequence: int, time: int, previous: int
+    ) -> None:
+        assert self._republish is not None
+        target = self._republish.apply(subject)
+        if not target or not is_literal(target):
+            return
+        lines = (
+            f"Nats-Stream: {self._stream.name}\r\nNats-Subject: {subject}\r\nNats-Sequence: {sequence}\r\n"
+            f"Nats-Time-Stamp: {format_rfc3339(time)}\r\nNats-Last-Sequence: {previous}\r\n"
+        )
+        if self._headers_only:
+            lines += f"Nats-Msg-Size: {len(body)}\r\n"
+        start = header[:-2] if header else b"NATS/1.0\r\n"
+        self._committer.republish.append(
+            (target, start + lines.encode() + b"\r\n", b"" if self._headers_only else body)
+        )

@@ -1,0 +1,75 @@
+"""Interest: what retention by interest and work queues keep.
+
+Promises: under interest a message stays while some consumer still wants it; in a work queue until one
+acknowledged it; under limits neither matters. Never asks a consumer more than `wants`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ....protocol.api.stream import StreamConfig
+from ....store.errors import NotFound
+from ....store.stream import StreamStore
+
+if TYPE_CHECKING:
+    from ..consumer.core import Consumer
+    from .limits import Removed
+
+
+class Interest:
+    """The retention of one stream."""
+
+    __slots__ = ("_consumers", "_removed", "_store", "by_interest", "by_work")
+
+    def __init__(
+        self,
+        config: StreamConfig,
+        store: StreamStore,
+        consumers: Mapping[str, Consumer],
+        removed: Removed,
+    ) -> None:
+        self._store = store
+        self._consumers = consumers
+        self._removed = removed
+        self.configure(config)
+
+    def configure(self, config: StreamConfig) -> None:
+        """Take over a new configuration."""
+        self.by_interest = config.retention == "interest"
+        self.by_work = config.retention == "workqueue"
+
+    def nobody_wants(self, sequence: int, subject: str) -> bool:
+        """Say whether no consumer wants the message (under interest retention)."""
+        return not any(consumer.wants(sequence, subject) for consumer in self._consumers.values())
+
+    def acked(self, sequence: int, by: Consumer) -> bool:
+        """Let go of a message that `by` is done with, if nobody else wants it; True when it went."""
+        if not (self.by_interest or self.by_work):
+            return False
+        try:
+            subject = self._store.get(sequence).subject
+        except NotFound:
+            return False
+        if self.by_interest and any(
+            consumer is not by and consumer.wants(sequence, subject) for consumer in self._consumers.values()
+        ):
+            return False
+        if self._store.remove(sequence) is None:
+            return False
+        self._removed(sequence, subject)
+        return True
+
+    def sweep(self) -> int:
+        """Let go of all that nobody wants any more (after a consumer left or changed); give their number."""
+        if not self.by_interest:
+            return 0
+        gone, sequence = 0, self._store.first_seq
+        while (message := self._store.next((), sequence)) is not None:
+            sequence = message.seq + 1
+            if self.nobody_wants(message.seq, message.subject):
+                self._store.remove(message.seq)
+                self._removed(message.seq, message.subject)
+                gone += 1
+        return gone

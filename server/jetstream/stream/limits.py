@@ -1,0 +1,175 @@
+"""Limits: what a stream lets go of to keep to its configuration.
+
+Promises: after `enforce` the stream is within max_msgs, max_bytes and max_msgs_per_subject; messages older
+than max_age go by one timer, oldest first, at a cost per message that does not grow with the stream. Every
+message that goes is told to `removed`. Never removes a message that `keep` names (a per-message TTL of
+"never").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError, api_error
+from ....store.stream import StreamStore
+from ...clock import Clock, Timer
+
+MIN_TIMER = 10_000_000  # ns: expiring messages one by one more often than this only costs
+MOST_AT_ONCE = 10_000  # messages expired in one go, so that the loop stays responsive
+
+Removed = Callable[[int, str], None]
+
+
+class Limits:
+    """The limits of one stream over its store."""
+
+    __slots__ = (
+        "_clock",
+        "_config",
+        "_removed",
+        "_store",
+        "_timer",
+        "active",
+        "discard_new",
+        "expire_one",
+        "keep",
+    )
+
+    def __init__(self, config: StreamConfig, store: StreamStore, clock: Clock, removed: Removed) -> None:
+        self._store = store
+        self._clock = clock
+        self._removed = removed
+        self._timer: Timer | None = None
+        self.keep: set[int] = set()
+        self.expire_one: Callable[[int], None] = self._expire_one
+        self.configure(config)
+
+    def configure(self, config: StreamConfig) -> None:
+        """Take over a new configuration; `enforce_all` then applies it to what is stored."""
+        self._config = config
+        self.discard_new = config.discard == "new"
+        self.active = config.max_msgs > 0 or config.max_bytes > 0 or config.max_msgs_per_subject > 0
+
+    def check_room(self, subject: str, size: int, *, rolls_up: bool = False) -> ApiError | None:
+        """Say why a message of `size` stored bytes does not fit under discard new, or None.
+
+        A message that pushes out the oldest of its own subject takes its place; one that rolls up may.
+        """
+        config, store = self._config, self._store
+        most = config.max_msgs_per_subject
+        replaces = most > 0 and store.subject_count(subject) >= most
+        if replaces and config.discard_new_per_subject and not rolls_up:
+            return api_error("JSStreamStoreFailedF", err="maximum messages per subject exceeded")
+        if 0 < config.max_msgs <= store.messages and not replaces:
+            return api_error("JSStreamStoreFailedF", err="maximum messages exceeded")
+        if 0 < config.max_bytes < store.bytes + size and not (
+            replaces and self._size_of_first(subject) >= size
+        ):
+            return api_error("JSStreamStoreFailedF", err="maximum bytes exceeded")
+        return None
+
+    def _size_of_first(self, subject: str) -> int:
+        store = self._store
+        first = store.subject_first(subject)
+        if not first:
+            return 0
+        message = store.get(first)
+        return store.size_of(subject, len(message.header), len(message.body))
+
+    def enforce(self, subject: str) -> None:
+        """Come back within the limits after a message on `subject` was stored."""
+        config, store = self._config, self._store
+        most = config.max_msgs_per_subject
+        if most > 0:
+            while store.subject_count(subject) > most:
+                first = store.subject_first(subject)
+                if not first or store.remove(first) is None:
+                    break
+                self._removed(first, subject)
+        self._enforce_totals()
+
+    def _enforce_totals(self) -> None:
+        config, store = self._config, self._store
+        most, size = config.max_msgs, config.max_bytes
+        while store.messages and ((0 < most < store.messages) or (0 < size < store.bytes)):
+            sequence, subject, _ = store.remove_first()
+            self._removed(sequence, subject)
+
+    def enforce_all(self) -> None:
+        """Apply the limits to everything stored (after a change of configuration or a recovery)."""
+        most, store = self._config.max_msgs_per_subject, self._store
+        if most > 0:
+            for subject, count in store.subjects().items():
+                for _ in range(count - most):
+                    first = store.subject_first(subject)
+                    if not first or store.remove(first) is None:
+                        break
+                    self._removed(first, subject)
+        self._enforce_totals()
+        self.rearm()
+
+    def stored(self) -> None:
+        """A message was stored: see that the age timer runs."""
+        if self._timer is None and self._config.max_age > 0:
+            self.rearm()
+
+    def rearm(self) -> None:
+        """Set the timer for the oldest message."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._config.max_age <= 0 or self._store.messages <= len(self.keep):
+            return
+        oldest = self._store.first_time
+        if self.keep:
+            sequence = self._next_aging(self._store.first_seq)
+            if not sequence:
+                return
+            oldest = self._store.get(sequence).time
+        delay = max(oldest + self._config.max_age - self._clock.now(), MIN_TIMER)
+        self._timer = self._clock.call_later(delay, self._expire)
+
+    def expire(self) -> None:
+        """Remove what is too old by now."""
+        self._expire()
+
+    def _expire(self) -> None:
+        self._timer = None
+        if self._config.max_age <= 0:
+            return
+        store, deadline = self._store, self._clock.now() - self._config.max_age
+        sequence = store.first_seq
+        for _ in range(MOST_AT_ONCE):
+            if self.keep:
+                sequence = self._next_aging(sequence)
+                if not sequence or store.get(sequence).time > deadline:
+                    break
+            elif store.messages == 0 or store.first_time > deadline:
+                break
+            else:
+                sequence = store.first_seq
+            self.expire_one(sequence)
+        self.rearm()
+
+    def _next_aging(self, sequence: int) -> int:
+        """Give the first sequence from `sequence` on that max_age applies to, 0 if none."""
+        while (message := self._store.next((), sequence)) is not None:
+            if message.seq not in self.keep:
+                return message.seq
+            sequence = message.seq + 1
+        return 0
+
+    def _expire_one(self, sequence: int) -> None:
+        if sequence == self._store.first_seq:
+            _, subject, _ = self._store.remove_first()
+        else:
+            subject = self._store.get(sequence).subject
+            self._store.remove(sequence)
+        self._removed(sequence, subject)
+
+    def stop(self) -> None:
+        """Drop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

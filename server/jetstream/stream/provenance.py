@@ -1,0 +1,87 @@
+"""Provenance: where a sourced message came from, as the header `Nats-Stream-Source` tells it.
+
+Value: `<origin> <sequence> <filter> <destination> <subject> [<identity>]`, separated by blanks. `origin` is
+the stream, with `:<hash>` of an external API prefix and `:C=<hash>` of a durable consumer. Several transforms
+are joined with form feeds. Older forms are read too: four or five tokens, `<origin> <sequence>`, and an ack
+subject. Promises: pure text; what cannot be read gives None and never an exception.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....protocol.api.stream import StreamSource
+from ....protocol.identifier import name_hash
+
+HEADER = b"Nats-Stream-Source"
+ANY = ">"
+
+
+class Provenance(NamedTuple):
+    """What a stored header says.
+
+    `source` is the source's index, "" in forms that do not tell filter and destination.
+    """
+
+    origin: str
+    source: str
+    sequence: int
+    identity: str
+
+
+def origin_name(source: StreamSource) -> str:
+    """Give the name of the origin that tells apart equal stream names in different places."""
+    name = source.name
+    if source.external is not None:
+        name += ":" + name_hash(source.external.api)
+    if source.consumer is not None:
+        name += ":C=" + name_hash(source.consumer.name)
+    return name
+
+
+def source_index(source: StreamSource) -> str:
+    """Give the index of a source: `<origin> <filter> <destination>`."""
+    transforms = source.subject_transforms or []
+    if transforms:
+        pattern = "\f".join(transform.src or ANY for transform in transforms)
+        destination = "\f".join(transform.dest or ANY for transform in transforms)
+    else:
+        pattern, destination = source.filter_subject or ANY, ANY
+    return f"{origin_name(source)} {pattern} {destination}"
+
+
+def consumer_index(source: StreamSource) -> str:
+    """Give what must differ between sources that use durable consumers of the same origin."""
+    name = source.name
+    if source.external is not None:
+        name += ":" + name_hash(source.external.api)
+    return f"{name} {source.consumer.name if source.consumer is not None else ''}"
+
+
+def write(index: str, sequence: int, subject: str, identity: str) -> bytes:
+    """Give the header's value for a message `sequence` on `subject` of the source `index`."""
+    origin, pattern, destination = index.split(" ")
+    value = f"{origin} {sequence} {pattern} {destination} {subject}"
+    return (f"{value} {identity}" if identity else value).encode()
+
+
+def read(value: bytes) -> Provenance | None:
+    """Read a stored header's value."""
+    text = value.decode("utf-8", "replace")
+    if text.startswith("$JS.ACK."):
+        return _read_ack(text)
+    fields = text.split(" ")
+    if len(fields) not in {2, 4, 5, 6} or not fields[1].isdigit():
+        return None
+    index = f"{fields[0]} {fields[2]} {fields[3]}" if len(fields) >= 4 else ""
+    return Provenance(fields[0], index, int(fields[1]), fields[5] if len(fields) == 6 else "")
+
+
+def _read_ack(text: str) -> Provenance | None:
+    tokens = text.split(".")
+    if len(tokens) < 9:
+        return None
+    at = 2 if len(tokens) == 9 else 4
+    if not tokens[at + 3].isdigit():
+        return None
+    return Provenance(tokens[at], "", int(tokens[at + 3]), "")

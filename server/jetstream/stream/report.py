@@ -1,0 +1,72 @@
+"""Report: what a stream says of itself, as StreamState and StreamInfo.
+
+Promises: numbers are those of the moment; asking changes nothing. Deleted sequences and subjects only when
+asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ....protocol.api.cluster import ClusterInfo
+from ....protocol.api.stream import LostStreamData, StreamConfig, StreamInfo, StreamState
+from ....version import __version__
+from ..host import API_LEVEL
+
+if TYPE_CHECKING:
+    from .core import Stream
+
+
+def state(stream: Stream, *, details: bool = False) -> StreamState:
+    """Give the stream's state; `details` lists the deleted sequences."""
+    store = stream.store
+    lost = store.damaged()
+    return StreamState(
+        messages=store.messages,
+        bytes=store.bytes,
+        first_seq=store.first_seq,
+        first_ts=store.first_time,
+        last_seq=store.last_seq,
+        last_ts=store.last_time,
+        num_subjects=store.num_subjects,
+        num_deleted=store.num_deleted,
+        deleted=list(store.deleted()) if details else [],
+        lost=LostStreamData(msgs=lost) if lost else None,
+        consumer_count=sum(1 for consumer in stream.consumers.values() if not consumer.config.direct),
+    )
+
+
+def shown(config: StreamConfig) -> StreamConfig:
+    """Give a configuration as responses show it: with this server's version and level."""
+    metadata = dict(config.metadata)
+    metadata["_nats.ver"] = __version__
+    metadata["_nats.level"] = str(API_LEVEL)
+    return replace(config, metadata=metadata)
+
+
+def stamped(config: StreamConfig) -> StreamConfig:
+    """Give a configuration as it is kept: with the API level that its features need."""
+    metadata = {k: v for k, v in config.metadata.items() if k not in {"_nats.ver", "_nats.level"}}
+    level = 1 if config.allow_msg_ttl or config.subject_delete_marker_ttl > 0 else 0
+    if config.persist_mode == "async":
+        level = 2
+    metadata["_nats.req.level"] = str(level)
+    return replace(config, metadata=metadata)
+
+
+def info(stream: Stream, *, details: bool = False) -> StreamInfo:
+    """Give everything about the stream."""
+    host = stream.host
+    inflow = stream.inflow
+    return StreamInfo(
+        config=shown(stream.config),
+        created=stream.created,
+        state=state(stream, details=details),
+        domain=host.domain,
+        cluster=ClusterInfo(name=host.cluster_name, leader=host.server_name),
+        mirror=inflow.mirror_info() if inflow is not None else None,
+        sources=inflow.source_infos() if inflow is not None else [],
+        alternates=[],
+        ts=host.clock.now(),
+    )

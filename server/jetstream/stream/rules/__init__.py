@@ -1,0 +1,1 @@
+"""What a stream's configuration may be: judged when it is created and when it is changed."""

@@ -1,0 +1,210 @@
+"""The rules for a stream's mirror and sources.
+
+Promises: names, filters and transforms of what is accepted are valid, and local mirrors and sources form no
+circle. Never asks an external origin anything: what is not in the account is only judged by its form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from .....protocol.api.stream import StreamConfig, StreamSource, SubjectTransformConfig
+from .....protocol.errors import ApiError, api_error
+from .....protocol.subject import collide, is_literal, is_subset, is_valid
+from .....protocol.transform import SubjectTransform, TransformError
+from ..provenance import consumer_index, source_index
+from .world import World, invalid, pedantic
+
+API_PREFIX = "$JS.API"
+
+
+def _bad_name(name: str) -> bool:
+    return not name or any(c in ".*>/\\ \t\r\n\f" or c < " " for c in name)
+
+
+def check_mirror(config: StreamConfig, world: World) -> StreamConfig:
+    """Judge the mirror; a local origin with direct gets makes the mirror answer them too."""
+    mirror = config.mirror
+    if mirror is None:
+        return config
+    _check_mirror_company(config)
+    _check_durable(mirror, "JSMirrorDurableConsumerCfgInvalid")
+    if mirror.filter_subject and mirror.subject_transforms:
+        raise api_error("JSMirrorMultipleFiltersNotAllowed")
+    if config.subject_delete_marker_ttl > 0:
+        raise invalid("subject delete markers forbidden on mirrors")
+    _check_transforms(
+        mirror.subject_transforms,
+        "JSMirrorInvalidSubjectFilter",
+        "JSMirrorInvalidTransformDestination",
+        "JSMirrorOverlappingSubjectFilters",
+        collide,
+    )
+    if mirror.external is not None:
+        _check_filter(mirror, "mirror")
+        return config
+    if _bad_name(mirror.name):
+        raise api_error("JSMirrorInvalidStreamName")
+    origin = world.lookup(mirror.name)
+    if origin is not None:
+        if 0 < config.max_msg_size < origin.max_msg_size:
+            raise api_error("JSMirrorMaxMessageSizeTooBigErr")
+        if world.pedantic and config.mirror_direct != origin.allow_direct:
+            raise pedantic("origin stream has direct get set, mirror has it disabled")
+        config = replace(config, mirror_direct=origin.allow_direct)
+    _check_filter(mirror, "mirror")
+    return config
+
+
+def _check_mirror_company(config: StreamConfig) -> None:
+    for present, constant in (
+        (config.first_seq > 0, "JSMirrorWithFirstSeqErr"),
+        (bool(config.subjects), "JSMirrorWithSubjectsErr"),
+        (bool(config.sources), "JSMirrorWithSourcesErr"),
+        (config.allow_msg_counter, "JSMirrorWithCountersErr"),
+        (config.allow_atomic, "JSMirrorWithAtomicPublishErr"),
+        (config.allow_batched, "JSMirrorWithBatchPublishErr"),
+        (config.allow_msg_schedules, "JSMirrorWithMsgSchedulesErr"),
+    ):
+        if present:
+            raise api_error(constant)
+
+
+def check_sources(config: StreamConfig, world: World) -> None:
+    """Judge each source, and that no two are the same."""
+    if config.sources and config.allow_msg_schedules:
+        raise api_error("JSSourceWithMsgSchedulesErr")
+    indexes: set[str] = set()
+    durables: set[str] = set()
+    for source in config.sources or ():
+        if _bad_name(source.name):
+            raise api_error("JSSourceInvalidStreamName")
+        index = source_index(source)
+        if index in indexes:
+            raise api_error("JSSourceDuplicateDetected")
+        indexes.add(index)
+        if source.filter_subject and source.subject_transforms:
+            raise api_error("JSSourceMultipleFiltersNotAllowed")
+        _check_transforms(
+            source.subject_transforms,
+            "JSSourceInvalidSubjectFilter",
+            "JSSourceInvalidTransformDestination",
+            "JSSourceOverlappingSubjectFilters",
+            is_subset,
+        )
+        _check_durable(source, "JSSourceDurableConsumerCfgInvalid")
+        if source.consumer is not None:
+            durable = consumer_index(source)
+            if durable in durables:
+                raise api_error("JSSourceDurableConsumerDuplicateDetected")
+            durables.add(durable)
+        _check_filter(source, "source")
+        origin = world.lookup(source.name) if source.external is None else None
+        if origin is not None and 0 < config.max_msg_size < origin.max_msg_size:
+            raise api_error("JSSourceMaxMessageSizeTooBigErr")
+
+
+def _check_durable(source: StreamSource, constant: str) -> None:
+    consumer = source.consumer
+    if consumer is None:
+        return
+    subject = consumer.deliver_subject
+    if (
+        _bad_name(consumer.name)
+        or not (subject and is_valid(subject) and is_literal(subject))
+        or source.opt_start_seq
+        or source.opt_start_time
+        or source.filter_subject
+    ):
+        raise api_error(constant)
+
+
+def _check_filter(source: StreamSource, kind: str) -> None:
+    if source.filter_subject and not is_valid(source.filter_subject):
+        raise _create_failed(f"subject filter '{source.filter_subject}' for the {kind}: invalid subject")
+
+
+def _create_failed(text: str) -> ApiError:
+    return api_error("JSStreamCreateErrF", err=text)
+
+
+def _check_transforms(
+    transforms: list[SubjectTransformConfig] | None,
+    bad_source: str,
+    bad_destination: str,
+    overlap: str,
+    overlaps: Callable[[str, str], bool],
+) -> None:
+    transforms = transforms or []
+    for transform in transforms:
+        if transform.src and not is_valid(transform.src):
+            raise api_error(bad_source, err=f"invalid subject {transform.src}")
+        if not transform.dest:
+            continue
+        try:
+            SubjectTransform(transform.src or ">", transform.dest)
+        except TransformError as error:
+            raise api_error(bad_destination, err=str(error)) from None
+    for position, transform in enumerate(transforms):
+        for other_position, other in enumerate(transforms):
+            if position != other_position and overlaps(transform.src or ">", other.src or ">"):
+                raise api_error(overlap)
+
+
+def check_prefixes(config: StreamConfig, world: World) -> None:
+    """Judge the external API and delivery prefixes:
+
+    literal, apart from the local API and from the origins' subjects.
+    """
+    origins = [source for source in [config.mirror, *(config.sources or ())] if source is not None]
+    subjects: list[str] = []
+    for origin in origins:
+        local = world.lookup(origin.name) if origin.external is None else None
+        subjects.extend((local.subjects or ()) if local is not None else ())
+    externals = [origin.external for origin in origins if origin.external is not None]
+    for external in externals:
+        prefix = external.deliver
+        if not prefix:
+            continue
+        if not (is_valid(prefix) and is_literal(prefix)):
+            raise api_error("JSStreamInvalidExternalDeliverySubjErrF", prefix=prefix)
+        for subject in subjects:
+            if collide(subject, f"{prefix}.{subject}"):
+                raise api_error("JSStreamExternalDelPrefixOverlapsErrF", prefix=prefix, subject=subject)
+    for external in externals:
+        prefix = external.api
+        if not prefix:
+            continue
+        if not (is_valid(prefix) and is_literal(prefix)):
+            raise invalid(f'stream external api prefix "{prefix}" must be a valid subject without wildcards')
+        if collide(prefix, API_PREFIX):
+            raise api_error("JSStreamExternalApiOverlapErrF", prefix=prefix, subject=API_PREFIX)
+
+
+def check_cycles(config: StreamConfig, world: World) -> None:
+    """Refuse streams that would source each other for ever."""
+    visit: list[StreamConfig] = [config]
+    visited: set[str] = set()
+    while visit:
+        current = visit.pop(0)
+        visited.add(current.name)
+        for source in current.sources or ():
+            if source.external is not None:
+                continue
+            if source.name in visited:
+                if _overlaps(current.subjects or [], source.filter_subject):
+                    raise invalid("detected cycle")
+            elif (origin := world.lookup(source.name)) is not None:
+                visit.append(origin)
+        mirror = current.mirror
+        if mirror is None or mirror.external is not None:
+            continue
+        if mirror.name in visited:
+            raise invalid("detected cycle")
+        if (origin := world.lookup(mirror.name)) is not None:
+            visit.append(origin)
+
+
+def _overlaps(subjects: list[str], pattern: str | None) -> bool:
+    return not pattern or any(collide(subject, pattern) for subject in subjects)

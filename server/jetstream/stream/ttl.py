@@ -1,0 +1,142 @@
+"""Expiry: messages with a lifetime of their own (`Nats-TTL`), and the markers left for deleted subjects.
+
+Promises: a message goes when its lifetime ends, also over a restart; one that never expires is exempt from
+max_age; with `subject_delete_marker_ttl`, the last message of a subject that expires is followed by a marker,
+which itself expires. Source: ADR-43.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+from ....protocol import headers
+from ....protocol.api.stream import StreamConfig
+from ....protocol.duration import DurationError, format_go, parse_go
+from ....protocol.errors import api_error
+from ....store.errors import NotFound
+from ....store.message import StoredMessage
+from ....store.stream import StreamStore
+from ...clock import Clock, Timer
+from .limits import MIN_TIMER, Limits, Removed
+
+HEADER = b"Nats-TTL"
+MARKER = b"Nats-Marker-Reason"
+NEVER = -1
+SECOND = 1_000_000_000
+
+
+def parse_ttl(value: bytes) -> int:
+    """Read a header value: ns, 0 for none, NEVER. Raises ApiError 10165."""
+    text = value.decode("utf-8", "replace")
+    if text.lower() == "never":
+        return NEVER
+    if text.isdigit():
+        return int(text) * SECOND
+    try:
+        duration = parse_go(text)
+    except DurationError:
+        raise api_error("JSMessageTTLInvalidErr") from None
+    if duration < SECOND:
+        raise api_error("JSMessageTTLInvalidErr")
+    return duration // SECOND * SECOND
+
+
+class Expiry:
+    """The lifetimes of one stream's messages."""
+
+    def __init__(
+        self,
+        config: StreamConfig,
+        store: StreamStore,
+        clock: Clock,
+        limits: Limits,
+        removed: Removed,
+        mark: Callable[[str, bytes], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._removed = removed
+        self._mark = mark
+        self._heap: list[tuple[int, int]] = []  # (expires at, sequence)
+        self._timer: Timer | None = None
+        self.configure(config)
+
+    def configure(self, config: StreamConfig) -> None:
+        """Take over a new configuration."""
+        self._marker_ttl = config.subject_delete_marker_ttl
+        self.active = config.allow_msg_ttl
+        if self._marker_ttl:
+            self._limits.expire_one = self.expire_one
+
+    def adjust(self, header: bytes, ttl: int, *, one_per_subject: bool) -> bytes:
+        """Give the header to store: a lifetime shorter than the marker's would end before it."""
+        if 0 < ttl < self._marker_ttl and not one_per_subject:
+            return headers.set(header, HEADER, b"%d" % (self._marker_ttl // SECOND))
+        return header
+
+    def stored(self, sequence: int, header: bytes, time: int) -> None:
+        """A message was stored (or is read back at a start)."""
+        value = headers.get(header, HEADER) if header else None
+        if not value:
+            return
+        ttl = parse_ttl(value)
+        if ttl == NEVER:
+            self._limits.keep.add(sequence)
+        elif ttl:
+            heapq.heappush(self._heap, (time + ttl, sequence))
+            if self._timer is None or self._heap[0][1] == sequence:
+                self._rearm()
+
+    def load(self, message: StoredMessage) -> None:
+        """Take in a stored message at a start."""
+        self.stored(message.seq, message.header, message.time)
+
+    def forget(self, sequence: int) -> None:
+        """A message is gone."""
+        self._limits.keep.discard(sequence)
+
+    def _rearm(self) -> None:
+        self.stop()
+        if self._heap:
+            delay = max(self._heap[0][0] - self._clock.now(), MIN_TIMER)
+            self._timer = self._clock.call_later(delay, self._run)
+
+    def _run(self) -> None:
+        self._timer = None
+        now = self._clock.now()
+        while self._heap and self._heap[0][0] <= now:
+            _, sequence = heapq.heappop(self._heap)
+            self.expire_one(sequence)
+        self._rearm()
+
+    def expire_one(self, sequence: int) -> None:
+        """Let go of one message whose time has come, leaving a marker where one is due."""
+        try:
+            message = self._store.get(sequence)
+        except NotFound:
+            return
+        subject = message.subject
+        last = self._store.subject_count(subject) == 1
+        is_marker = bool(message.header) and headers.get(message.header, MARKER) is not None
+        self._store.remove(sequence)
+        self._limits.keep.discard(sequence)
+        self._removed(sequence, subject)
+        if self._marker_ttl and last and not is_marker:
+            self._mark(
+                subject,
+                headers.encode(
+                    {
+                        "Nats-Marker-Reason": "MaxAge",
+                        "Nats-TTL": format_go(self._marker_ttl // SECOND * SECOND),
+                        "Nats-Rollup": "sub",
+                    }
+                ),
+            )
+
+    def stop(self) -> None:
+        """Drop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
