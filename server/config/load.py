@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from .check import check
 from .digest import digest
@@ -13,16 +13,20 @@ from .read.context import Context
 from .read.section import read_into
 from .tree import ConfigError, Node, Problem
 
+Override = Callable[[Options], None]
 
-def load(path: str, environment: Mapping[str, str] | None = None, *, base: Options | None = None) -> Options:
+
+def load(
+    path: str, environment: Mapping[str, str] | None = None, *, override: Override | None = None
+) -> Options:
     """The options of a configuration file, defaults put in and checked.
 
-    environment: for variables; the process's by default. base: options to start from instead of the
-    defaults; it is changed. Warnings are in `warnings` of the result. Raises ConfigError with everything
+    environment: for variables; the process's by default. override: changes what was read before it is
+    checked (the command line). Warnings are in `warnings` of the result. Raises ConfigError with everything
     that is wrong.
     """
     names = os.environ if environment is None else environment
-    return _options(parse_file(path, names), path, names, base)
+    return _options(parse_file(path, names), path, names, override)
 
 
 def load_text(text: str, environment: Mapping[str, str] | None = None) -> Options:
@@ -31,8 +35,19 @@ def load_text(text: str, environment: Mapping[str, str] | None = None) -> Option
     return _options(parse_text(text, names), "", names, None)
 
 
-def _options(entries: dict[str, Node], path: str, names: Mapping[str, str], base: Options | None) -> Options:
-    options = Options() if base is None else base
+def finish(
+    options: Options, environment: Mapping[str, str] | None = None, *, override: Override | None = None
+) -> Options:
+    """Check options made by code or flags and fill in derived values; the same object. Raises ConfigError."""
+    context = Context(os.environ if environment is None else environment, positions=options.positions)
+    _finish(options, context, override)
+    return options
+
+
+def _options(
+    entries: dict[str, Node], path: str, names: Mapping[str, str], override: Override | None
+) -> Options:
+    options = Options()
     context = Context(names)
     if not entries:
         context.warnings.append(Problem(None, f"{path}: config has no values or is empty"))
@@ -40,9 +55,16 @@ def _options(entries: dict[str, Node], path: str, names: Mapping[str, str], base
     options.config_file = path
     options.config_digest = digest(entries)
     options.positions = context.positions
+    _finish(options, context, override)
+    return options
+
+
+def _finish(options: Options, context: Context, override: Override | None) -> None:
+    options.notices.clear()
     options.warnings = context.warnings
     if not context.problems:
+        if override is not None:
+            override(options)
         check(options, context)
     if context.problems:
         raise ConfigError(context.problems)
-    return options

@@ -68,10 +68,9 @@ def _monitoring(options: Options, context: Context) -> None:
 def _jetstream(options: Options, context: Context) -> None:
     where = context.positions
     jetstream = options.jetstream
-    if options.store_dir:
-        if jetstream.store_dir:
-            context.error(where.get("jetstream.store_dir"), "Duplicate 'store_dir' configuration")
-        jetstream.store_dir = options.store_dir
+    if "store_dir" in where and "jetstream.store_dir" in where:
+        context.error(where.get("jetstream.store_dir"), "Duplicate 'store_dir' configuration")
+    jetstream.store_dir = jetstream.store_dir or options.store_dir
     if any(c in jetstream.domain for c in _NOT_IN_A_TOKEN):
         context.error(
             where.get("jetstream.domain"),

@@ -1,4 +1,4 @@
-"""Readers of blocks with shapes of their own: jetstream, compression, resolver, TLS details, OCSP, proxies."""
+"""Readers of blocks with shapes of their own: jetstream, compression, resolver, TLS details and more."""
 
 from __future__ import annotations
 

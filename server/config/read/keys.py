@@ -20,7 +20,7 @@ def _decode(text: str) -> bytes | None:
 
 
 def is_public_key(text: str, letter: str) -> bool:
-    """Whether `text` is a public key of a kind: U user, A account, O operator, X curve, N server, C cluster."""
+    """Whether `text` is a public key of a kind: User, Account, Operator, X curve, N server or Cluster."""
     raw = _decode(text)
     return raw is not None and len(raw) == 33 and raw[0] == _PREFIXES[letter]
 

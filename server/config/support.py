@@ -1,0 +1,113 @@
+"""What the configuration may say but this server does not do yet.
+
+`warn`: the server starts, logs one line and goes without it. `refuse`: going without it would be unsafe, so
+the server does not start. A row is deleted by whoever serves the option; the tests read this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any, NamedTuple
+
+from .options import Options
+from .tree import Position, Problem
+
+
+class Row(NamedTuple):
+    """A dotted path of an option (`*` for each of a list or map), what happens, and why."""
+
+    path: str
+    action: str
+    why: str
+
+
+_NO_OPERATOR = "accounts from JWTs are not served yet"
+_NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
+_NO_PROXY = "trusted proxies are not served yet, and connections could not be checked"
+_NO_OCSP = "OCSP is not served yet, and revoked certificates would be accepted"
+
+UNSERVED: tuple[Row, ...] = (
+    Row("operator", "refuse", _NO_OPERATOR),
+    Row("trusted_keys", "refuse", _NO_OPERATOR),
+    Row("resolver", "refuse", _NO_OPERATOR),
+    Row("resolver_preload", "refuse", _NO_OPERATOR),
+    Row("resolver_pinned_accounts", "refuse", _NO_OPERATOR),
+    Row("default_sentinel", "refuse", _NO_OPERATOR),
+    Row(
+        "authorization.auth_callout",
+        "refuse",
+        "auth callout is not served yet, and users could not be checked",
+    ),
+    Row("authorization.proxy_required", "refuse", _NO_PROXY),
+    Row("authorization.users.*.proxy_required", "refuse", _NO_PROXY),
+    Row("accounts.*.users.*.proxy_required", "refuse", _NO_PROXY),
+    Row("leafnodes.authorization.proxy_required", "refuse", _NO_PROXY),
+    Row(
+        "proxy_protocol",
+        "refuse",
+        "the PROXY protocol is not served yet, and its header would break connections",
+    ),
+    Row("proxies", "warn", "trusted proxies are not served yet"),
+    Row("jetstream.key", "refuse", _NO_CRYPT),
+    Row("jetstream.prev_key", "refuse", _NO_CRYPT),
+    Row("jetstream.tpm", "refuse", _NO_CRYPT),
+    Row("tls.verify_and_map", "refuse", "users from certificates are not served yet"),
+    Row("leafnodes.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
+    Row("tls.ocsp_peer", "refuse", _NO_OCSP),
+    Row("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP),
+    Row("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP),
+    Row(
+        "leafnodes.remotes.*.proxy",
+        "refuse",
+        "proxies are not served yet, and the hub would be dialled directly",
+    ),
+    Row("ocsp", "warn", "OCSP stapling is not served yet"),
+    Row("ocsp_cache", "warn", "OCSP is not served yet"),
+    Row("cluster", "warn", "routes are not served yet, this server stays alone"),
+    Row("gateway", "warn", "gateways are not served yet"),
+    Row("websocket", "warn", "WebSocket is not served yet"),
+    Row("mqtt", "warn", "MQTT is not served yet"),
+    Row("syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"),
+    Row("remote_syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"),
+    Row("prof_port", "warn", "there is no Go profiler here"),
+    Row("prof_block_rate", "warn", "there is no Go profiler here"),
+    Row("accounts.*.msg_trace", "warn", "message traces are not served yet"),
+)
+
+
+def unserved(options: Options) -> tuple[list[Problem], list[Problem]]:
+    """What these options ask for that is not there: (warnings, refusals), each with its place if it has one."""
+    found: dict[str, list[Problem]] = {"warn": [], "refuse": []}
+    for row in UNSERVED:
+        for path in _set_paths(options, row.path.split("."), ""):
+            position = _position(options, path)
+            found[row.action].append(Problem(position, f"{path}: {row.why}"))
+    return found["warn"], found["refuse"]
+
+
+def _position(options: Options, path: str) -> Position | None:
+    while path:
+        if path in options.positions:
+            return options.positions[path]
+        path = path.rpartition(".")[0]
+    return None
+
+
+def _set_paths(target: Any, steps: list[str], path: str) -> list[str]:
+    """The paths that match and hold something else than their default."""
+    step, *rest = steps
+    if step == "*":
+        items = target.items() if isinstance(target, dict) else enumerate(target)
+        return [p for key, item in items for p in _set_paths(item, rest, f"{path}.{key}")]
+    here = f"{path}.{step}" if path else step
+    value = getattr(target, step)
+    if rest:
+        return [] if value is None else _set_paths(value, rest, here)
+    return [] if value == _default(target, step) else [here]
+
+
+def _default(target: Any, name: str) -> Any:
+    for each in fields(target):
+        if each.name == name:
+            return each.default if each.default_factory is MISSING else each.default_factory()
+    raise AttributeError(name)

@@ -1,0 +1,145 @@
+"""The server's log, in nats-server's lines: `[pid] 2026/11/21 01:02:03.123456 [INF] text`.
+
+One line is one write, so that lines of several processes on one file do not mix. To a file (appended to, reopened on
+demand, rotated at a size) or to standard error, in colours when that is a terminal. Never raises after it was
+opened: a log that cannot be written does not stop a server.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .config import Options
+
+_COLOURS = {"INF": "32", "DBG": "36", "WRN": "0;93", "ERR": "31", "FTL": "31", "TRC": "33"}
+
+
+class Logger:
+    """Lines at six levels. `debug_on` and `trace_on` may be asked before a costly text is made."""
+
+    def __init__(self, options: Options) -> None:
+        """Raises OSError when the log file cannot be opened."""
+        self._file = ""
+        self._descriptor = 2
+        self._size = 0
+        self._second = 0
+        self._stamp = ""
+        self.configure(options)
+
+    def configure(self, options: Options) -> None:
+        """Follow the options (at start and after a reload). Raises OSError and changes nothing if the file fails."""
+        if options.log_file != self._file:
+            self._open(options.log_file)
+        self.debug_on = options.debug
+        self.trace_on = options.trace
+        self._times = options.logtime
+        self._utc = options.logtime_utc
+        self._limit = options.log_size_limit
+        self._keep = options.log_max_num
+        self._prefix = f"[{os.getpid()}] "
+        self._colours = not self._file and sys.stderr is not None and sys.stderr.isatty()
+        self._second = 0
+
+    def info(self, text: str) -> None:
+        """Tell of the ordinary."""
+        self._write("INF", text)
+
+    def warning(self, text: str) -> None:
+        """Tell of what should be looked at."""
+        self._write("WRN", text)
+
+    def error(self, text: str) -> None:
+        """Tell of what went wrong."""
+        self._write("ERR", text)
+
+    def fatal(self, text: str) -> None:
+        """Tell why the server ends. It is the caller who ends it."""
+        self._write("FTL", text)
+
+    def debug(self, text: str) -> None:
+        """Tell a developer, if asked to."""
+        if self.debug_on:
+            self._write("DBG", text)
+
+    def trace(self, text: str) -> None:
+        """Show the protocol, if asked to."""
+        if self.trace_on:
+            self._write("TRC", text)
+
+    def reopen(self) -> None:
+        """Open the file anew, after someone moved it away. To standard error this does nothing."""
+        if not self._file:
+            self.info("File log re-open ignored, not a file logger")
+            return
+        try:
+            self._open(self._file)
+        except OSError as error:
+            self.error(f"Error reopening the log file {self._file}: {error.strerror or error}")
+            return
+        self.info("File log re-opened")
+
+    def close(self) -> None:
+        """Close the file; later lines go to standard error."""
+        if self._file:
+            os.close(self._descriptor)
+        self._file, self._descriptor = "", 2
+
+    def _open(self, file: str) -> None:
+        descriptor, size = 2, 0
+        if file:
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
+            size = os.fstat(descriptor).st_size
+        self.close()
+        self._file, self._descriptor, self._size = file, descriptor, size
+
+    def _write(self, level: str, text: str) -> None:
+        if self._colours:
+            level = f"\x1b[{_COLOURS[level]}m{level}\x1b[0m"
+        line = f"{self._prefix}{self._time() if self._times else ''}[{level}] {text}\n"
+        data = line.encode("utf-8", "backslashreplace")
+        try:
+            os.write(self._descriptor, data)
+        except OSError:
+            return
+        self._size += len(data)
+        if self._file and 0 < self._limit <= self._size:
+            self._rotate()
+
+    def _time(self) -> str:
+        now = time.time_ns()
+        second, rest = divmod(now, 1_000_000_000)
+        if second != self._second:
+            parts = time.gmtime(second) if self._utc else time.localtime(second)
+            self._second, self._stamp = second, time.strftime("%Y/%m/%d %H:%M:%S", parts)
+        return f"{self._stamp}.{rest // 1000:06} "
+
+    def _rotate(self) -> None:
+        """Move the file to a name with the time in it and begin anew; the oldest beyond the number kept go."""
+        now = time.time_ns()
+        stamp = time.strftime("%Y.%m.%d.%H.%M.%S", time.localtime(now // 1_000_000_000))
+        backup = f"{self._file}.{stamp}.{now % 1_000_000_000:09}"
+        try:
+            Path(self._file).rename(backup)
+            self._open(self._file)
+        except OSError as error:
+            self._limit = 0  # once is enough: the same would fail on every line
+            self.error(f"Unable to rotate the log file, will not try again: {error.strerror or error}")
+            return
+        self.info(f'Rotated log, backup saved as "{backup}"')
+        if self._keep <= 0:
+            return
+        name = Path(self._file).name
+        backups = sorted(p for p in Path(self._file).parent.glob(f"{name}.*") if _is_backup(p.name, name))
+        # The present file counts as one of those kept.
+        for old in backups[: max(0, len(backups) - (self._keep - 1))]:
+            old.unlink(missing_ok=True)
+
+
+def _is_backup(name: str, base: str) -> bool:
+    parts = name[len(base) + 1 :].split(".")
+    return len(parts) == 7 and all(p.isdecimal() for p in parts)
