@@ -1,8 +1,8 @@
 """The server's log, in nats-server's lines: `[pid] 2026/11/21 01:02:03.123456 [INF] text`.
 
-One line is one write, so that lines of several processes on one file do not mix. To a file (appended to, reopened on
-demand, rotated at a size) or to standard error, in colours when that is a terminal. Never raises after it was
-opened: a log that cannot be written does not stop a server.
+One line is one write, so that lines of several processes on one file do not mix. To a file (appended to,
+reopened on demand, rotated at a size) or to standard error, in colours when that is a terminal. Never raises
+after it was opened: a log that cannot be written does not stop a server.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Logger:
         self.configure(options)
 
     def configure(self, options: Options) -> None:
-        """Follow the options (at start and after a reload). Raises OSError and changes nothing if the file fails."""
+        """Follow the options, at start and after a reload. Raises OSError, unchanged, if the file fails."""
         if options.log_file != self._file:
             self._open(options.log_file)
         self.debug_on = options.debug
@@ -119,7 +119,7 @@ class Logger:
         return f"{self._stamp}.{rest // 1000:06} "
 
     def _rotate(self) -> None:
-        """Move the file to a name with the time in it and begin anew; the oldest beyond the number kept go."""
+        """Move the file to a name with the time in it and begin anew; the oldest beyond those kept go."""
         now = time.time_ns()
         stamp = time.strftime("%Y.%m.%d.%H.%M.%S", time.localtime(now // 1_000_000_000))
         backup = f"{self._file}.{stamp}.{now % 1_000_000_000:09}"

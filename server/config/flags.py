@@ -15,6 +15,7 @@ from .load import finish, load
 from .options import ClusterOptions, Options, PeerAuthorization, TLSOptions
 from .read.context import suggestion
 
+_SHORT = frozenset("a p n P m ms c t sl l T s r D V VV DV DVV js sd h v".split())
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
@@ -54,7 +55,7 @@ GROUPS: dict[str, tuple[Flag, ...]] = {
             ("sl", "signal"),
             "text",
             "signal[=pid]",
-            "Send a signal (stop, quit, term, reopen, reload, ldm) to a process id, or that of a pid file",
+            "Send stop, quit, term, reopen, reload or ldm to a process id or pid file",
         ),
         Flag(("client_advertise",), "text", "address", "Address told to clients", "client_advertise"),
         Flag(
@@ -329,11 +330,7 @@ def usage(program: str) -> str:
     for title, group in GROUPS.items():
         lines += ["", f"{title} Options:"]
         for flag in group:
-            names = ", ".join(
-                ("-" if len(n) <= 3 and flag.names[-1] != "tls" else "--") + n for n in flag.names
-            )
-            if flag.names[0] == flag.names[-1] and len(flag.names[0]) > 3:
-                names = "    " + names
+            names = ", ".join(("-" if n in _SHORT else "--") + n for n in flag.names)
             left = f"    {names}" + (f" <{flag.argument}>" if flag.argument else "")
             lines.append(f"{left:<40} {flag.help}" if len(left) < 40 else f"{left}\n{'':<40} {flag.help}")
     return "\n".join(lines) + "\n"

@@ -76,7 +76,7 @@ UNSERVED: tuple[Row, ...] = (
 
 
 def unserved(options: Options) -> tuple[list[Problem], list[Problem]]:
-    """What these options ask for that is not there: (warnings, refusals), each with its place if it has one."""
+    """What these options ask for that is not there: (warnings, refusals), each with its place."""
     found: dict[str, list[Problem]] = {"warn": [], "refuse": []}
     for row in UNSERVED:
         for path in _set_paths(options, row.path.split("."), ""):

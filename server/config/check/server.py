@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..options import SECOND, Options
 from ..read.context import Context
 from ..read.keys import is_public_key
 
 KNOWN_FLAGS = ("js_ack_fc_v2", "js_raft_delete_range", "js_snapshot_sources")
 _LARGE_PAYLOAD = 8 * 1024 * 1024
-_NOT_IN_A_TOKEN = " .*>\t\r\n"
+_NOT_IN_DOMAINS = " .*>\t\r\n"
 
 
 def check(options: Options, context: Context) -> None:
@@ -71,7 +73,9 @@ def _jetstream(options: Options, context: Context) -> None:
     if "store_dir" in where and "jetstream.store_dir" in where:
         context.error(where.get("jetstream.store_dir"), "Duplicate 'store_dir' configuration")
     jetstream.store_dir = jetstream.store_dir or options.store_dir
-    if any(c in jetstream.domain for c in _NOT_IN_A_TOKEN):
+    if jetstream.enabled and not jetstream.store_dir:
+        jetstream.store_dir = str(Path(context.environment.get("TMPDIR") or "/tmp") / "nats")  # noqa: S108 as nats-server
+    if any(c in jetstream.domain for c in _NOT_IN_DOMAINS):
         context.error(
             where.get("jetstream.domain"),
             "invalid domain name: may not contain ., *, > or blanks",

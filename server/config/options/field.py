@@ -59,8 +59,8 @@ def option(
         raise TypeError("a mutable default must be a factory")
     if callable(default):
         factory: Callable[[], object] = default
-        return field(default_factory=factory, metadata={KEY: spec})
-    return field(default=default, metadata={KEY: spec})
+        return field(default_factory=factory, metadata={KEY: spec}, repr=not secret)
+    return field(default=default, metadata={KEY: spec}, repr=not secret)
 
 
 def specs(cls: type[Any]) -> dict[str, Spec]:

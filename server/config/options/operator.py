@@ -1,7 +1,5 @@
 """Options of operator mode: where account JWTs come from."""
 
-# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
-
 from __future__ import annotations
 
 from dataclasses import dataclass
