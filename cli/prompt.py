@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, overload
 
 import click
 
@@ -60,30 +60,48 @@ def _without(words: list[str], replaced: set[str]) -> list[str]:
     return kept
 
 
+@overload
+async def text(
+    message: str, *, flag: str, default: str | None = ..., explain: str = ..., required: bool = ...
+) -> str: ...
+
+
+@overload
+async def text(
+    message: str,
+    *,
+    flag: str,
+    default: str | None = ...,
+    explain: str = ...,
+    required: bool = ...,
+    check: Callable[[str], T],
+) -> T: ...
+
+
 async def text(
     message: str,
     *,
     flag: str,
     default: str | None = None,
-    help: str = "",  # noqa: A002 - the word users know
+    explain: str = "",
     required: bool = False,
-    check: Callable[[str], T] | None = None,
-) -> T | str:
+    check: Callable[[str], Any] | None = None,
+) -> Any:
     """Ask for a line of text.
 
     `default` None means there is none. `check` turns the text into a value and raises ValueError or
-    click.BadParameter to have it asked again. `flag` is what would have answered it: `--flag`, or the
-    name of an argument in angle brackets such as `<STREAM>`.
+    click.BadParameter to have it asked again. `flag` is what would have answered it: `--flag`, the name
+    of an argument in angle brackets such as `<STREAM>`, or empty when the caller notes the answer itself.
     """
     if not interactive():
         if default is None or (required and not default):
             raise needed(message, flag)
         return check(default) if check else default
     while True:
-        given = await _ask_text(message, default, help)
+        given = await _ask_text(message, default, explain)
         answer = given or default or ""
         if given == HELP_KEY:
-            click.echo(f"  {help or 'no further help'}")
+            click.echo(f"  {explain or 'no further help'}")
             continue
         if required and not answer:
             click.echo("  a value is required")
@@ -94,7 +112,7 @@ async def text(
             click.echo(f"  {error.message if isinstance(error, click.UsageError) else error}")
             continue
         _echo_answer(message, answer)
-        note("" if flag.startswith("<") else flag, answer)
+        _note_answer(flag, answer)
         return value
 
 
@@ -104,30 +122,31 @@ async def choose(
     *,
     flag: str,
     default: str,
-    help: str = "",  # noqa: A002
+    explain: str = "",
+    noted: Mapping[str, str] | None = None,
 ) -> str:
     """Ask for one of `choices` ((label shown, value returned)); arrows move, typing filters, `?` explains.
 
-    `default` is a value. Returns a value.
+    `default` is a value. Returns a value. `noted` translates values to what the flag calls them.
     """
     if not interactive():
         return default
     labels = {value: label for label, value in choices}
-    value = await _ask_select(message, [label for label, _ in choices], labels[default], help)
+    value = await _ask_select(message, [label for label, _ in choices], labels[default], explain)
     chosen = next(v for label, v in choices if label == value)
     _echo_answer(message, value)
-    note("" if flag.startswith("<") else flag, chosen)
+    _note_answer(flag, noted[chosen] if noted else chosen)
     return chosen
 
 
-async def confirm(message: str, *, default: bool = False, flag: str = "", help: str = "") -> bool:  # noqa: A002
+async def confirm(message: str, *, default: bool = False, flag: str = "", explain: str = "") -> bool:
     """Ask yes or no; without a terminal: the default. A `flag` given is noted as `--flag` / `--no-flag`."""
     if not interactive():
         return default
     while True:
-        given = (await _ask_text(message, "Y/n" if default else "y/N", help)).strip().lower()
+        given = (await _ask_text(message, "Y/n" if default else "y/N", explain)).strip().lower()
         if given == HELP_KEY:
-            click.echo(f"  {help or 'answer y or n'}")
+            click.echo(f"  {explain or 'answer y or n'}")
         elif given in ("", "y", "yes", "n", "no"):
             break
     answer = default if not given else given.startswith("y")
@@ -176,25 +195,30 @@ def no_match(kind: str, name: str, known: Sequence[str]) -> CliError:
     return CliError(f'unknown {kind} "{name}"', close_matches(name, known))
 
 
+def _note_answer(flag: str, answer: str) -> None:
+    if flag:
+        note("" if flag.startswith("<") else flag, answer)
+
+
 def _echo_answer(message: str, answer: str) -> None:
     mark = click.style("?", fg="green", bold=True)
     click.echo(f"{mark} {click.style(message, bold=True)} {click.style(answer, fg='cyan')}".rstrip())
 
 
-async def _ask_text(message: str, default: str | None, help: str) -> str:  # noqa: A002
+async def _ask_text(message: str, default: str | None, explain: str) -> str:
     import questionary
 
-    hints = " ".join(filter(None, ["[? for help]" if help else "", f"({default})" if default else ""]))
+    hints = " ".join(filter(None, ["[? for help]" if explain else "", f"({default})" if default else ""]))
     label = f"{message} {hints}" if hints else message
     return str(await _answer(questionary.text(label, qmark="?", erase_when_done=True)))
 
 
-async def _ask_select(message: str, labels: list[str], default: str, help: str) -> str:  # noqa: A002
+async def _ask_select(message: str, labels: list[str], default: str, explain: str) -> str:
     import questionary
     from prompt_toolkit.application import run_in_terminal
     from prompt_toolkit.key_binding import KeyBindings
 
-    tail = ", ? for help]" if help else "]"
+    tail = ", ? for help]" if explain else "]"
     question = questionary.select(
         message,
         choices=labels,
@@ -206,11 +230,11 @@ async def _ask_select(message: str, labels: list[str], default: str, help: str) 
         erase_when_done=True,
     )
     bindings = question.application.key_bindings
-    if help and isinstance(bindings, KeyBindings):
+    if explain and isinstance(bindings, KeyBindings):
 
         @bindings.add(HELP_KEY, eager=True)
-        def explain(_event: Any) -> None:
-            run_in_terminal(lambda: click.echo(f"  {help}"))
+        def show_help(_event: Any) -> None:
+            run_in_terminal(lambda: click.echo(f"  {explain}"))
 
     return str(await _answer(question))
 

@@ -186,11 +186,18 @@ def since(text: str, now: str = "") -> int:
     return max(0, int((reference - moment).total_seconds() * 1e9))
 
 
-def cluster_servers(cluster: dict[str, Any] | None) -> str:
-    """The servers of a replicated asset by name, `*` at the leader and `!` at one that is not well.
+def clustered(cluster: dict[str, Any] | None) -> bool:
+    """Whether `cluster` of an answer speaks of a cluster, not of a server that is alone.
 
-    A server that is no member of a cluster names only itself: that is shown as nothing for streams.
+    A server that is alone names itself as leader; one with leaf nodes also calls itself a cluster.
     """
+    if not cluster or not cluster.get("name"):
+        return False
+    return bool(cluster.get("replicas")) or cluster["name"] != cluster.get("leader")
+
+
+def cluster_servers(cluster: dict[str, Any] | None) -> str:
+    """The servers of a replicated asset by name, `*` at the leader and `!` at one that is not well."""
     if not cluster:
         return ""
     names = []

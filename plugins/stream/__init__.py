@@ -1,0 +1,28 @@
+"""`pyjs stream`: managing JetStream streams. The commands are rows; each is imported when it is called."""
+
+from __future__ import annotations
+
+from ...cli.command import Group, table_rows
+
+_ROWS = (
+    ("add", "add:add", "Create a Stream", ("create", "new")),
+    ("copy", "edit:copy", "Create a Stream from another one's configuration", ("cp",)),
+    ("edit", "edit:edit", "Change a Stream's configuration", ("update",)),
+    ("find", "find:find", "Find Streams by criteria", ("query",)),
+    ("gaps", "subjects:gaps", "Sequences that are missing in a Stream", ()),
+    ("get", "messages:get", "Show one message of a Stream", ()),
+    ("info", "info:info", "A Stream's configuration and state", ("nfo", "i")),
+    ("ls", "listing:ls", "List the Streams", ("list", "l")),
+    ("purge", "remove:purge", "Remove messages from a Stream", ()),
+    ("report", "report:report", "Sizes of all Streams, and how copies keep up", ()),
+    ("rm", "remove:rm", "Delete a Stream", ("delete", "del")),
+    ("rmm", "remove:rmm", "Erase one message of a Stream", ()),
+    ("seal", "remove:seal", "Make a Stream read-only for good", ()),
+    ("state", "info:state", "A Stream's state only", ()),
+    ("subjects", "subjects:subjects", "Subjects of a Stream with their message counts", ("subj",)),
+    ("view", "messages:view", "Page through the messages of a Stream", ()),
+)
+
+stream = Group(
+    name="stream", help="JetStream Stream management.", rows=table_rows("pyjs.plugins.stream", _ROWS)
+)

@@ -1,0 +1,135 @@
+"""`pyjs stream edit` and `pyjs stream copy`: a configuration made from another one."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...cli import complete, prompt, render
+from ...cli.command import Command
+from ...cli.connection import connect
+from ...cli.errors import CliError, RemoteError
+from ...protocol.api.stream import StreamConfig
+from . import document, page
+from .add import create
+from .info import ALL, JSON, STREAM, chosen, plain
+from .options import Given, apply, configuration, without_reserved
+
+
+@click.command(cls=Command)
+@click.argument("source", shell_complete=complete.streams)
+@click.argument("destination")
+@configuration("copy")
+@JSON
+async def copy(source: str, destination: str, as_json: bool, **given: Any) -> None:
+    """Create a Stream from another one's configuration and the flags given."""
+    _refuse_origins(given)
+    async with connect() as link:
+        config = _config_of(await link.js.stream_info(source))
+        config.name = destination
+        apply(config, given)
+        await create(link, config, as_json=as_json)
+
+
+@click.command(cls=Command)
+@STREAM
+@click.option("--config", "file", type=click.Path(), help="Read the whole configuration from a JSON file.")
+@click.option("-f", "--force", is_flag=True, help="Change it without asking.")
+@click.option("-i", "--interactive/--no-interactive", default=False, help="Edit it in $EDITOR.")
+@click.option("--dry-run", is_flag=True, help="Only show differences; exit 1 if there are any.")
+@configuration("edit")
+@JSON
+@ALL
+async def edit(
+    stream: str,
+    file: str | None,
+    force: bool,
+    interactive: bool,
+    dry_run: bool,
+    as_json: bool,
+    all_streams: bool,
+    **given: Any,
+) -> int:
+    """Change a Stream's configuration by flags, a file or an editor."""
+    _refuse_origins(given)
+    async with connect() as link:
+        name = await chosen(link, stream, everything=all_streams)
+        config = _config_of(await link.js.stream_info(name))
+        before = document.text(config)
+        config = _changed(config, name, file, interactive, given)
+        lines = differences(before, document.text(config))
+        if not lines:
+            if not as_json:
+                render.show("No difference in configuration")
+            return 0
+        click.echo("Differences (-old +new):\n" + "\n".join(lines), err=as_json)
+        if dry_run:
+            return 1
+        if not await prompt.sure(f"Really edit Stream {name}", forced=force):
+            return 0
+        try:
+            await link.js.request(f"STREAM.UPDATE.{name}", config.to_json())
+        except RemoteError as error:
+            raise error.while_doing(f"could not edit Stream {name}") from None
+        info = await link.js.stream_info(name)
+    if as_json:
+        render.show_json(plain(info))
+        return 0
+    render.show(f"Stream {name} was updated\n")
+    page.show(info)
+    return 0
+
+
+def _refuse_origins(given: Given) -> None:
+    if given.get("mirror") or given.get("source"):
+        raise CliError("cannot edit mirrors, or sources using the CLI, use --config instead")
+
+
+def _config_of(info: dict[str, Any]) -> StreamConfig:
+    return without_reserved(StreamConfig.from_json(info["config"]))
+
+
+def _changed(
+    config: StreamConfig, name: str, file: str | None, interactive: bool, given: Given
+) -> StreamConfig:
+    if file:
+        read = document.read(file)
+        read.name = read.name or name
+        return read
+    if interactive:
+        return _edited(config)
+    apply(config, given)
+    return config
+
+
+def _edited(config: StreamConfig) -> StreamConfig:
+    """The configuration after the user's editor has had it as JSON."""
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    handle, draft = tempfile.mkstemp(suffix=".json", prefix=f"stream-{config.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(document.text(config) + "\n")
+        try:
+            subprocess.run([*command, draft], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise CliError(f"the editor {command[0]} failed: {error}", "set EDITOR to your editor") from None
+        return document.read(draft)
+    finally:
+        Path(draft).unlink(missing_ok=True)
+
+
+def differences(before: str, after: str) -> list[str]:
+    """The lines that differ between two documents, `-` old and `+` new."""
+    old, new = (
+        json.dumps(json.loads(text), indent=2, sort_keys=True).splitlines() for text in (before, after)
+    )
+    changes = difflib.unified_diff(old, new, n=0, lineterm="")
+    return [line for line in changes if not line.startswith(("---", "+++", "@@"))]

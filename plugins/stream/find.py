@@ -1,0 +1,92 @@
+"""`pyjs stream find`: streams by what they are, hold and do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from ...cli.connection import connect
+from ...cli.param import DURATION
+from ...protocol.subject import collide
+from .info import ALL
+from .listing import NONE, collected, row
+
+Info = dict[str, Any]
+Test = Callable[[Info], bool]
+
+
+@click.command(cls=Command)
+@click.option("--server-name", default="", help="On a server of this name.")
+@click.option("--cluster", default="", help="In this cluster.")
+@click.option("--empty", is_flag=True, help="Without messages.")
+@click.option("--idle", type=DURATION, help="Without new messages for this long.")
+@click.option("--created", type=DURATION, help="Created at least this long ago.")
+@click.option("--consumers", type=int, default=-1, help="With at most this many Consumers.")
+@click.option("--subject", default="", help="Consuming a subject that overlaps this one.")
+@click.option("--replicas", type=int, help="With at most this many replicas.")
+@click.option("--sourced", is_flag=True, help="With sources.")
+@click.option("--mirrored", is_flag=True, help="That are mirrors.")
+@click.option("--leader", default="", help="Led by this server.")
+@click.option("-n", "--names", is_flag=True, help="Only the names.")
+@click.option("--invert/--no-invert", default=False, help="Those that do not match.")
+@ALL
+async def find(names: bool, invert: bool, all_streams: bool, **wanted: Any) -> None:
+    """Find Streams by criteria; all that are given must hold."""
+    tests = _tests(wanted)
+    async with connect() as link:
+        found, _ = await collected(link, everything=all_streams)
+    hits = [info for info in found if all(test(info) for test in tests) is not invert]
+    if names:
+        for info in hits:
+            render.show(info["config"]["name"])
+    elif not hits:
+        render.show(f"{NONE} that match")
+    else:
+        columns = ("Name", "Description", "Created", "Messages", "Size", "Last Message")
+        render.show(render.table("Matching Streams", columns, [row(info) for info in hits]) + "\n")
+
+
+def _tests(wanted: Info) -> list[Test]:
+    tests: list[Test] = []
+    if wanted["server_name"]:
+        tests.append(lambda info: wanted["server_name"] in _servers(info))
+    if wanted["cluster"]:
+        tests.append(lambda info: (info.get("cluster") or {}).get("name") == wanted["cluster"])
+    if wanted["leader"]:
+        tests.append(lambda info: (info.get("cluster") or {}).get("leader") == wanted["leader"])
+    if wanted["empty"]:
+        tests.append(lambda info: info["state"]["messages"] == 0)
+    if wanted["idle"] is not None:
+        tests.append(lambda info: _age(info, info["state"].get("last_ts", "")) >= wanted["idle"])
+    if wanted["created"] is not None:
+        tests.append(lambda info: _age(info, info["created"]) >= wanted["created"])
+    if wanted["consumers"] >= 0:
+        tests.append(lambda info: info["state"].get("consumer_count", 0) <= wanted["consumers"])
+    if wanted["subject"]:
+        tests.append(
+            lambda info: any(
+                collide(each, wanted["subject"]) for each in info["config"].get("subjects") or []
+            )
+        )
+    if wanted["replicas"]:
+        tests.append(lambda info: info["config"].get("num_replicas", 1) <= wanted["replicas"])
+    if wanted["sourced"]:
+        tests.append(lambda info: bool(info["config"].get("sources")))
+    if wanted["mirrored"]:
+        tests.append(lambda info: bool(info["config"].get("mirror")))
+    return tests
+
+
+def _servers(info: Info) -> list[str]:
+    cluster = info.get("cluster") or {}
+    return [cluster.get("leader", ""), *(peer.get("name", "") for peer in cluster.get("replicas") or [])]
+
+
+def _age(info: Info, time: str) -> int:
+    """Nanoseconds since `time`; since creation for what never happened."""
+    since = render.since(time, info.get("ts", ""))
+    return since if since >= 0 else render.since(info["created"], info.get("ts", ""))

@@ -1,0 +1,80 @@
+"""`pyjs stream info` and `pyjs stream state`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...cli import complete, prompt, render
+from ...cli.command import Command
+from ...cli.connection import Link, connect
+from ...cli.errors import CliError
+from . import page
+
+STREAM = click.argument("stream", required=False, default="", shell_complete=complete.streams)
+JSON = click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
+ALL = click.option(
+    "-a", "--all", "all_streams", is_flag=True, help="Include Streams of KV and object stores."
+)
+INTERNAL = ("KV_", "OBJ_", "MQTT_", "$MQTT_")
+
+
+def is_internal(name: str) -> bool:
+    """Whether a stream serves a KV bucket, an object store or MQTT."""
+    return name.startswith(INTERNAL)
+
+
+async def chosen(link: Link, given: str, *, everything: bool = False) -> str:
+    """The stream to work on: the one given, else one chosen from a list."""
+    if given:
+        return given
+    names = await link.js.stream_names() if prompt.interactive() else ["…"]
+    shown = [name for name in names if everything or not is_internal(name)]
+    return await prompt.pick("Stream", shown, argument="<STREAM>")
+
+
+async def loaded(link: Link, given: str, *, select: bool = True, everything: bool = False) -> dict[str, Any]:
+    """The information of the stream given or chosen."""
+    if not given and not select:
+        raise CliError("no Stream name supplied", "give it as <STREAM>")
+    return await link.js.stream_info(await chosen(link, given, everything=everything))
+
+
+@click.command(cls=Command)
+@STREAM
+@JSON
+@click.option("--state", "only_state", is_flag=True, help="Show only the state.")
+@click.option("--no-select", is_flag=True, help="Do not offer a list to choose from.")
+@ALL
+async def info(stream: str, as_json: bool, only_state: bool, no_select: bool, all_streams: bool) -> None:
+    """Show a Stream's configuration and state."""
+    async with connect() as link:
+        found = await loaded(link, stream, select=not no_select, everything=all_streams)
+    _show(found, as_json=as_json, only_state=only_state)
+
+
+@click.command(cls=Command)
+@STREAM
+@JSON
+@click.option("--no-select", is_flag=True, help="Do not offer a list to choose from.")
+@ALL
+async def state(stream: str, as_json: bool, no_select: bool, all_streams: bool) -> None:
+    """Show a Stream's state only."""
+    async with connect() as link:
+        found = await loaded(link, stream, select=not no_select, everything=all_streams)
+    _show(found, as_json=as_json, only_state=True)
+
+
+def _show(found: dict[str, Any], *, as_json: bool, only_state: bool) -> None:
+    if as_json:
+        render.show_json(plain(found))
+    elif only_state:
+        page.show_state(found)
+    else:
+        page.show(found)
+
+
+def plain(info: dict[str, Any]) -> dict[str, Any]:
+    """An answer without the parts of the protocol: its type and paging."""
+    return {key: value for key, value in info.items() if key not in ("type", "total", "offset", "limit")}

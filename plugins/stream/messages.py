@@ -1,0 +1,168 @@
+"""`pyjs stream get` and `pyjs stream view`: reading messages without a consumer."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+import subprocess
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from ...cli import complete, prompt, render
+from ...cli.command import Command
+from ...cli.connection import Link, connect
+from ...cli.errors import CliError, RemoteError
+from ...cli.param import DURATION
+from ...protocol import headers
+from .info import ALL, JSON, STREAM, chosen
+
+Message = dict[str, Any]
+NO_MESSAGE = 10037
+PAGE_LIMIT = 25
+
+
+@click.command(cls=Command)
+@STREAM
+@click.argument("sequence", metavar="[ID]", required=False, type=int, default=-1)
+@click.option("-S", "--last-for", metavar="SUBJECT", help="The last message of this subject.")
+@JSON
+@click.option("--translate", metavar="COMMAND", help="Show the body as this command's output.")
+@ALL
+async def get(
+    stream: str, sequence: int, last_for: str | None, as_json: bool, translate: str | None, all_streams: bool
+) -> None:
+    """Show one message: by sequence, or the last one of a subject."""
+    async with connect() as link:
+        name = await chosen(link, stream, everything=all_streams)
+        if sequence < 0 and not last_for:
+            sequence, last_for = await _which()
+        query = {"last_by_subj": last_for} if last_for else {"seq": sequence}
+        try:
+            message = (await link.js.request(f"STREAM.MSG.GET.{name}", query))["message"]
+        except RemoteError as error:
+            what = f"{name}#{last_for or sequence}"
+            raise (await link.js.explained(error, stream=name)).while_doing(
+                f"could not retrieve {what}"
+            ) from None
+    if as_json:
+        render.show_json(message)
+        return
+    age = render.span(render.since(message["time"]))
+    render.show(
+        f"Item: {name}#{message['seq']} received {render.when(message['time'])} ({age} ago) "
+        f"on Subject {message['subject']}\n"
+    )
+    lines = _header_lines(message)
+    if lines:
+        render.show("Headers:\n" + "\n".join(lines) + "\n")
+    show_body(_body(message), translate, message["subject"], name)
+
+
+async def _which() -> tuple[int, str]:
+    if not prompt.interactive():
+        raise CliError("no message named", "give its sequence as <ID>, or a subject with --last-for")
+    sequence = await prompt.text("Message Sequence to retrieve", flag="<ID>", default="-1", check=int)
+    if sequence >= 0:
+        return sequence, ""
+    subject = await prompt.text(
+        "Subject to retrieve last message for", flag="--last-for", required=True, default=""
+    )
+    return -1, subject
+
+
+@click.command(cls=Command)
+@click.argument("stream", required=False, default="", shell_complete=complete.streams)
+@click.argument("size", required=False, type=click.IntRange(min=1), default=10)
+@click.option("--id", "first", type=int, default=0, help="Start at this sequence.")
+@click.option("--since", type=DURATION, help="Start with messages this old.")
+@click.option("--raw", is_flag=True, help="Show only the bodies.")
+@click.option("--translate", metavar="COMMAND", help="Show bodies as this command's output.")
+@click.option("--subject", default=">", help="Only messages of this subject.")
+@ALL
+async def view(
+    stream: str,
+    size: int,
+    first: int,
+    since: int | None,
+    raw: bool,
+    translate: str | None,
+    subject: str,
+    all_streams: bool,
+) -> None:
+    """Page through messages. Without a terminal, one page is shown."""
+    if size > PAGE_LIMIT:
+        render.log(f"Page size is limited to {PAGE_LIMIT}, setting to {PAGE_LIMIT}...")
+    async with connect() as link:
+        name = await chosen(link, stream, everything=all_streams)
+        query: Message = {"seq": max(1, first), "next_by_subj": subject}
+        if since is not None and not first:
+            begin = datetime.now(UTC) - timedelta(microseconds=since / 1000)
+            query = {"start_time": begin.isoformat(), "next_by_subj": subject}
+        while True:
+            for _ in range(min(size, PAGE_LIMIT)):
+                message = await _next(link, name, query)
+                if message is None:
+                    render.log("Reached apparent end of data")
+                    return
+                _show_message(message, name, raw, translate)
+                query = {"seq": message["seq"] + 1, "next_by_subj": subject}
+            if not prompt.interactive() or not await prompt.confirm("Next Page?", default=True):
+                return
+
+
+async def _next(link: Link, stream: str, query: Message) -> Message | None:
+    """The next message that matches, or None at the end of the stream."""
+    try:
+        answer = await link.js.request(f"STREAM.MSG.GET.{stream}", query)
+    except RemoteError as error:
+        if error.err_code == NO_MESSAGE:
+            return None
+        raise await link.js.explained(error, stream=stream) from None
+    found: Message = answer["message"]
+    return found
+
+
+def _show_message(message: Message, stream: str, raw: bool, translate: str | None) -> None:
+    if raw:
+        render.show(_text(_body(message)))
+        return
+    received = render.parse_time(message["time"])
+    when = f"{received.astimezone():%Y-%m-%d %H:%M:%S}" if received else ""
+    render.show(f"[{message['seq']}] Subject: {message['subject']} Received: {when}")
+    lines = _header_lines(message)
+    if lines:
+        render.show("\n" + "\n".join(lines))
+    render.show()
+    show_body(_body(message), translate, message["subject"], stream)
+
+
+def _body(message: Message) -> bytes:
+    return base64.b64decode(message.get("data") or "")
+
+
+def _header_lines(message: Message) -> list[str]:
+    if not message.get("hdrs"):
+        return []
+    decoded = headers.decode(base64.b64decode(message["hdrs"]))
+    return [f"  {name}: {value}" for name, values in decoded.items() for value in values]
+
+
+def _text(body: bytes) -> str:
+    return body.decode(errors="backslashreplace")
+
+
+def show_body(body: bytes, translate: str | None, subject: str, stream: str) -> None:
+    """A body as text, perhaps through a command (`{{Subject}}` and `{{Stream}}` are filled in)."""
+    if translate:
+        command = translate.replace("{{Subject}}", subject).replace("{{Stream}}", stream)
+        try:
+            done = subprocess.run(shlex.split(command), input=body, capture_output=True, check=True)
+        except (OSError, subprocess.CalledProcessError, ValueError) as error:
+            raise CliError(f"--translate: {error}") from None
+        body = done.stdout
+    if not body:
+        render.show("nil body\n")
+        return
+    render.show(_text(body).removesuffix("\n") + "\n")

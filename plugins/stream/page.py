@@ -1,0 +1,235 @@
+"""How a stream is shown: the information page of the documents.
+
+`show` writes the page of a `STREAM.INFO` answer. What is at its default and not in the documents'
+page is left out, so that the page reads as there and still says everything unusual.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...cli import render
+from .options import RESERVED_METADATA
+
+Info = dict[str, Any]
+Pairs = list[tuple[str, object]]
+
+STORAGE = {"file": "File", "memory": "Memory"}
+RETENTION = {"limits": "Limits", "interest": "Interest", "workqueue": "WorkQueue"}
+DEFAULT_WINDOW = 120_000_000_000
+
+
+def show(info: Info, *, created: bool = False) -> None:
+    """The page of a stream. `created`: it was made just now, by this command.
+
+    A stream just created has copied nothing yet: how its mirror or sources are doing is part of that
+    page only in a cluster, as in the documents.
+    """
+    name = info["config"]["name"]
+    lines = [f"Information for Stream {name} created {render.when(info['created'])}", ""]
+    lines += ["Configuration:", "", render.fields(configuration(info["config"])), "", ""]
+    clustered = render.clustered(info.get("cluster"))
+    if clustered:
+        lines += ["Cluster Information:", "", render.fields(cluster(info["cluster"])), ""]
+    if clustered or not created:
+        lines += _origins(info)
+    lines += ["State:", "", render.fields(state(info["state"])), *_alternates(info)]
+    render.show("\n".join(lines) + "\n")
+
+
+def show_state(info: Info) -> None:
+    """The page of a stream's state only."""
+    name = info["config"]["name"]
+    render.show(f"State for Stream {name} created {render.when(info['created'])}\n")
+    render.show(f"State:\n\n{render.fields(state(info['state']))}\n")
+
+
+def configuration(config: Info) -> Pairs:
+    """Label and value of everything a configuration says."""
+    limits = config.get("consumer_limits") or {}
+    rows: Pairs = []
+    if config.get("description"):
+        rows.append(("Description", config["description"]))
+    if config.get("subjects"):
+        rows.append(("Subjects", ", ".join(config["subjects"])))
+    if config.get("sealed"):
+        rows.append(("Sealed", "true"))
+    storage, retention = config.get("storage", "file"), config.get("retention", "limits")
+    discard = "New Per Subject" if config.get("discard_new_per_subject") else config.get("discard", "old")
+    # A mirror has no window of its own and reports none; the page shows the system's default for it.
+    window = config.get("duplicate_window") or DEFAULT_WINDOW
+    rows += [
+        ("Acknowledgements", "false" if config.get("no_ack") else "true"),
+        ("Retention", f"{STORAGE.get(storage, storage)} - {RETENTION.get(retention, retention)}"),
+        ("Replicas", config.get("num_replicas", 1)),
+        ("Discard Policy", discard if " " in discard else discard.capitalize()),
+        ("Duplicate Window", render.go_span(window)),
+        *_unusual(config),
+        ("Maximum Messages", render.limit(config.get("max_msgs", -1))),
+    ]
+    if config.get("max_msgs_per_subject", -1) > 0:
+        rows.append(("Maximum Per Subject", render.number(config["max_msgs_per_subject"])))
+    rows += [
+        ("Maximum Bytes", render.size_limit(config.get("max_bytes", -1))),
+        ("Maximum Age", render.span(config.get("max_age", 0))),
+        ("Maximum Message Size", render.size_limit(config.get("max_msg_size", -1))),
+        ("Maximum Consumers", render.limit(config.get("max_consumers", -1))),
+    ]
+    if limits.get("inactive_threshold"):
+        rows.append(("Consumer Inactivity", render.go_span(limits["inactive_threshold"])))
+    if limits.get("max_ack_pending"):
+        rows.append(("Consumer Ack Pending", render.number(limits["max_ack_pending"])))
+    place = config.get("placement") or {}
+    if place.get("cluster"):
+        rows.append(("Placement Cluster", place["cluster"]))
+    if place.get("tags"):
+        rows.append(("Placement Tags", ", ".join(place["tags"])))
+    metadata = {
+        k: v for k, v in (config.get("metadata") or {}).items() if not k.startswith(RESERVED_METADATA)
+    }
+    for position, (key, value) in enumerate(sorted(metadata.items())):
+        rows.append(("" if position else "Metadata", f"{key}: {value}"))
+    if config.get("mirror"):
+        rows.append(("Mirror", origin(config["mirror"])))
+    for position, source in enumerate(config.get("sources") or []):
+        rows.append(("" if position else "Sources", origin(source)))
+    return rows
+
+
+def _unusual(config: Info) -> Pairs:
+    """Options that are shown only when they are not what a plain stream has."""
+    transform, again = config.get("subject_transform") or {}, config.get("republish") or {}
+    rows: Pairs = []
+    if config.get("compression", "none") != "none":
+        rows.append(("Compression", config["compression"]))
+    if config.get("first_seq"):
+        rows.append(("First Sequence", render.number(config["first_seq"])))
+    if transform.get("dest"):
+        rows.append(("Subject Transform", f"{transform.get('src') or '>'} to {transform['dest']}"))
+    if again.get("dest"):
+        label = "Republishing Headers" if again.get("headers_only") else "Republishing"
+        rows.append((label, f"{again.get('src') or '>'} to {again['dest']}"))
+    for key, label in (
+        ("mirror_direct", "Mirror Direct Get"),
+        ("allow_rollup_hdrs", "Allows Rollups"),
+        ("allow_msg_ttl", "Allows Message TTL"),
+        ("allow_msg_counter", "Allows Counters"),
+        ("allow_msg_schedules", "Allows Schedules"),
+        ("allow_atomic", "Allows Atomic Batch"),
+        ("allow_batched", "Allows Fast Batch"),
+    ):
+        if config.get(key):
+            rows.append((label, "true"))
+    for key, label in (("deny_delete", "Allows Msg Delete"), ("deny_purge", "Allows Purge")):
+        if config.get(key):
+            rows.append((label, "false"))
+    if config.get("subject_delete_marker_ttl"):
+        rows.append(("Delete Marker TTL", render.go_span(config["subject_delete_marker_ttl"])))
+    return rows
+
+
+def origin(source: Info) -> str:
+    """A mirror or source on one line: `test, API Prefix: $JS.leaf.API, Delivery Prefix:`."""
+    parts = [source["name"]]
+    if source.get("opt_start_seq"):
+        parts.append(f"Start Seq: {render.number(source['opt_start_seq'])}")
+    if source.get("opt_start_time"):
+        parts.append(f"Start Time: {source['opt_start_time']}")
+    if source.get("filter_subject"):
+        parts.append(f"Subject: {source['filter_subject']}")
+    parts += [f"Subject: {transform(each)}" for each in source.get("subject_transforms") or []]
+    external = source.get("external")
+    if external:
+        parts.append(f"API Prefix: {external.get('api', '')}")
+        parts.append(f"Delivery Prefix: {external.get('deliver', '')}".rstrip())
+    consumer = source.get("consumer")
+    if consumer:
+        parts.append(f"Consumer Name: {consumer.get('name', '')}")
+    return ", ".join(parts)
+
+
+def transform(each: Info) -> str:
+    """One filter or transform of a source."""
+    return f"{each.get('src') or '>'} to {each['dest']}" if each.get("dest") else str(each.get("src", ""))
+
+
+def cluster(info: Info) -> Pairs:
+    """The servers that have the stream."""
+    rows: Pairs = [("Name", info.get("name", ""))]
+    if info.get("raft_group"):
+        rows.append(("Cluster Group", info["raft_group"]))
+    rows.append(("Leader", info.get("leader", "")))
+    for peer in info.get("replicas") or []:
+        words = [peer.get("name", ""), "current" if peer.get("current") else "outdated"]
+        if peer.get("offline"):
+            words.append("OFFLINE")
+        words.append(f"seen {render.span(peer['active'])} ago" if peer.get("active", 0) > 0 else "not seen")
+        if peer.get("lag"):
+            words.append(f"{render.number(peer['lag'])} operations behind")
+        rows.append(("Replica", ", ".join(words)))
+    return rows
+
+
+def _origins(info: Info) -> list[str]:
+    """The sections on the mirror and the sources: how far they are behind, and their errors."""
+    lines: list[str] = []
+    if info.get("mirror"):
+        lines += ["Mirror Information:", "", render.fields(_origin_state(info["mirror"])), ""]
+    if info.get("sources"):
+        lines += ["Source Information:", ""]
+        for source in info["sources"]:
+            lines += [render.fields(_origin_state(source)), ""]
+    return lines
+
+
+def _origin_state(source: Info) -> Pairs:
+    rows: Pairs = [("Stream Name", source["name"])]
+    if source.get("filter_subject"):
+        rows.append(("Subject Filter", source["filter_subject"]))
+    rows += [("Subject Transform", transform(each)) for each in source.get("subject_transforms") or []]
+    rows += [
+        ("Lag", render.number(source.get("lag", 0))),
+        ("Last Seen", render.span(source.get("active", -1))),
+    ]
+    external = source.get("external") or {}
+    if external.get("api"):
+        rows.append(("Ext. API Prefix", external["api"]))
+    if external.get("deliver"):
+        rows.append(("Ext. Delivery Prefix", external["deliver"]))
+    if source.get("error"):
+        rows.append(("Error", f"{source['error'].get('description')} ({source['error'].get('err_code')})"))
+    return rows
+
+
+def state(info: Info) -> Pairs:
+    """What a stream holds."""
+    rows: Pairs = [
+        ("Messages", render.number(info["messages"])),
+        ("Bytes", render.size(info["bytes"])),
+        ("FirstSeq", _sequence(info["first_seq"], info.get("first_ts", ""))),
+        ("LastSeq", _sequence(info["last_seq"], info.get("last_ts", ""))),
+    ]
+    lost = info.get("lost") or {}
+    if lost.get("msgs"):
+        rows.append(("Lost Messages", f"{len(lost['msgs'])} ({render.size(lost.get('bytes', 0))})"))
+    if info.get("num_deleted"):
+        rows.append(("Deleted Messages", render.number(info["num_deleted"])))
+    rows.append(("Active Consumers", render.number(info.get("consumer_count", 0))))
+    if info.get("num_subjects"):
+        rows.append(("Number of Subjects", render.number(info["num_subjects"])))
+    return rows
+
+
+def _sequence(sequence: int, time: str) -> str:
+    moment = render.parse_time(time)
+    return f"{render.number(sequence)} @ {render.when(time)}" if moment else render.number(sequence)
+
+
+def _alternates(info: Info) -> list[str]:
+    rows: Pairs = []
+    for each in info.get("alternates") or []:
+        domain = f" Domain: {each['domain']}" if each.get("domain") else ""
+        rows.append(
+            ("" if rows else "Alternates", f"{each['name']}: Cluster: {each.get('cluster', '')}{domain}")
+        )
+    return [render.fields(rows)] if rows else []
