@@ -14,6 +14,7 @@ MAX_DEPTH = 500  # far beyond any request; below what the interpreter's stack al
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LITERALS = {"t": "true", "f": "false", "n": "null"}
 _AFTER = {
     "Expecting ':' delimiter": "after object key",
     "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
@@ -88,6 +89,12 @@ def _explain(text: str, error: json.JSONDecodeError) -> str:
         where = "after object key:value pair" if _in_object(text, at) else "after array element"
     elif error.msg.startswith("Invalid \\"):
         return f"invalid escape sequence `{text[at : at + 2]}` in string at offset {_offset(text, at) + 1}"
+    elif (literal := _LITERALS.get(text[at], "")) and error.msg == "Expecting value":
+        while at < len(text) and literal.startswith(text[error.pos : at + 1]):
+            at += 1
+        if at >= len(text):
+            return "unexpected EOF"
+        where = f"in literal {literal} (expecting '{literal[at - error.pos]}')"
     else:
         where = _AFTER.get(error.msg, "looking for beginning of value")
     return f"invalid character {_quote(text[at])} {where} at offset {_offset(text, at)}"
