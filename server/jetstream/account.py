@@ -6,7 +6,7 @@ configuration is on disk before it answers); what cannot be read at a start is r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.api.account import AccountInfo, AccountLimits, ApiStats
 from ...protocol.api.stream import StreamConfig
@@ -17,6 +17,7 @@ from ...store.errors import StoreError
 from ...store.memory import MemoryStream
 from ..config.options import AccountJetStream
 from . import advisories
+from .consumer.lifecycle import recover as recover_consumers
 from .host import API_LEVEL, Host
 from .quota import Quota
 from .stream.core import Stream
@@ -164,16 +165,18 @@ class JetStreamAccount:
         stream.start_inflow()
         return stream
 
-    def adopt(self, config: StreamConfig, store: StreamStore, created: int) -> Stream:
-        """Make a stream of a store that holds messages already (a restore)."""
-        self._write(config, created)
-        stream = self._add(config, store, created)
-        stream.recover()
-        return stream
-
-    def _write(self, config: StreamConfig, created: int) -> None:
+    def _write(self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None) -> None:
         document = {"config": config.to_json(), "created": format_rfc3339(created)}
+        if positions:
+            document["sources"] = positions
         self.directory.write_stream(config.name, document)
+
+    def save(self, stream: Stream, positions: dict[str, Any]) -> None:
+        """Put down how far the stream's sources were read."""
+        try:
+            self._write(stream.config, stream.created, positions)
+        except OSError as error:
+            self._alarm(f"Positions of the sources of '{self.name} > {stream.name}' not saved: {error}")
 
     def _overlaps(self, config: StreamConfig, itself: str) -> bool:
         return any(
@@ -197,7 +200,7 @@ class JetStreamAccount:
             self._check_limits(new, grown)
         if new.storage == "file":
             try:
-                self._write(new, stream.created)
+                self._write(new, stream.created, stream.positions.to_json())
             except OSError as error:
                 raise api_error("JSStreamUpdateErrF", err=str(error)) from error
         stream.quota.reserve(grown)
@@ -265,7 +268,7 @@ class JetStreamAccount:
         self.streams[config.name] = stream
         if config.max_bytes > 0:
             stream.quota.reserve(config.max_bytes)
-        stream.recover()
+        stream.recover(asset.document.get("sources", {}))
         self.host.log.info(f"  Restored {store.messages} messages for stream '{self.name} > {config.name}'")
         lost = store.damaged()
         if lost:

@@ -8,7 +8,7 @@ mirror and source.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....protocol import headers
 from ....protocol.api.stream import StreamConfig
@@ -25,10 +25,11 @@ from .direct import DirectGet
 from .ingest import Ingest
 from .interest import Interest
 from .limits import Limits
+from .positions import Positions
 from .ttl import Expiry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...accounts.subscription import Subscription
     from ..account import JetStreamAccount
@@ -62,6 +63,7 @@ class Stream:
         self.expiry = Expiry(config, store, self.clock, self.limits, self.removed, self._mark)
         self.dedupe = DedupeWindow(config.duplicate_window)
         self.committer = Committer(store, self.host.runner, self.send, self._committed, self._failed)
+        self.positions = Positions(store, self.clock, self._save_positions)
         self.ingest = Ingest(self)
         self.direct = DirectGet(self)
 
@@ -72,8 +74,13 @@ class Stream:
 
     # --- life
 
-    def recover(self) -> None:
-        """Read back what the stream knew when it stopped: message ids, lifetimes, usage."""
+    def recover(self, positions: Mapping[str, Any]) -> None:
+        """Read back what the stream knew when it stopped:
+
+        message ids, lifetimes, usage, positions of sources.
+        """
+        if self.config.sources:
+            self.positions.load(positions)
         store = self.store
         window = self.config.duplicate_window
         if window > 0 and store.messages:
@@ -124,6 +131,8 @@ class Stream:
         for consumer in list(self.consumers.values()):
             consumer.stop()
         self.committer.close()
+        if self.config.sources and self.committer.error is None:
+            self.positions.save()
         self.store.close()
 
     def delete(self) -> None:
@@ -147,6 +156,7 @@ class Stream:
             self.inflow.stop()
         self.limits.stop()
         self.expiry.stop()
+        self.positions.stop()
 
     # --- what happens to messages
 
@@ -176,6 +186,8 @@ class Stream:
         """A message left the store: tell those who may be waiting for it."""
         if self.expiry.active:
             self.expiry.forget(sequence)
+        if self.inflow is not None:
+            self.positions.removed(sequence)
         for consumer in self.consumers.values():
             consumer.on_removed(sequence, subject)
         self.settle()
@@ -203,6 +215,8 @@ class Stream:
 
     def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
         """Remove many messages; see StreamStore.purge. Gives their number."""
+        if self.config.sources:
+            self.positions.save()
         purged = self.store.purge(subject=subject or None, up_to=up_to, keep=keep)
         if self.limits.keep:
             self.limits.keep = {seq for seq in self.limits.keep if self._holds(seq)}
@@ -230,6 +244,21 @@ class Stream:
             return False
         self.removed(sequence, subject)
         return True
+
+    def _save_positions(self) -> None:
+        """Save how far the sources were read, once the copies themselves are on disk."""
+        document = self.positions.to_json()
+        if self.config.storage != "file" or not document:
+            return
+        if self.stopped or self.positions.settled(self.committed_seq):
+            self.account.save(self, document)
+            return
+
+        def done(error: BaseException | None) -> None:
+            if error is None and not self.stopped:
+                self.account.save(self, document)
+
+        self.committer.after(done)
 
     # --- changes
 

@@ -1,0 +1,58 @@
+"""Inflow: all that comes into a stream from other streams: its mirror, or its sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.api.stream import StreamSourceInfo
+from .mirror import Mirror
+from .provenance import source_index
+from .source import Source
+
+if TYPE_CHECKING:
+    from .core import Stream
+
+
+class Inflow:
+    """The links of one stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._mirror: Mirror | None = None
+        self._sources: dict[str, Source] = {}
+
+    def start(self) -> None:
+        """Begin to follow what the configuration names."""
+        self.configure()
+
+    def configure(self) -> None:
+        """Follow what the configuration names now; what is unchanged goes on undisturbed."""
+        config = self._stream.config
+        if config.mirror is not None and self._mirror is None:
+            self._mirror = Mirror(self._stream, config.mirror)
+            self._mirror.start()
+        wanted = {source_index(source): source for source in config.sources}
+        for index in set(self._sources) - set(wanted):
+            self._sources.pop(index).stop()
+        for index, source in wanted.items():
+            if index not in self._sources:
+                self._sources[index] = made = Source(self._stream, source)
+                made.start()
+
+    def stop(self) -> None:
+        """Follow nothing more."""
+        if self._mirror is not None:
+            self._mirror.stop()
+            self._mirror = None
+        for source in self._sources.values():
+            source.stop()
+        self._sources.clear()
+
+    def mirror_info(self) -> StreamSourceInfo | None:
+        """Tell of the mirror, if it is one."""
+        return self._mirror.info() if self._mirror is not None else None
+
+    def source_infos(self) -> list[StreamSourceInfo]:
+        """Tell of the sources, in the configuration's order."""
+        order = [source_index(source) for source in self._stream.config.sources]
+        return [self._sources[index].info() for index in order if index in self._sources]

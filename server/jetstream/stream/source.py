@@ -1,0 +1,92 @@
+"""Source: one of the streams that a stream takes copies from, with sequences and times of its own.
+
+Promises: each message of the origin is copied once, after restarts and cuts too: the position is in the
+copies' headers and in the stream's positions. Message ids are deduplicated as for any publish.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol import headers
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.stream import StreamSource, StreamSourceInfo
+from ....protocol.identifier import name_hash
+from . import provenance
+from .delivery import Delivery
+from .ingest import Duplicate
+from .link import Link
+from .positions import Position
+
+if TYPE_CHECKING:
+    from .core import Stream
+
+
+class Source(Link):
+    """The link of a source. `index` tells it apart from the stream's other sources."""
+
+    kind = "src"
+    letter = "S"
+    setup_failed = "JSSourceConsumerSetupFailedErrF"
+    first_level = 5
+
+    def __init__(self, stream: Stream, source: StreamSource) -> None:
+        super().__init__(stream, source)
+        self.index = provenance.source_index(source)
+        self._again = False
+        known = stream.positions.of(self.index)
+        if known is not None:
+            self.copied, self.identity = known
+
+    def consumer_hash(self) -> str:
+        """Tell apart several sources of one stream name."""
+        stable = super().consumer_hash()
+        namesakes = sum(1 for other in self.stream.config.sources if other.name == self.source.name)
+        return name_hash(f"{stable} {self.index}" if namesakes > 1 else stable)
+
+    def start_at(self, config: ConsumerConfig) -> None:
+        """Begin after what was copied; at first where the configuration says."""
+        source, store = self.source, self.stream.store
+        if self.copied:
+            config.deliver_policy, config.opt_start_seq = "by_start_sequence", self.copied + 1
+        elif source.opt_start_seq:
+            config.deliver_policy, config.opt_start_seq = "by_start_sequence", source.opt_start_seq
+        elif source.opt_start_time:
+            start = max(source.opt_start_time, 0 if self._again else store.last_time)
+            config.deliver_policy = "by_start_time"
+            config.opt_start_time = start if store.last_time else source.opt_start_time
+        else:
+            config.deliver_policy = "all"
+
+    def accepted(self, delivered: int) -> None:
+        """Nothing before the consumer's beginning will come."""
+        self._again = False
+        self.copied = max(self.copied, delivered)
+
+    def began_anew(self) -> None:
+        """Copy the new stream of the old name from its beginning."""
+        self.stream.host.log.warning(
+            f"JetStream source stream {self.source.name!r} for stream "
+            f"'{self.stream.account.name} > {self.stream.name}' was recreated, resetting source state"
+        )
+        self.stream.positions.forget(self.index)
+        self.copied, self._again = 0, True
+
+    def take(self, delivery: Delivery, original: str, subject: str, header: bytes, body: bytes) -> None:
+        """Store as a new message that tells where it came from."""
+        stream = self.stream
+        value = provenance.write(self.index, delivery.stream_seq, original, self.identity)
+        header = headers.set(header, provenance.HEADER, value)
+        try:
+            copy = stream.ingest.store(subject, header, body, sourced=True)
+        except Duplicate:
+            return
+        stream.positions.note(self.index, Position(delivery.stream_seq, self.identity), copy)
+        if stream.committer.idle:
+            stream.committer.wake()
+
+    def info(self) -> StreamSourceInfo:
+        """Tell the origin's sequence too."""
+        found = super().info()
+        found.extra["seq"] = self.copied
+        return found
