@@ -1,4 +1,4 @@
-"""Every verb of the client protocol, well and badly formed: what comes back, and does the connection live on."""
+"""Every verb of the client protocol, well and badly formed: what comes back, and does the connection live?"""
 
 from __future__ import annotations
 

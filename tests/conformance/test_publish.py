@@ -1,4 +1,4 @@
-"""The publish path of JetStream: acks, expectations and their order, dedupe, limits, discard, roll-up, TTL."""
+"""The publish path of JetStream: acks, expectations and their order, dedupe, limits, discard, roll-up."""
 
 from __future__ import annotations
 

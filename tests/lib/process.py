@@ -1,7 +1,7 @@
 """One server process under test: free ports, a store of its own, an end by process id.
 
-A configuration is nats-server's text with two kinds of placeholders: `<store>` becomes the server's own
-directory, and any other `<word>` a free port on 127.0.0.1 that is kept in `ports["word"]` (`<client>` is a must).
+A configuration is nats-server's text with two kinds of placeholders: `<store>` becomes the server's
+directory, any other `<word>` a free port on 127.0.0.1 that is kept in `ports["word"]` (`<client>` is a must).
 Ready means: INFO was read on the client port.
 """
 

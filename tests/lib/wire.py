@@ -1,8 +1,7 @@
 """A raw client on a blocking socket: what a test says is what goes over the wire, what it reads is what came.
 
-Frames are read as `Msg` (MSG and HMSG) or as the bare line in bytes (`b"PONG"`, `b"+OK"`, `b"-ERR 'x'"`). Later
-INFO lines are kept in `infos` and not handed out. Every read has a deadline and raises TimeoutError: no test
-hangs.
+Frames are read as `Msg` (MSG and HMSG) or as the bare line in bytes (`b"PONG"`, `b"+OK"`, `b"-ERR 'x'"`).
+Later INFO lines go to `infos` and are not handed out. Every read has a deadline (TimeoutError).
 """
 
 from __future__ import annotations
