@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.subject import has_wildcard, is_subset, is_valid, matches
+from ...protocol.wire.encode import tail as tail_of
 from .exports import ServiceExport, StreamExport
 from .imports import ServiceImport, StreamImport
 from .interest import Interest
 from .internal import InternalSink
 from .mapping import Mappings
-from .parcel import Message, Parcel, make_tail
+from .parcel import Message, Parcel
 from .plan import Plan
 from .responses import Responses
 from .routing import route
@@ -145,7 +146,7 @@ class Account:
             raw_reply,
             len(header),
             len(header) + len(body),
-            make_tail(raw_reply, header, body),
+            tail_of(raw_reply, header, body),
             show_as.encode("utf-8", "surrogateescape"),
         )
         delivered = route(plan, parcel)

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 
 class Flusher:
-    """The connections that have something to write."""
+    """dirty: connections that have something to write. behind: those that, after a write, have too much
+    unread; the
+    producer of the batch is held back for them.
+    """
 
-    __slots__ = ("_scheduled", "clock", "dirty")
+    __slots__ = ("_scheduled", "behind", "clock", "dirty")
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.dirty: list[Outbox] = []
+        self.behind: list[Outbox] = []
         self._scheduled = False
 
     def schedule(self) -> None:
@@ -37,6 +41,13 @@ class Flusher:
                 outbox.dirty = False
                 outbox.flush()
 
+    def take_behind(self) -> list[Outbox]:
+        """Those behind since this was last asked."""
+        behind, self.behind = self.behind, []
+        return behind
+
     def _run(self) -> None:
         self._scheduled = False
         self.flush()
+        # Nobody can be held back here: the producer is the server itself.
+        self.behind.clear()

@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...protocol.wire.encode import tail as tail_of
+
 if TYPE_CHECKING:
     from .account import Account
     from .imports import ServiceImport
     from .source import Source
-
-
-def make_tail(reply: bytes, header: bytes, body: bytes) -> bytes:
-    """The wire form after "subject sid ": `[reply ][hdr ]size CRLF payload CRLF`."""
-    if header:
-        if reply:
-            return b"%b %d %d\r\n%b%b\r\n" % (reply, len(header), len(header) + len(body), header, body)
-        return b"%d %d\r\n%b%b\r\n" % (len(header), len(header) + len(body), header, body)
-    if reply:
-        return b"%b %d\r\n%b\r\n" % (reply, len(body), body)
-    return b"%d\r\n%b\r\n" % (len(body), body)
 
 
 class Parcel:
@@ -97,7 +88,7 @@ class Parcel:
             reply,
             len(header),
             len(header) + len(body),
-            make_tail(reply, header, body),
+            tail_of(reply, header, body),
             self.shown,
             chain,
         )

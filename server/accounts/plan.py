@@ -21,18 +21,23 @@ if TYPE_CHECKING:
 class Outbox(Protocol):
     """A client connection as the hot path sees it.
 
-    fast: it takes every message as it is (echo, headers, no delivery filter, no reply tracking). out: slices
+    fast: it takes every message as it is (echo, no delivery filter, no reply tracking); headers: those with
+    headers too. out: slices
     to write, two per message, until the next flush. dirty: already waiting for a flush. out_bytes: payload
     sent, ever.
     """
 
     fast: bool
+    headers: bool
     out: list[bytes]
     dirty: bool
     out_bytes: int
 
     def flush(self) -> None:
         """Write what is in `out`."""
+
+    def when_writable(self, resume: Callable[[], None]) -> None:
+        """Call `resume` once when the peer has caught up, or is gone."""
 
 
 # subscription, connection, connection.out.append, prefix without headers, prefix with headers
@@ -58,13 +63,15 @@ class Plan:
 
     subject and text: the subject as bytes and str. plain: local subscriptions without a queue; remotes:
     those of leafs and routes. Only when `simple`: targets, choices (one target of each is served) and
-    callbacks are all. `silent`: nobody hears it and no mapping leads elsewhere.
+    callbacks are all. headers: all of them take messages with headers. `silent`: nobody hears it and no
+    mapping leads elsewhere.
     """
 
     __slots__ = (
         "callbacks",
         "choices",
         "groups",
+        "headers",
         "mapping",
         "plain",
         "remotes",
@@ -87,6 +94,7 @@ class Plan:
         self.targets: tuple[Target, ...] = ()
         self.choices: tuple[tuple[Target, ...], ...] = ()
         self.callbacks: tuple[Subscription, ...] = ()
+        self.headers = False
         self.simple = mapping is None and not self.remotes and self._simplify()
 
     def _simplify(self) -> bool:
@@ -104,6 +112,7 @@ class Plan:
             if group.remotes or not all(map(_is_fast, group.members)):
                 return False
             choices.append(tuple(self._target(member) for member in group.members))
+        self.headers = all(t[1].headers for t in targets) and all(t[1].headers for c in choices for t in c)
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
         return True
 

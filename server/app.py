@@ -1,0 +1,191 @@
+"""Server: the composition root. Knows every part, puts them together, starts and stops them in order.
+
+Promises: `start` either returns a server that accepts connections, or raises and leaves nothing behind;
+`stop` leaves no task, timer, socket or thread. Never imports a part that the options do not ask for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .accounts import Registry
+from .client import ClientListener, Clients
+from .client.clients import Log, Silent
+from .clock import SECOND, LoopClock
+from .config.options import Options
+from .identity import ServerIdentity
+from .worker import Worker
+
+if TYPE_CHECKING:
+    from .jetstream.engine import JetStream
+
+SHUTDOWN = "Server Shutdown"
+_LOOPBACK = "127.0.0.1"
+_EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
+
+
+class Part(Protocol):
+    """Something that runs beside the clients: leafs, monitoring, system services."""
+
+    async def start(self) -> None:
+        """Begin; raises and leaves nothing behind when it cannot."""
+
+    async def stop(self) -> None:
+        """End; leaves nothing behind."""
+
+
+class Server:
+    """A server in this process, on the running loop.
+
+    Either `options`, or single options by keyword on top of an embedded server's defaults: 127.0.0.1, any
+    free port. `jetstream=True` and `store_dir=...` switch JetStream on. `async with Server(...) as server:`
+    starts and stops it.
+    """
+
+    def __init__(self, options: Options | None = None, *, log: Log | None = None, **single: Any) -> None:
+        if options is None:
+            options = Options(host=_LOOPBACK, port=0)
+        self.options = _with(options, single)
+        self.log: Log = log or Silent()
+        self.random_bytes: Callable[[int], bytes] = os.urandom
+        self.jetstream: JetStream | None = None
+        self.lame_duck = False
+        self._parts: list[Part] = []
+        self._stopped = asyncio.Event()
+        self._running = False
+
+    async def __aenter__(self) -> Server:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start every part; returns when clients can connect.
+
+        Raises OSError (address in use, store directory), AccountsError (accounts that cannot be).
+        """
+        loop = asyncio.get_running_loop()
+        options = self.options
+        self.clock = LoopClock(loop)
+        self.identity = ServerIdentity.new(options.server_name, self.clock.now(), self.random_bytes)
+        self.registry = Registry(options, self.clock)
+        self.worker = Worker(loop)
+        self.clients = Clients(options, self.registry, self.identity, self.clock, self.worker, self.log)
+        self.listener = ClientListener(self.clients)
+        self._running = True
+        try:
+            await self._start_parts()
+            await self.listener.start(options.host, options.port)
+        except BaseException:
+            await self.stop()
+            raise
+        self.log.info(f"Listening for client connections on {options.host}:{self.port}")
+        self.log.info("Server is ready")
+
+    async def _start_parts(self) -> None:
+        if self.options.jetstream.enabled:
+            from .jetstream.engine import JetStream
+
+            self.jetstream = JetStream(
+                self.options,
+                self.registry,
+                self.clock,
+                self.log,
+                server_name=self.identity.name,
+                server_id=self.identity.id,
+            )
+            self.clients.info.jetstream = True
+            await self.jetstream.start()
+
+    async def stop(self) -> None:
+        """Close every connection and stop every part; harmless when done twice."""
+        if not self._running:
+            return
+        self._running = False
+        await self.listener.stop_accepting()
+        for part in reversed(self._parts):
+            await part.stop()
+        self.clients.close_all(SHUTDOWN)
+        if self.jetstream is not None:
+            await self.jetstream.stop()
+        self.registry.stop()
+        self.worker.stop()
+        await self.listener.closed()
+        self._stopped.set()
+
+    async def wait(self) -> None:
+        """Return when the server has been stopped."""
+        await self._stopped.wait()
+
+    @property
+    def port(self) -> int:
+        """The port for clients."""
+        return self.listener.port
+
+    @property
+    def url(self) -> str:
+        """Where clients connect to, `nats://host:port`."""
+        host = self.options.host
+        return f"nats://{_LOOPBACK if host in _EVERYWHERE else host}:{self.port}"
+
+    def reload(self, options: Options) -> None:
+        """Apply what of `options` can change while running: users, accounts, permissions, mappings, exports,
+        imports, limits, logging. What cannot is for `config.reload` to refuse before.
+
+        Raises AccountsError and changes nothing when the accounts cannot be.
+        """
+        gone = self.registry.reload(options)
+        self.options = options
+        self.clients.reload(options)
+        if self.jetstream is not None:
+            self.jetstream.reload(options)
+        for account in gone:
+            account.stop()
+
+    async def drain(self) -> None:
+        """Lame duck mode: accept nobody new, tell the clients, send them away bit by bit, then stop."""
+        if self.lame_duck:
+            return
+        self.lame_duck = True
+        options = self.options
+        self.log.info("Entering lame duck mode, stop accepting new clients")
+        await self.listener.stop_accepting()
+        self.clients.lame_duck(self.clients.info.connect_urls)
+        await asyncio.sleep(options.lame_duck_grace_period / SECOND)
+        remaining = list(self.clients.connections.values())
+        random.shuffle(remaining)
+        span = max(0, options.lame_duck_duration - options.lame_duck_grace_period) / SECOND
+        pause = span / len(remaining) if remaining else 0
+        for connection in remaining:
+            connection.close(SHUTDOWN)
+            await asyncio.sleep(min(pause, 1.0))
+        await self.stop()
+
+
+def _with(options: Options, single: dict[str, Any]) -> Options:
+    """`options` with single ones set. Raises TypeError for a name that is none."""
+    if not single:
+        return options
+    single = dict(single)
+    jetstream = single.pop("jetstream", None)
+    if isinstance(jetstream, bool):
+        options.jetstream.enabled = jetstream
+    elif jetstream is not None:
+        options.jetstream = jetstream
+    store_dir = single.pop("store_dir", None)
+    if store_dir is not None:
+        options.jetstream.store_dir = str(store_dir)
+        options.jetstream.enabled = jetstream is not False
+    known = {f.name for f in fields(Options)}
+    for name, value in single.items():
+        if name not in known:
+            raise TypeError(f"no such option: {name!r}")
+        setattr(options, name, value)
+    return options

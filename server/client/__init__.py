@@ -1,0 +1,7 @@
+"""Client connections: the core that speaks the client protocol, and the asyncio shell around it."""
+
+from .clients import Clients
+from .connection import ClientConnection
+from .listener import ClientListener
+
+__all__ = ["ClientConnection", "ClientListener", "Clients"]

@@ -1,0 +1,188 @@
+"""All clients of a server: what their connections share, and what concerns all of them.
+
+Holds the options in force, the accounts, who may connect, counters, the list of connections and of closed
+ones. Knows no socket: the listener makes connections, a connection gets its wire.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..accounts.auth import Authenticator
+from .info import InfoDocument
+
+if TYPE_CHECKING:
+    from ..accounts import Registry
+    from ..clock import Clock
+    from ..config.options import Options
+    from ..identity import ServerIdentity
+    from .connection import ClientConnection
+
+# Runs a slow function on another thread and hands its result back on the loop.
+Offload = Callable[[Callable[[], bool], Callable[[bool], None]], None]
+
+
+class Log(Protocol):
+    """Where connections tell what happens."""
+
+    def debug(self, text: str) -> None:
+        """Tell a developer."""
+
+    def info(self, text: str) -> None:
+        """Tell of the ordinary."""
+
+    def warning(self, text: str) -> None:
+        """Tell of what should be looked at."""
+
+    def error(self, text: str) -> None:
+        """Tell of what went wrong."""
+
+    def trace(self, text: str) -> None:
+        """Tell what goes over the wire."""
+
+
+class Silent:
+    """A log that nobody reads."""
+
+    def debug(self, text: str) -> None:
+        """Drop it."""
+
+    info = warning = error = trace = debug
+
+
+class Statistics:
+    """Counters since start: messages and bytes of clients in and out, refusals."""
+
+    __slots__ = ("in_bytes", "in_msgs", "out_bytes", "out_msgs", "slow_consumers", "stale", "stalls", "total")
+
+    def __init__(self) -> None:
+        self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
+        self.slow_consumers = self.stale = self.stalls = self.total = 0
+
+
+class Events(Protocol):
+    """Who wants to hear of clients coming and going (the system services)."""
+
+    def client_connected(self, connection: ClientConnection) -> None:
+        """After authentication."""
+
+    def client_disconnected(self, connection: ClientConnection, reason: str) -> None:
+        """After it was closed; only for those that were authenticated."""
+
+    def client_refused(self, connection: ClientConnection, reason: str) -> None:
+        """Authentication failed."""
+
+
+class Clients:
+    """The shared state of client connections.
+
+    connections: open ones by id. closed: the latest `max_closed_clients`, oldest first, as (connection,
+    reason, ns).
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        registry: Registry,
+        identity: ServerIdentity,
+        clock: Clock,
+        offload: Offload,
+        log: Log | None = None,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self.options = options
+        self.registry = registry
+        self.identity = identity
+        self.clock = clock
+        self.offload = offload
+        self.log: Log = log or Silent()
+        self.random_bytes = random_bytes
+        self.flusher = registry.flusher
+        self.statistics = Statistics()
+        self.connections: dict[int, ClientConnection] = {}
+        self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
+        self.events: Events | None = None
+        self.info = InfoDocument(options, identity, options.port)
+        self.authenticator = Authenticator(options, registry)
+        self.info.auth_required = self.authenticator.asks
+        self._last_id = 0
+
+    def next_id(self) -> int:
+        """A connection's id; leafs and routes take theirs here too."""
+        self._last_id += 1
+        return self._last_id
+
+    @property
+    def full(self) -> bool:
+        """Whether one more connection would be too many."""
+        return len(self.connections) >= max(0, self.options.max_connections)
+
+    def forget(self, connection: ClientConnection, reason: str) -> None:
+        """A connection is closed."""
+        if self.connections.pop(connection.id, None) is None:
+            return
+        statistics = self.statistics
+        statistics.in_msgs += connection.in_msgs
+        statistics.in_bytes += connection.in_bytes
+        statistics.out_msgs += connection.out_msgs
+        statistics.out_bytes += connection.out_bytes
+        self.closed.append((connection, reason, self.clock.now()))
+
+    def totals(self) -> dict[str, int]:
+        """Messages and bytes of all clients, open and closed."""
+        totals: dict[str, int] = {}
+        for name in ("in_msgs", "in_bytes", "out_msgs", "out_bytes"):
+            gone: int = getattr(self.statistics, name)
+            totals[name] = gone + sum(getattr(c, name) for c in self.connections.values())
+        return totals
+
+    def announce(self) -> None:
+        """Send INFO anew to every client that understands it."""
+        for connection in list(self.connections.values()):
+            connection.send_async_info()
+        self.flusher.flush()
+
+    def set_connect_urls(self, urls: list[str]) -> None:
+        """Other places to connect to; tells the clients when they changed."""
+        if urls != self.info.connect_urls:
+            self.info.connect_urls = urls
+            self.announce()
+
+    def lame_duck(self, own_urls: list[str]) -> None:
+        """Tell every client that this server is going away."""
+        self.info.lame_duck = True
+        self.info.connect_urls = [url for url in self.info.connect_urls if url not in own_urls]
+        self.announce()
+
+    def close_all(self, reason: str) -> None:
+        """Close every connection."""
+        for connection in list(self.connections.values()):
+            connection.close(reason)
+
+    def reload(self, options: Options) -> None:
+        """Apply new options to everyone connected. The registry has been reloaded before.
+
+        Who may no longer connect is closed; permissions, limits and accounts of the others are those of the
+        new configuration from the next message on.
+        """
+        self.options = self.info.options = options
+        self.authenticator = Authenticator(options, self.registry)
+        self.info.auth_required = self.authenticator.asks
+        for connection in list(self.connections.values()):
+            connection.reload()
+        surplus = len(self.connections) - max(0, options.max_connections)
+        if surplus > 0:
+            for connection in list(self.connections.values())[-surplus:]:
+                connection.fail("maximum connections exceeded", "Maximum Connections Exceeded")
+        self.flusher.flush()
+
+    def server_fields(self) -> dict[str, Any]:
+        """What client info says of the server."""
+        fields: dict[str, Any] = {"server": self.identity.name}
+        cluster = self.options.cluster
+        if cluster is not None and cluster.name:
+            fields["cluster"] = cluster.name
+        return fields

@@ -1,0 +1,383 @@
+"""One client connection: bytes in, messages routed, bytes out. Knows no loop and no socket.
+
+The way of a PUB is here and in the plan, nowhere else: parse, plan, append, one write per destination when
+the read is done. Promises: operations are served in order; nothing of a connection is heard after it was
+closed; whatever a client sends, the only exception out of `receive` is a defect of ours.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.subject import is_literal
+from ...protocol.wire import encode
+from ...protocol.wire.client import ClientParser
+from ...protocol.wire.ops import CONNECT, ERR, FAULT, HPUB, PING, PONG, SUB, UNSUB, Op
+from ..accounts.parcel import Message, Parcel
+from ..accounts.routing import route
+from ..accounts.source import Kind
+from .connect import ConnectOptions
+from .delivery import Delivery
+from .handshake import Handshake
+from .heartbeat import Heartbeat
+from .outbound import Outbound, Wire
+from .subscriptions import Subscriptions
+
+if TYPE_CHECKING:
+    from ..accounts import Account, Subscription
+    from ..accounts.plan import Outbox, Plan
+    from .clients import Clients
+
+_STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
+_RESERVED_REPLIES = (b"_R_.", b"$JS.ACK.", b"_GR_.")
+_RESERVED_SUBJECTS = (b"_GR_.", b"$GNR.")
+_RAFT_SUBJECTS = b"$NRG."
+_FIRST_OF_RESERVED = frozenset(b"_$")
+
+
+class ClientConnection(Outbound):
+    """A client. `peer` is (host, port). States: awaiting CONNECT, serving, closed."""
+
+    kind = Kind.CLIENT
+
+    def __init__(self, clients: Clients, wire: Wire, peer: tuple[str, int]) -> None:
+        options = clients.options
+        super().__init__(wire, clients.flusher, options.max_pending, options.write_deadline)
+        self.clients = clients
+        self.id = clients.next_id()
+        self.peer = peer
+        self.start = clients.clock.now()
+        self.last_activity = self.start
+        self.account: Account | None = None
+        self.options = ConnectOptions()
+        self.echo = True
+        self.in_msgs = 0
+        self.in_bytes = 0
+        self.stalls = 0
+        self.closed_reason = ""
+        self.parser = ClientParser(
+            options.max_control_line, options.max_payload, headers=not options.no_header_support
+        )
+        self.handshake = Handshake(self)
+        self.heartbeat = Heartbeat(self)
+        self.subscriptions = Subscriptions(self)
+        self.delivery = Delivery(self)
+        self._quick = False
+        self._plans: dict[bytes, Plan] = {}
+        self._backlog: list[Op] = []
+        self._held = False
+
+    # --- life
+
+    def open(self) -> None:
+        """The wire is there: greet."""
+        clients = self.clients
+        clients.statistics.total += 1
+        full = clients.full
+        clients.connections[self.id] = self
+        self.handshake.greet()
+        if full:
+            self.fail("maximum connections exceeded", "Maximum Connections Exceeded")
+        else:
+            self.heartbeat.start()
+        self.flush()
+
+    def receive(self, data: bytes) -> None:
+        """Serve what one read brought."""
+        self.last_activity = self.clock.now()
+        if self._held:
+            self._backlog.extend(self.parser.feed(data))
+        else:
+            self._serve(iter(self.parser.feed(data)))
+        self.clients.flusher.flush()
+
+    def lost(self, reason: str = "Client Closed") -> None:
+        """The wire is gone."""
+        self._finish(reason)
+
+    def close(self, reason: str) -> None:
+        """Close from our side, after what was queued is sent."""
+        if self.closed_reason:
+            return
+        self.flush()
+        self._finish(reason)
+        self.wire.close()
+
+    def fail(self, text: str, reason: str) -> None:
+        """Tell the client why, then close."""
+        if not self.closed_reason:
+            self.send_line(encode.err(text))
+            self.close(reason)
+
+    def slow_consumer(self, reason: str) -> None:
+        """Close a client that does not read."""
+        if self.closed_reason:
+            return
+        self.clients.statistics.slow_consumers += 1
+        self.clients.log.warning(f"{self} - Slow Consumer Detected: {reason}, {self.pending} bytes pending")
+        self._finish(reason)
+        self.wire.abort()
+
+    def _finish(self, reason: str) -> None:
+        if self.closed_reason:
+            return
+        self.closed_reason = reason
+        self._quick = False
+        self._backlog.clear()
+        self.heartbeat.stop()
+        self.handshake.stop()
+        self.subscriptions.clear()
+        self.stop_writing()
+        account, events = self.account, self.clients.events
+        if account is not None:
+            account.connections.discard(self)
+        self.clients.forget(self, reason)
+        self.clients.log.debug(f"{self} - Client connection closed: {reason}")
+        if account is not None and events is not None:
+            events.client_disconnected(self, reason)
+
+    # --- what the client says
+
+    def _serve(self, operations: Iterator[Op]) -> None:
+        dirty = self.clients.flusher.dirty
+        plans, quick, account = self._plans, self._quick, self.account
+        count = size_sum = 0
+        for operation in operations:
+            code = operation[0]
+            if code > HPUB:
+                self._control_operation(code, operation)
+                if self._held:
+                    self._backlog.extend(operations)
+                    break
+                if self.closed_reason:
+                    break
+                plans, quick, account = self._plans, self._quick, self.account
+                continue
+            _, subject, reply, header_size, size, tail = operation
+            count += 1
+            size_sum += size
+            plan = plans.get(subject)
+            if plan is None and quick and account is not None:
+                plan = account.plan(subject)
+            if (
+                not quick
+                or plan is None
+                or not plan.simple
+                or (reply and reply[0] in _FIRST_OF_RESERVED)
+                or (code == HPUB and not (header_size and plan.headers))
+            ):
+                self._publish(code, subject, reply, header_size, size, tail)
+                if self.closed_reason:
+                    break
+                continue
+            for subscription, box, append, prefix, header_prefix in plan.targets:
+                subscription.delivered += 1
+                append(header_prefix if header_size else prefix)
+                append(tail)
+                box.out_bytes += size
+                if not box.dirty:
+                    box.dirty = True
+                    dirty.append(box)
+            for choice in plan.choices:
+                subscription, box, append, prefix, header_prefix = (
+                    choice[0] if len(choice) == 1 else random.choice(choice)
+                )
+                subscription.delivered += 1
+                append(header_prefix if header_size else prefix)
+                append(tail)
+                box.out_bytes += size
+                if not box.dirty:
+                    box.dirty = True
+                    dirty.append(box)
+            if plan.callbacks:
+                self._call_back(plan, reply, header_size, size, tail)
+            elif reply and plan.silent:
+                self._no_responders(subject, reply)
+        self.in_msgs += count
+        self.in_bytes += size_sum
+        if account is not None:
+            account.in_msgs += count
+            account.in_bytes += size_sum
+
+    def _call_back(self, plan: Plan, reply: bytes, header_size: int, size: int, tail: bytes) -> None:
+        assert self.account is not None
+        body_at = len(tail) - 2 - size
+        message = Message(
+            plan.text,
+            reply.decode("utf-8", "surrogateescape"),
+            tail[body_at : body_at + header_size] if header_size else b"",
+            tail[body_at + header_size : -2],
+            self.account,
+            self,
+        )
+        for subscription in plan.callbacks:
+            subscription.delivered += 1
+            if subscription.callback is not None:
+                subscription.callback(message)
+
+    def _publish(
+        self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes
+    ) -> None:
+        """The careful way of a PUB: everything that may forbid, answer or redirect it."""
+        if not self.handshake.may_speak():
+            return
+        account = self.account
+        assert account is not None
+        text = subject.decode("utf-8", "surrogateescape")
+        if self.clients.options.trace:
+            self.clients.log.trace(f"{self} - <<- [{'HPUB' if code == HPUB else 'PUB'} {text} {size}]")
+        if self.options.pedantic and not is_literal(text):
+            self.send_line(encode.err("Invalid Publish Subject"))
+        if subject.startswith(_RESERVED_SUBJECTS) or (
+            subject.startswith(_RAFT_SUBJECTS) and account is not self.clients.registry.system
+        ):
+            self.violation(f'Permissions Violation for Publish to "{text}"')
+            return
+        if not self.delivery.may_publish(text):
+            self.violation(f'Permissions Violation for Publish to "{text}"')
+            return
+        if reply.startswith(_RESERVED_REPLIES):
+            shown = reply.decode("utf-8", "surrogateescape")
+            self.violation(f'Permissions Violation for Publish with Reply of "{shown}"')
+            return
+        if self.options.verbose:
+            self.send_line(encode.OK)
+        if code == HPUB and not header_size:
+            tail = encode.tail(reply, b"", tail[len(tail) - 2 - size : -2])
+        plan = account.plan(subject)
+        if plan.mapping is not None:
+            mapped = account.mapped(text)
+            if mapped is None:
+                return
+            subject = mapped.encode("utf-8", "surrogateescape")
+            plan = account.plan(subject)
+        parcel = Parcel(account, self, subject, reply, header_size, size, tail)
+        if not route(plan, parcel) and reply:
+            self._no_responders(subject, reply)
+
+    def _no_responders(self, subject: bytes, reply: bytes) -> None:
+        if not self.options.no_responders:
+            return
+        subscription = self.subscriptions.hearing(reply.decode("utf-8", "surrogateescape"))
+        if subscription is not None:
+            self.out.append(b"")
+            self.out.append(encode.no_responders(reply, subscription.sid, subject))
+            self.mark()
+
+    def _control_operation(self, code: int, operation: Op) -> None:
+        if self.clients.options.trace:
+            self.clients.log.trace(f"{self} - <<- {operation!r}")
+        if code == PING:
+            if self.handshake.may_speak():
+                self.heartbeat.pinged()
+        elif code == PONG:
+            self.heartbeat.answered()
+        elif code == SUB:
+            if self.handshake.may_speak():
+                self.subscriptions.subscribe(operation[1], operation[2], operation[3])
+        elif code == UNSUB:
+            if self.handshake.may_speak():
+                self.subscriptions.unsubscribe(operation[1], operation[2])
+        elif code == CONNECT:
+            self.handshake.connect(operation[1])
+        elif code == FAULT:
+            fault = operation[1]
+            if not self.handshake.identified and self.clients.authenticator.asks:
+                self.fail("Authorization Violation", "Authentication Failure")
+                return
+            self.clients.log.error(f"{self} - {fault.reason}")
+            if fault.text:
+                self.send_line(encode.err(fault.text))
+            self.close(fault.reason.partition(":")[0].partition(" (")[0])
+        elif code == ERR:
+            self.clients.log.error(f"{self} - Client error {operation[1]!r}")
+
+    def hold(self) -> None:
+        """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
+        self._held = True
+        self.wire.pause_reading()
+
+    def go_on(self) -> None:
+        """Serve what came in meanwhile, and read on."""
+        if not self._held:
+            return
+        self._held = False
+        if self.closed_reason:
+            return
+        backlog, self._backlog = self._backlog, []
+        self.wire.resume_reading()
+        self._serve(iter(backlog))
+        self.clients.flusher.flush()
+
+    # --- what it hears
+
+    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+        """Take one message on the careful way: filters, limits and headers are looked at."""
+        return self.delivery.deliver(subscription, parcel)
+
+    def violation(self, text: str) -> None:
+        """Tell of something the client may not do; it stays connected."""
+        self.clients.log.error(f"{self} - {text}")
+        self.send_line(encode.err(text))
+
+    def stall(self, behind: list[Outbox]) -> None:
+        """Read nothing until the first of those behind has caught up, or for a moment."""
+        if self.closed_reason or self._held or self.clients.options.no_fast_producer_stall:
+            return
+        self.stalls += 1
+        self.clients.statistics.stalls += 1
+        self.wire.pause_reading()
+        done = False
+
+        def resume() -> None:
+            nonlocal done
+            if not done:
+                done = True
+                timer.cancel()
+                if not self.closed_reason and not self._held:
+                    self.wire.resume_reading()
+
+        timer = self.clock.call_later(_STALL, resume)
+
+        for box in behind:
+            box.when_writable(resume)
+
+    # --- state that follows from options and account
+
+    def refresh(self) -> None:
+        """Work out what depends on CONNECT, permissions and account."""
+        account = self.account
+        options = self.options
+        self.echo = options.echo
+        self.headers = options.headers and not self.clients.options.no_header_support
+        fast = self.echo and not self.delivery.filters
+        if fast != self.fast:
+            self.fast = fast
+            self.subscriptions.changed()
+        self._quick = (
+            account is not None
+            and self.handshake.identified
+            and not options.verbose
+            and not options.pedantic
+            and not self.delivery.restricts_publish
+            and not self.clients.options.trace
+        )
+        self._plans = account.plans if account is not None else {}
+
+    def reload(self) -> None:
+        """New options are in force."""
+        self.handshake.reload()
+
+    def send_async_info(self) -> None:
+        """Send INFO again, to a client that understands it."""
+        if self.options.protocol >= 1 and self.heartbeat.greeted and not self.closed_reason:
+            self.handshake.send_info()
+
+    def client_info(self, *, share: bool = True) -> dict[str, Any]:
+        """See Source."""
+        return self.handshake.client_info(share=share)
+
+    def __repr__(self) -> str:
+        return f"{self.peer[0]}:{self.peer[1]} - cid:{self.id}"

@@ -1,0 +1,62 @@
+"""INFO as clients get it: one document of the server, a few fields of the connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.wire import encode
+
+if TYPE_CHECKING:
+    from ..config.options import Options
+    from ..identity import ServerIdentity
+
+API_LEVEL = 5
+PROTOCOL = 1
+
+
+class InfoDocument:
+    """What all clients are told. Change fields, then send anew. Fields that are false or empty are left
+    out.
+    """
+
+    def __init__(self, options: Options, identity: ServerIdentity, port: int) -> None:
+        self.options = options
+        self.identity = identity
+        self.port = port
+        self.jetstream = False
+        self.auth_required = False
+        self.lame_duck = False
+        self.connect_urls: list[str] = []
+
+    def render(self, client: dict[str, Any]) -> bytes:
+        """The INFO line for one connection, whose own fields are `client`."""
+        options, identity = self.options, self.identity
+        document: dict[str, Any] = {
+            "server_id": identity.id,
+            "server_name": identity.name,
+            "version": identity.version,
+            "proto": PROTOCOL,
+            "go": identity.runtime,
+            "host": options.host,
+            "port": self.port,
+            "headers": not options.no_header_support,
+        }
+        optional = {
+            "auth_required": self.auth_required,
+            "tls_required": options.tls is not None and not options.allow_non_tls,
+            "tls_verify": options.tls is not None and bool(getattr(options.tls, "verify", False)),
+            "tls_available": options.tls is not None and options.allow_non_tls,
+        }
+        document.update((key, value) for key, value in optional.items() if value)
+        document["max_payload"] = options.max_payload
+        if self.jetstream:
+            document["jetstream"] = True
+        document.update((key, value) for key, value in client.items() if value)
+        if self.jetstream and options.jetstream.domain:
+            document["domain"] = options.jetstream.domain
+        if self.connect_urls:
+            document["connect_urls"] = self.connect_urls
+        if self.lame_duck:
+            document["ldm"] = True
+        document["api_lvl"] = API_LEVEL
+        return encode.info(document)

@@ -1,0 +1,161 @@
+"""The outgoing half of a client connection: slices in, one write per flush, and what happens to who does not
+read.
+
+Promises: at most `max_pending` bytes wait for a peer, else it is closed as a slow consumer; data that was
+there at some moment is out within the write deadline, else likewise. Never drops a message of a connection
+that stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ..accounts.flusher import Flusher
+    from ..clock import Timer
+
+SLOW_PENDING = "Slow Consumer (Pending Bytes)"
+SLOW_DEADLINE = "Slow Consumer (Write Deadline)"
+_EARLY_FLUSH = (
+    1 << 20
+)  # bytes gathered by one producer before it is written without waiting for the batch's end
+
+
+class Wire(Protocol):
+    """The part of an asyncio transport that connections use."""
+
+    def write(self, data: bytes) -> None:
+        """Send, or keep until the peer reads."""
+
+    def close(self) -> None:
+        """Close after what is kept was sent."""
+
+    def abort(self) -> None:
+        """Close now."""
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes kept."""
+
+    def pause_reading(self) -> None:
+        """Read no more."""
+
+    def resume_reading(self) -> None:
+        """Read on."""
+
+
+class Outbound:
+    """See the module. `out` holds two slices per message; control lines are counted apart.
+
+    stall_at: pending bytes from which producers are held back.
+    """
+
+    def __init__(self, wire: Wire, flusher: Flusher, max_pending: int, write_deadline: int) -> None:
+        self.wire = wire
+        self.clock = flusher.clock
+        self.out: list[bytes] = []
+        self.dirty = False
+        self.fast = False
+        self.headers = False
+        self.out_bytes = 0
+        self.out_msgs = 0
+        self.max_pending = max_pending
+        self.write_deadline = write_deadline
+        self.stall_at = max_pending // 4 * 3
+        self._flusher = flusher
+        self._waiting: list[Callable[[], None]] = []
+        self._control = 0
+        self._gathered = 0
+        self._handed = 0
+        self._due = 0
+        self._deadline: Timer | None = None
+        self._open = True
+
+    def send_line(self, line: bytes) -> None:
+        """Queue a protocol line, in order with messages."""
+        self.out.append(line)
+        self._control += 1
+        self.mark()
+
+    def send_message(self, prefix: bytes, tail: bytes, size: int) -> None:
+        """Queue one message; `size` is what counts as its bytes."""
+        self.out.append(prefix)
+        self.out.append(tail)
+        self.out_bytes += size
+        self._gathered += len(tail)
+        self.mark()
+        if self._gathered > _EARLY_FLUSH:
+            self.flush()
+
+    def mark(self) -> None:
+        """Have it flushed at the end of the batch."""
+        if not self.dirty:
+            self.dirty = True
+            self._flusher.dirty.append(self)
+
+    def flush(self) -> None:
+        """Write all that is queued, in one go, and judge what the peer has left unread."""
+        out = self.out
+        if not out:
+            return
+        if not self._open:
+            out.clear()
+            return
+        data = b"".join(out)
+        self.out_msgs += (len(out) - self._control) >> 1
+        out.clear()
+        self._control = 0
+        self._gathered = 0
+        self._handed += len(data)
+        wire = self.wire
+        wire.write(data)
+        pending = wire.get_write_buffer_size()
+        if not pending:
+            return
+        if pending > self.max_pending:
+            self.slow_consumer(SLOW_PENDING)
+            return
+        if pending > self.stall_at:
+            self._flusher.behind.append(self)
+        if self._deadline is None:
+            self._due = self._handed
+            self._deadline = self.clock.call_later(self.write_deadline, self._check_deadline)
+
+    @property
+    def pending(self) -> int:
+        """Bytes that the peer has not taken."""
+        return self.wire.get_write_buffer_size() if self._open else 0
+
+    def when_writable(self, resume: Callable[[], None]) -> None:
+        """See Outbox."""
+        self._waiting.append(resume)
+
+    def writable(self) -> None:
+        """The peer has caught up: let the producers that wait for it go on."""
+        waiting, self._waiting = self._waiting, []
+        for resume in waiting:
+            resume()
+
+    def slow_consumer(self, reason: str) -> None:
+        """Close a peer that does not read."""
+        raise NotImplementedError
+
+    def stop_writing(self) -> None:
+        """No more writes; timers end."""
+        self._open = False
+        self.out.clear()
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        self.writable()
+
+    def _check_deadline(self) -> None:
+        self._deadline = None
+        pending = self.wire.get_write_buffer_size()
+        if not self._open or not pending:
+            return
+        if self._handed - pending < self._due:
+            self.slow_consumer(SLOW_DEADLINE)
+            return
+        self._due = self._handed
+        self._deadline = self.clock.call_later(self.write_deadline, self._check_deadline)

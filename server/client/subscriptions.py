@@ -1,0 +1,162 @@
+"""A client's subscriptions: SUB and UNSUB with their refusals and limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...protocol.subject import is_valid
+from ...protocol.wire import encode
+from ..accounts.subscription import Subscription
+
+if TYPE_CHECKING:
+    from .connection import ClientConnection
+
+# The group in which servers of a cluster share system requests; not for clients.
+_SYSTEM_GROUP = "sys"
+
+
+class Subscriptions:
+    """By sid. `len()` is how many there are."""
+
+    __slots__ = ("_by_sid", "_connection")
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+        self._by_sid: dict[bytes, Subscription] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_sid)
+
+    def all(self) -> list[Subscription]:
+        """A list of them, in order of their making."""
+        return list(self._by_sid.values())
+
+    @property
+    def limit(self) -> int:
+        """The most there may be; 0: any number."""
+        connection = self._connection
+        limits = [connection.clients.options.max_subscriptions]
+        if connection.account is not None:
+            limits.append(connection.account.limits.subscriptions)
+        return min((limit for limit in limits if limit > 0), default=0)
+
+    def subscribe(self, raw_subject: bytes, raw_queue: bytes, sid: bytes) -> None:
+        """SUB. The same sid again is accepted and changes nothing."""
+        connection = self._connection
+        account = connection.account
+        assert account is not None
+        subject = raw_subject.decode("utf-8", "surrogateescape")
+        queue = raw_queue.decode("utf-8", "surrogateescape")
+        refusal = self._refusal(subject, queue)
+        if refusal:
+            connection.violation(refusal)
+            return
+        limit = self.limit
+        if limit and len(self._by_sid) >= limit:
+            connection.violation("maximum subscriptions exceeded")
+            return
+        if sid not in self._by_sid:
+            if not is_valid(subject):
+                connection.send_line(encode.err("Invalid Subject"))
+                return
+            subscription = Subscription(subject, connection, queue=queue, sid=sid)
+            self._by_sid[sid] = subscription
+            self._filter(subject)
+            account.add_subscription(subscription)
+        if connection.options.verbose:
+            connection.send_line(encode.OK)
+
+    def _refusal(self, subject: str, queue: str) -> str:
+        """Why the subscription may not be; "" when it may."""
+        connection = self._connection
+        permissions = connection.delivery.permissions
+        violation = f'Permissions Violation for Subscription to "{subject}"'
+        if queue:
+            violation += f' using queue "{queue}"'
+        if queue == _SYSTEM_GROUP or (
+            permissions is not None and not permissions.may_subscribe(subject, queue)
+        ):
+            return violation
+        most = connection.clients.options.max_sub_tokens
+        if most and subject.count(".") >= most:
+            return f'Permissions Violation for Subscription to "{subject}", too many tokens'
+        return ""
+
+    def _filter(self, subject: str) -> None:
+        connection = self._connection
+        before = connection.delivery.filters
+        connection.delivery.watch_denied(subject)
+        if connection.delivery.filters != before:
+            connection.refresh()
+
+    def unsubscribe(self, sid: bytes, most: int) -> None:
+        """UNSUB; with `most`, only after so many messages in all."""
+        connection = self._connection
+        subscription = self._by_sid.get(sid)
+        if subscription is not None:
+            # Shadows count for themselves while they take the quick way; from now on all is counted here.
+            for shadow in subscription.shadows or ():
+                subscription.delivered += shadow.delivered
+                shadow.delivered = 0
+            if most > subscription.delivered:
+                subscription.max = most
+                if subscription.account is not None:
+                    subscription.account.subscription_changed(subscription)
+            else:
+                self.drop(subscription)
+        if connection.options.verbose:
+            connection.send_line(encode.OK)
+
+    def drop(self, subscription: Subscription) -> None:
+        """Hear nothing more through one subscription."""
+        self._by_sid.pop(subscription.sid, None)
+        if subscription.account is not None:
+            subscription.account.remove_subscription(subscription)
+
+    def clear(self) -> None:
+        """Drop all."""
+        for subscription in self.all():
+            self.drop(subscription)
+
+    def changed(self) -> None:
+        """What the connection takes has changed: plans that hold its subscriptions are stale."""
+        for subscription in self._by_sid.values():
+            if subscription.account is not None:
+                subscription.account.subscription_changed(subscription)
+
+    def hearing(self, subject: str) -> Subscription | None:
+        """One that hears the literal `subject`."""
+        account = self._connection.account
+        if account is None:
+            return None
+        plan = account.plan(subject.encode("utf-8", "surrogateescape"))
+        heard = [*plan.plain, *(member for group in plan.groups for member in group.members)]
+        return next((s for s in heard if s.sink is self._connection and s.sid in self._by_sid), None)
+
+    def move(self) -> None:
+        """The connection's account is another one now: the subscriptions go with it."""
+        account = self._connection.account
+        for subscription in self.all():
+            if subscription.account is not None:
+                subscription.account.remove_subscription(subscription)
+            if account is not None:
+                account.add_subscription(subscription)
+
+    def recheck(self) -> None:
+        """Permissions are others: drop what may no longer be heard, and tell."""
+        connection = self._connection
+        permissions = connection.delivery.permissions
+        for subscription in self.all():
+            if permissions is not None and not permissions.may_subscribe(
+                subscription.subject, subscription.queue
+            ):
+                self.drop(subscription)
+                queue = f' using queue "{subscription.queue}"' if subscription.queue else ""
+                sid = subscription.sid.decode("utf-8", "surrogateescape")
+                connection.violation(
+                    f'Permissions Violation for Subscription to "{subscription.subject}"{queue} (sid "{sid}")'
+                )
+            else:
+                connection.delivery.watch_denied(subscription.subject)
+        if self.limit and len(self._by_sid) > self.limit:
+            connection.fail("maximum subscriptions exceeded", "Maximum Subscriptions Exceeded")

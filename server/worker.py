@@ -1,0 +1,44 @@
+"""Slow work off the loop: password hashes. Threads are made when first needed and gone after `stop`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+_THREADS = 2
+
+
+class Worker:
+    """Runs functions on threads and hands results back on the loop; a function that raises counts as
+    False.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __call__(self, function: Callable[[], bool], done: Callable[[bool], None]) -> None:
+        """Run `function` elsewhere, then `done(result)` on the loop."""
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="pyjs-worker")
+        future = self._pool.submit(function)
+        future.add_done_callback(lambda finished: self._hand_back(finished, done))
+
+    def _hand_back(self, finished: Future[bool], done: Callable[[bool], None]) -> None:
+        if finished.cancelled():
+            return
+        result = finished.exception() is None and finished.result()
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(done, result)
+
+    def stop(self) -> None:
+        """Wait for what runs, drop what does not yet."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
