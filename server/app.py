@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
+from . import banner
 from .accounts import Registry
 from .client import ClientListener, Clients
 from .client.clients import Log, Silent
@@ -75,6 +76,7 @@ class Server:
         options = self.options
         self.clock = LoopClock(loop)
         self.identity = ServerIdentity.new(options.server_name, self.clock.now(), self.random_bytes)
+        banner.starting(self.log, self.identity, options)
         self.registry = Registry(options, self.clock)
         self.worker = Worker(loop)
         self.clients = Clients(options, self.registry, self.identity, self.clock, self.worker, self.log)
@@ -103,6 +105,7 @@ class Server:
             )
             self.clients.info.jetstream = True
             await self.jetstream.start()
+            banner.jetstream(self.log, self.jetstream)
 
     async def stop(self) -> None:
         """Close every connection and stop every part; harmless when done twice."""
@@ -134,6 +137,10 @@ class Server:
         """Where clients connect to, `nats://host:port`."""
         host = self.options.host
         return f"nats://{_LOOPBACK if host in _EVERYWHERE else host}:{self.port}"
+
+    def urls(self) -> dict[str, list[str]]:
+        """The URLs of every listener by its kind, as the ports file lists them."""
+        return {"nats": [self.url]}
 
     def reload(self, options: Options) -> None:
         """Apply what of `options` can change while running: users, accounts, permissions, mappings, exports,

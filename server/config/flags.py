@@ -15,7 +15,7 @@ from .load import finish, load
 from .options import ClusterOptions, Options, PeerAuthorization, TLSOptions
 from .read.context import suggestion
 
-_SHORT = frozenset("a p n P m ms c t sl l T s r D V VV DV DVV js sd h v".split())
+_SHORT = frozenset("a|p|n|P|m|ms|c|t|sl|l|T|s|r|D|V|VV|DV|DVV|js|sd|h|v".split("|"))  # noqa: SIM905 shorter
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 

@@ -1,0 +1,72 @@
+"""What a server says of itself when it starts, in nats-server's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ..protocol.identifier import name_hash
+from ..version import __version__
+
+if TYPE_CHECKING:
+    from .config import Options
+    from .identity import ServerIdentity
+    from .jetstream.engine import JetStream
+
+
+class Log(Protocol):
+    """Where it is said."""
+
+    def info(self, text: str) -> None:
+        """Tell of the ordinary."""
+
+    def warning(self, text: str) -> None:
+        """Tell of what should be looked at."""
+
+
+def starting(log: Log, identity: ServerIdentity, options: Options) -> None:
+    """Who starts, with which configuration."""
+    log.info("Starting pyjs-server")
+    log.info(f"  Version:  {__version__} (nats-server {identity.version})")
+    log.info(f"  Runtime:  {identity.runtime}")
+    if options.cluster is not None and options.cluster.name:
+        log.info(f"  Cluster:  {options.cluster.name}")
+    log.info(f"  Name:     {identity.name}")
+    if options.jetstream.enabled:
+        log.info(f"  Node:     {name_hash(identity.name)}")
+    log.info(f"  ID:       {identity.id}")
+    if options.config_file:
+        log.info(f"Using configuration file: {options.config_file} ({options.config_digest})")
+    for notice in options.notices:
+        log.warning(notice)
+
+
+def jetstream(log: Log, engine: JetStream) -> None:
+    """What JetStream may use, once it runs."""
+    config = engine.config()
+    if not engine.options.positions.get(
+        "jetstream.store_dir"
+    ) and engine.options.jetstream.store_dir.startswith("/tmp"):  # noqa: S108 compared with
+        log.warning("Temporary storage directory used, data could be lost on system reboot")
+    sync = engine.options.jetstream.sync_interval
+    log.info("---------------- JETSTREAM ----------------")
+    log.info(f"  Strict:          {str(config['strict']).lower()}")
+    log.info(f"  Max Memory:      {_size(config['max_memory'])}")
+    log.info(f"  Max Storage:     {_size(config['max_storage'])}")
+    log.info(f'  Store Directory: "{config["store_dir"]}"')
+    if engine.domain:
+        log.info(f"  Domain:          {engine.domain}")
+    log.info(f"  Acknowledged:    {'before the sync, see sync_interval' if sync else 'after the sync'}")
+    log.info(f"  API Level:       {engine.stats()['api']['level']}")
+    log.info("-------------------------------------------")
+
+
+def _size(number: int) -> str:
+    """As nats-server shows sizes: powers of 1024 with two decimals, named KB, MB, …"""
+    if number < 1024:
+        return f"{number} B"
+    value = float(number)
+    for unit in ("B", "KB", "MB", "GB", "TB", "PB", "EB"):
+        if value < 1024 or unit == "EB":
+            return f"{value:.2f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")

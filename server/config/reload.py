@@ -1,0 +1,92 @@
+"""What changes between two configurations, and whether a running server can follow.
+
+A pure comparison: which options differ, in words for the log, and which of them need a restart. One change
+that cannot be followed rejects the whole new configuration, as with nats-server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .options import Options, specs
+from .options.field import Spec
+
+# Options that nats-server follows and this server does not yet; those that follow delete their row.
+RESTART = (
+    "jetstream.enabled",
+    "jetstream.meta_compact",
+    "jetstream.meta_compact_size",
+    "jetstream.meta_compact_sync",
+    "leafnodes.remotes",
+    "leafnodes.tls",
+    "leafnodes.compression",
+    "tls",
+    "write_deadline",
+)
+
+
+class Change(NamedTuple):
+    """An option that differs, by its path; values as they may be shown (no secrets)."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(slots=True)
+class Reload:
+    """The comparison. `refused` is empty when the new configuration can be applied."""
+
+    changes: list[Change] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def compare(old: Options, new: Options) -> Reload:
+    """What differs from `old` to `new`."""
+    found = Reload()
+    _compare(found, old, new, "")
+    return found
+
+
+def _compare(found: Reload, old: Any, new: Any, path: str) -> None:
+    for name, spec in specs(type(old)).items():
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after:
+            continue
+        here = f"{path}.{name}" if path else name
+        if here not in RESTART and _is_block(before, after, spec):
+            assert spec.section is not None
+            _compare(found, before or spec.section(), after or spec.section(), here)
+            continue
+        change = Change(here, _shown(before, spec), _shown(after, spec))
+        if _can_follow(here, before, after, spec):
+            found.changes.append(change)
+        else:
+            found.refused.append(
+                f"config reload not supported for {here}: old={change.old}, new={change.new}"
+            )
+
+
+def _is_block(before: Any, after: Any, spec: Spec) -> bool:
+    if spec.section is None:
+        return False
+    return all(value is None or isinstance(value, spec.section) for value in (before, after))
+
+
+def _can_follow(path: str, before: Any, after: Any, spec: Spec) -> bool:
+    if path == "system_account":
+        return bool(before == "$SYS" and after == "")
+    if path in RESTART:
+        return False
+    if path in ("jetstream.max_memory", "jetstream.max_file"):
+        return False
+    return spec.reload
+
+
+def _shown(value: Any, spec: Spec) -> str:
+    if spec.secret:
+        return "[REDACTED]"
+    if isinstance(value, (list, dict)) and spec.section is not None:
+        return f"{len(value)} entries"
+    return str(value)

@@ -1,0 +1,169 @@
+"""`pyjs-server`: nats-server's command line in front of a server in this process.
+
+Order: flags, configuration, log, server, pid and ports files, then signals until one ends it. Exit code 0
+after an orderly stop, 1 with a text on standard error or a last line in the log otherwise. `pyjs server run`
+calls `run`, `pyjs server check-config` calls `check_config`.
+
+Signals: INT and TERM stop, HUP reads the configuration again, USR1 reopens the log, USR2 sends clients away
+over the lame duck duration and then stops.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from .config.flags import CommandLine, FlagError, parse, usage
+from .config.tree import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from .config import Options
+    from .logging import Logger
+
+PROGRAM = "pyjs-server"
+
+
+def main() -> None:
+    """Entry point of the script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: Sequence[str], program: str = PROGRAM) -> int:
+    """Do what a command line says and return the exit code; a server runs until it is stopped."""
+    try:
+        line = parse(argv)
+        if line.command or any(line.get(name) for name in ("help", "version", "help_tls")):
+            return _inform(line, program)
+        if line.get("signal"):
+            return _signal(line.get("signal"), program)
+        if line.get("t"):
+            if not line.get("config"):
+                raise FlagError(
+                    "must specify [-c, --config] option to check configuration file syntax", usage=False
+                )
+            return check_config(line.get("config"), program)
+        return _start(line, program)
+    except FlagError as error:
+        _complain(f"{program}: {error}")
+        if error.usage:
+            _complain(f"See {program} --help.")
+        return 1
+
+
+def check_config(path: str, program: str = PROGRAM) -> int:
+    """Check a configuration file and say so on standard error; 0 when a server would start with it."""
+    from .config import load
+    from .config.support import unserved
+
+    try:
+        options = load(path)
+    except ConfigError as error:
+        return _report(error.problems, program)
+    if options.warnings:
+        return _report(options.warnings, program)
+    warnings, refusals = unserved(options)
+    for warning in warnings:
+        _complain(f"{program}: warning: {warning}")
+    if refusals:
+        return _report(refusals, program)
+    _complain(f"{program}: configuration file {path} is valid ({options.config_digest})")
+    return 0
+
+
+def _report(problems: Sequence[Problem], program: str) -> int:
+    for problem in problems:
+        _complain(f"{program}: {problem}")
+    return 1
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _inform(line: CommandLine, program: str) -> int:
+    from ..version import __version__
+    from .identity import NATS_VERSION
+
+    if line.command == "version" or line.get("version"):
+        sys.stdout.write(f"{program}: v{__version__} (nats-server v{NATS_VERSION})\n")
+    elif line.get("help_tls"):
+        sys.stdout.write(_TLS_HELP)
+    else:
+        sys.stdout.write(usage(program))
+    return 0
+
+
+_TLS_HELP = """TLS is configured by a tls block of the configuration file:
+
+    tls {
+        cert_file: "server-cert.pem"
+        key_file:  "server-key.pem"
+        ca_file:   "ca.pem"          # authorities of client certificates
+        verify:    true              # clients must present one
+        min_version: "1.2"
+        cipher_suites: ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]
+        curve_preferences: ["CurveP256"]
+    }
+
+`openssl ciphers` lists the cipher suites there are; their names are accepted with and without TLS_.
+"""
+
+
+def _signal(text: str, program: str) -> int:
+    from .process.send import SignalError, send
+
+    try:
+        send(text, program)
+    except SignalError as error:
+        _complain(f"{program}: {error}")
+        return 1
+    return 0
+
+
+def _start(line: CommandLine, program: str) -> int:
+    from .config.support import unserved
+
+    try:
+        options = line.options()
+    except ConfigError as error:
+        return _report(error.problems, program)
+    _report(options.warnings, program)
+    warnings, refusals = unserved(options)
+    if refusals:
+        return _report(refusals, program)
+
+    from .logging import Logger
+
+    try:
+        log = Logger(options)
+    except OSError as error:
+        _complain(f"{program}: error opening log file {options.log_file}: {error.strerror or error}")
+        return 1
+    try:
+        return _serve(line, options, log, warnings, program)
+    finally:
+        log.close()
+
+
+def _serve(line: CommandLine, options: Options, log: Logger, warnings: list[Problem], program: str) -> int:
+    import asyncio
+
+    from .process.serve import Process
+
+    async def serve() -> int:
+        return await Process(line, options, log, program).run(warnings)
+
+    factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    try:
+        import uvloop
+    except ImportError:  # no uvloop on this platform
+        pass
+    else:
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(serve())
+
+
+if __name__ == "__main__":
+    main()

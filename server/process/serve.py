@@ -1,0 +1,140 @@
+"""Runs one server until a signal ends it: pid and ports files, reload, log reopening, lame duck."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from ..accounts.registry import AccountsError
+from ..app import Server
+from ..config.reload import compare
+from ..config.support import unserved
+from ..config.tree import ConfigError
+from ..logging import Logger
+from .files import ports_path, write_pid, write_ports
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..config import Options, Problem
+    from ..config.flags import CommandLine
+
+
+class Process:
+    """A server and what the operating system sees and asks of it. `run` once."""
+
+    def __init__(self, line: CommandLine, options: Options, log: Logger, program: str) -> None:
+        self.line = line
+        self.options = options
+        self.log = log
+        self.program = program
+        self.server = Server(options, log=log)
+        self._ending = asyncio.Event()
+        self._draining: asyncio.Task[None] | None = None
+        self._ports_file: Path | None = None
+
+    async def run(self, warnings: list[Problem]) -> int:
+        """Serve until a signal ends it. The exit code: 0, or 1 when the server could not start."""
+        for warning in warnings:
+            self.log.warning(str(warning))
+        self._listen_to_signals()
+        try:
+            await self.server.start()
+            self._write_files()
+        except (OSError, AccountsError) as error:
+            self.log.fatal(_reason(error))
+            await self.server.stop()
+            return 1
+        await self._ending.wait()
+        if self._draining is not None:
+            self._draining.cancel()
+        self.log.info("Initiating Shutdown...")
+        await self.server.stop()
+        if self._ports_file is not None:
+            self._ports_file.unlink(missing_ok=True)
+        self.log.info("Server Exiting..")
+        return 0
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._end, "interrupt")
+        loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
+        loop.add_signal_handler(signal.SIGHUP, self.reload)
+        loop.add_signal_handler(signal.SIGUSR1, self._reopen)
+        loop.add_signal_handler(signal.SIGUSR2, self._drain)
+
+    def _end(self, name: str) -> None:
+        self.log.info(f'Trapped "{name}" signal')
+        if name == "terminated" and self._draining is not None:
+            self.log.info("Lame duck mode is running and will end the server")
+            return
+        self._ending.set()
+
+    def _reopen(self) -> None:
+        self.log.info('Trapped "user defined signal 1" signal')
+        self.log.reopen()
+
+    def _drain(self) -> None:
+        self.log.info('Trapped "user defined signal 2" signal')
+        if self._draining is None and not self._ending.is_set():
+            self._draining = asyncio.get_running_loop().create_task(self.server.drain())
+            self._draining.add_done_callback(self._drained)
+
+    def _drained(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.log.error(f"Lame duck mode failed: {error}")
+        self._ending.set()
+
+    def reload(self) -> bool:
+        """Read the configuration again and apply it; whether it was. Every reason why not is logged."""
+        self.log.info('Trapped "hangup" signal')
+        problems = self._try_reload()
+        for problem in problems:
+            self.log.error(f"Failed to reload server configuration: {problem}")
+        return not problems
+
+    def _try_reload(self) -> list[str]:
+        if not self.options.config_file:
+            return ["can only reload config when a file is provided using -c or --config"]
+        try:
+            options = self.line.options()
+            warnings, refusals = unserved(options)
+            if refusals:
+                return [str(problem) for problem in refusals]
+            found = compare(self.options, options)
+            if found.refused:
+                return found.refused
+            self.server.reload(options)
+            self.log.configure(options)
+            if options.pid_file and options.pid_file != self.options.pid_file:
+                write_pid(options.pid_file)
+        except ConfigError as error:
+            return [str(problem) for problem in error.problems]
+        except (AccountsError, OSError) as error:
+            return [_reason(error)]
+        self.options = options
+        for warning in (*options.warnings, *warnings):
+            self.log.warning(str(warning))
+        for change in found.changes:
+            self.log.info(f"Reloaded: {change.path} = {change.new}")
+        self.log.info(f"Reloaded server configuration ({options.config_digest})")
+        return []
+
+    def _write_files(self) -> None:
+        if self.options.pid_file:
+            write_pid(self.options.pid_file)
+        if self.options.ports_file_dir:
+            self._ports_file = ports_path(self.options.ports_file_dir, self.program)
+            write_ports(self._ports_file, self.server.urls())
+
+
+def _reason(error: Exception) -> str:
+    """An error in one line; the system's own errors with the file or the address."""
+    if not isinstance(error, OSError):
+        return str(error)
+    text = error.strerror or str(error)
+    if error.filename:
+        return f"{error.filename}: {text}"
+    return f"Error listening on port: {text}" if "bind" in text else text
