@@ -20,6 +20,7 @@ class IndexedStream:
         self.bytes = 0
         self.last_seq = 0
         self.last_time = 0
+        self._lost: dict[int, str] = {}  # sequence -> where the damage is
 
     # -- what a store must bring
 
@@ -42,10 +43,6 @@ class IndexedStream:
     def skip_to(self, last_seq: int) -> None:
         """Consume the sequences up to `last_seq` without a message."""
         raise NotImplementedError
-
-    def damaged(self) -> list[int]:
-        """Give the sequences whose messages are known to be lost to damage."""
-        return []
 
     def _check_open(self) -> None:
         """Raise StoreClosed or StoreFailed if the store takes nothing more."""
@@ -89,8 +86,8 @@ class IndexedStream:
         """Read a message; raises NotFound and Damaged."""
         if seq in self._index.live:
             return self._load(seq)
-        if seq in self.damaged():
-            raise Damaged(seq, "found earlier")
+        if seq in self._lost:
+            raise Damaged(seq, self._lost[seq])
         raise NotFound(seq)
 
     def next(self, filters: Sequence[str], from_seq: int) -> StoredMessage | None:
@@ -140,8 +137,12 @@ class IndexedStream:
         """Give the last sequence (not above `up_to`, unless 0) of each subject matched, ascending."""
         return self._index.last_per_subject(filters, up_to or self.last_seq)
 
+    def damaged(self) -> list[int]:
+        """Give the sequences whose messages are known to be lost to damage."""
+        return sorted(self._lost)
+
     def deleted(self) -> Iterator[int]:
-        """Give the sequences between first and last that hold no message."""
+        """Give the sequences between first and last that hold no message, damaged ones included."""
         live = self._index.live
         if not live.count:
             return
@@ -157,7 +158,7 @@ class IndexedStream:
         """Delete a message and return the bytes freed, None if there is none."""
         self._check_open()
         if seq not in self._index.live:
-            return None
+            return self._forget_lost(seq)
         return self._forget(seq, erase=erase)[1]
 
     def remove_first(self) -> tuple[int, str, int]:
@@ -167,6 +168,8 @@ class IndexedStream:
         if not seq:
             raise NotFound("the stream is empty")
         subject, size = self._forget(seq, erase=False)
+        if self._lost:
+            self._drop_lost_before(seq)
         return seq, subject, size
 
     def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
@@ -189,9 +192,19 @@ class IndexedStream:
             self._forget(seq, erase=False)
         return len(chosen)
 
+    def _forget_lost(self, seq: int) -> int | None:
+        """Delete a damaged message: it is no longer reported, and counts no bytes."""
+        return None if self._lost.pop(seq, None) is None else 0
+
+    def _drop_lost_before(self, seq: int) -> None:
+        """Stop reporting damaged messages that are older than what limits and purges removed."""
+        for lost in [lost for lost in self._lost if lost < seq]:
+            del self._lost[lost]
+
     def _purge_before(self, seq: int) -> int:
         before = self.messages
         self._forget_before(seq)
+        self._drop_lost_before(seq)
         if seq > self.last_seq + 1:
             self.skip_to(seq - 1)
         return before - self.messages

@@ -30,7 +30,7 @@ class MemoryStream(IndexedStream):
             self._time_fell = True
         self._messages[seq] = StoredMessage(seq, subject, header, body, time)
         self._index.add(subject, seq)
-        self.bytes += 16 + len(subject.encode()) + len(header) + len(body)
+        self.bytes += 16 + len(subject.encode("utf-8", "surrogateescape")) + len(header) + len(body)
         self.last_seq = seq
         self.last_time = time
 
@@ -56,7 +56,7 @@ class MemoryStream(IndexedStream):
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
         """Say what a message counts in `bytes`: its parts and 16 bytes for sequence and time."""
-        return 16 + len(subject.encode()) + header_len + body_len
+        return 16 + len(subject.encode("utf-8", "surrogateescape")) + header_len + body_len
 
     def _load(self, seq: int) -> StoredMessage:
         return self._messages[seq]

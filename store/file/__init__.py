@@ -1,0 +1,5 @@
+"""A stream in block files: appended to, committed in groups, checked when read."""
+
+from .stream import FileStream
+
+__all__ = ["FileStream"]

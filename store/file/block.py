@@ -1,0 +1,194 @@
+"""A block: one append-only file of a stream, and in memory where each of its messages is.
+
+Per message 20 bytes: offset, length, time and subject id in typed columns; its sequence is implied while
+sequences are dense, 8 bytes more when they are not. A removed message keeps its row, with length 0, until the
+block is compacted: its row says that a tombstone for it is still needed.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from .. import record
+from .header import HEADER_SIZE, Header
+
+HAS_HEADER = 0x80000000  # in the lengths column
+LENGTH = 0x7FFFFFFF
+
+
+class Block:
+    """One block of a stream.
+
+    Invariants:
+     1. rows are in ascending order of sequence, all above `header.last_seq`;
+     2. `live` and `live_bytes` (reference accounting) count the rows whose length is not 0;
+     3. rows from `tail_row` on have their records in `tail`; rows before are on the disk, below `synced`;
+     4. `pending` holds the bytes from `taken` to `end`, not yet given to a commit.
+    """
+
+    __slots__ = (
+        "created",
+        "damaged",
+        "dead_size",
+        "end",
+        "first",
+        "header",
+        "lengths",
+        "live",
+        "live_bytes",
+        "max_time",
+        "offsets",
+        "path",
+        "pending",
+        "seed",
+        "sparse",
+        "state_floor",
+        "state_last",
+        "state_time",
+        "subjects",
+        "synced",
+        "tail",
+        "tail_row",
+        "taken",
+        "times",
+        "tombs",
+    )
+
+    def __init__(self, path: str, header: Header) -> None:
+        self.path = path
+        self.header = header
+        self.seed = header.seed
+        self.created = False  # is the file there, with its header
+        self.damaged = False  # must not be rewritten: its bytes are evidence
+        self.first = header.last_seq + 1
+        self.sparse: array[int] | None = None
+        self.offsets = array("I")
+        self.lengths = array("I")
+        self.times = array("q")
+        self.subjects = array("I")
+        self.tombs = array("Q")  # pairs (first, last) of the DELETE records in this file
+        self.live = 0
+        self.live_bytes = 0
+        self.dead_size = 0  # bytes in the file that messages no longer need
+        self.max_time = header.last_time
+        self.state_floor = header.floor
+        self.state_last = header.last_seq
+        self.state_time = header.last_time
+        self.end = HEADER_SIZE
+        self.taken = HEADER_SIZE
+        self.synced = HEADER_SIZE
+        self.pending: list[bytes] = []
+        self.tail: list[bytes] = []
+        self.tail_row = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def last_row_seq(self) -> int:
+        """The sequence of the last row; what the header says if there is none."""
+        if self.sparse is not None:
+            return self.sparse[-1]
+        return self.first + len(self.offsets) - 1 if self.offsets else self.header.last_seq
+
+    def seq_of(self, row: int) -> int:
+        """Give a row's sequence."""
+        return self.first + row if self.sparse is None else self.sparse[row]
+
+    def seqs(self) -> "array[int]":
+        """Give the sequences of all rows."""
+        if self.sparse is None:
+            return array("Q", range(self.first, self.first + len(self.offsets)))
+        return self.sparse
+
+    def row_of(self, seq: int) -> int:
+        """Give the row of a sequence, -1 if it has none."""
+        if self.sparse is None:
+            row = seq - self.first
+            return row if 0 <= row < len(self.offsets) else -1
+        row = bisect_left(self.sparse, seq)
+        return row if row < len(self.sparse) and self.sparse[row] == seq else -1
+
+    def row_from(self, seq: int) -> int:
+        """Give the first row whose sequence is not below `seq`; the number of rows if there is none."""
+        if self.sparse is None:
+            return min(max(seq - self.first, 0), len(self.offsets))
+        return bisect_left(self.sparse, seq)
+
+    def place(self, seq: int) -> None:
+        """Make ready for a row for `seq`, which does not follow the last one."""
+        if not self.offsets:
+            self.first = seq
+        elif self.sparse is None:
+            self.sparse = self.seqs()
+
+    def add_row(self, seq: int, offset: int, length: int, time: int, subject: int) -> None:
+        """Add a row, as found on the disk (the append path does the same, in line)."""
+        if seq != self.first + len(self.offsets) or self.sparse is not None:
+            self.place(seq)
+            if self.sparse is not None:
+                self.sparse.append(seq)
+        self.offsets.append(offset)
+        self.lengths.append(length)
+        self.times.append(time)
+        self.subjects.append(subject)
+        self.max_time = max(self.max_time, time)
+
+    def kill(self, row: int) -> int:
+        """Mark a live row as removed; return the bytes it counted."""
+        length = self.lengths[row]
+        self.lengths[row] = 0
+        size = accounted(length)
+        self.live -= 1
+        self.live_bytes -= size
+        self.dead_size += length & LENGTH
+        return size
+
+    def kill_before(self, seq: int) -> int:
+        """Mark all rows below `seq` as removed; return the bytes they counted."""
+        if seq > self.last_row_seq:
+            size = self.live_bytes
+            self.dead_size = self.end - HEADER_SIZE
+            self.live = self.live_bytes = 0
+            self.lengths = array("I", bytes(4 * len(self.lengths)))
+            return size
+        return sum(self.kill(row) for row in range(self.row_from(seq)) if self.lengths[row])
+
+    def add_pending(self, data: bytes) -> None:
+        """Buffer bytes that are not a message."""
+        self.pending.append(data)
+        self.end += len(data)
+
+    def trim_tail(self, limit: int) -> None:
+        """If there are more than `limit` bytes in memory, let go of synced records down to half of that."""
+        if not self.tail or self.end - self.offsets[self.tail_row] <= limit:
+            return
+        keep_from = bisect_left(self.offsets, self.end - limit // 2, self.tail_row)
+        unsynced = bisect_left(self.offsets, self.synced, self.tail_row)
+        row = min(keep_from, unsynced)
+        del self.tail[: row - self.tail_row]
+        self.tail_row = row
+
+    def drop_tail(self) -> None:
+        """Let go of all records in memory; all must be synced."""
+        self.tail = []
+        self.tail_row = len(self.offsets)
+
+    def take(self) -> bytes:
+        """Take what is pending, to be written at the old `taken`."""
+        data = b"".join(self.pending)
+        self.pending = []
+        self.taken = self.end
+        return data
+
+    def live_rows(self) -> Iterator[int]:
+        """Iterate over the rows that hold a message."""
+        return (row for row, length in enumerate(self.lengths) if length)
+
+
+def accounted(length: int) -> int:
+    """Turn an entry of the lengths column into what the message counts by the reference's accounting.
+
+    That is 22 + subject + [4 + header] + body + 8, where a record is 32 + subject + header + body.
+    """
+    return length - record.FIXED + 30 if length < HAS_HEADER else (length & LENGTH) - record.FIXED + 34

@@ -1,0 +1,113 @@
+"""A stream's group commit: what one call writes and syncs, apart from the stream that goes on meanwhile.
+
+The order makes every crash harmless: a block is synced before the file of the next one exists; blocks are
+removed and messages overwritten only when the record that says so is synced.
+"""
+
+from dataclasses import dataclass
+
+from .. import record
+from ..fs import FileSystem, write_file
+from ..handles import Handles
+from .block import Block
+from .recovery import sidecar_path
+
+
+@dataclass(slots=True)
+class Write:
+    """Bytes for one block file; `header` if the file is to be made first."""
+
+    block: Block
+    offset: int
+    data: bytes
+    end: int
+    header: bytes = b""
+
+
+@dataclass(slots=True)
+class Erasure:
+    """A message whose bytes are to be overwritten."""
+
+    path: str
+    offset: int
+    data: bytes
+
+
+def erasure(block: Block, offset: int, length: int, seq: int) -> Erasure:
+    """Overwrite a message with a record of the same length that has nothing of it."""
+    body = bytes(length - record.FIXED)
+    return Erasure(block.path, offset, record.encode(record.ERASED, seq, block.seed, body=body))
+
+
+class StreamCommit:
+    """One commit of a `FileStream`; see `store.stream.Commit`."""
+
+    def __init__(self, fs: FileSystem, handles: Handles, directory: str, last_seq: int) -> None:
+        self._fs = fs
+        self._handles = handles
+        self._directory = directory
+        self.last_seq = last_seq
+        self.error: BaseException | None = None
+        self.done = False
+        self.writes: list[Write] = []
+        self.sidecars: list[tuple[str, bytes]] = []
+        self.erasures: list[Erasure] = []
+        self.removals: list[str] = []
+
+    def run(self) -> None:
+        """Write and sync; raises OSError. In any thread, once."""
+        try:
+            for write in self.writes:
+                self._write(write)
+            for path, data in self.sidecars:
+                self._write_sidecar(path, data)
+            for erasure in self.erasures:
+                with self._handles.pinned(erasure.path) as file:
+                    self._fs.write(file, erasure.data, erasure.offset)
+                    self._fs.sync(file)
+            for path in self.removals:
+                remove_block(self._fs, self._handles, path)
+            self.done = True
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _write(self, write: Write) -> None:
+        if write.header:
+            self._fs.make_directory(self._directory)
+            write_file(self._fs, write.block.path, write.header)
+        if write.data:
+            with self._handles.pinned(write.block.path) as file:
+                self._fs.write(file, write.data, write.offset)
+                self._fs.sync(file)
+
+    def _write_sidecar(self, path: str, data: bytes) -> None:
+        try:
+            replace_unsynced(self._fs, path, data)
+        except OSError:
+            return  # the block says the same, only slower
+
+
+def replace_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
+    """Write a sidecar: it has a checksum and can be rebuilt, so it need not be durable."""
+    temporary = path + ".tmp"
+    fs.remove(temporary)
+    file = fs.open(temporary, create=True)
+    try:
+        fs.write(file, data, 0)
+    finally:
+        fs.close(file)
+    fs.rename(temporary, path)
+
+
+def remove_block(fs: FileSystem, handles: Handles, path: str) -> None:
+    """Remove a block file nobody needs.
+
+    If the disk refuses, it is found again and removed on the next opening.
+    """
+    handles.forget(path)
+    try:
+        fs.remove(path)
+        fs.remove(sidecar_path(path))
+    except OSError:
+        return

@@ -1,0 +1,190 @@
+"""Writing blocks anew without the messages that were removed, and merging small ones.
+
+Chosen are sealed, undamaged blocks: one that is at least half removed messages, or neighbours that together
+fill less than half a block. `run` reads them in another thread, checks every record it copies, and puts one
+synced file of the next generation in place; the stream goes on reading the old files until `finish`.
+Tombstones in them that are still needed, for messages in blocks outside, are kept. A block found damaged is
+left as it is.
+"""
+
+from array import array
+from collections.abc import Sequence
+from struct import Struct
+
+from .. import record
+from ..fs import FileSystem, read_file
+from ..handles import Handles
+from . import sidecar
+from .block import LENGTH, Block
+from .commit import remove_block, replace_unsynced
+from .header import HEADER_SIZE, Header, make_seed
+from .recovery import block_path, sidecar_path
+
+_U64 = Struct("<Q")
+
+
+def choose_run(blocks: Sequence[Block], block_size: int) -> list[Block]:
+    """Choose neighbouring sealed blocks to be written as one; empty if there is nothing to gain."""
+    for place, block in enumerate(blocks[:-1]):
+        if block.damaged or not block.created:
+            continue
+        wasteful = block.dead_size * 2 >= block.end and block.dead_size > record.FIXED * 2
+        run, size = [block], _needed(block)
+        for following in blocks[place + 1 : -1]:
+            size += _needed(following)
+            if following.damaged or not following.created or size > block_size // 2:
+                break
+            run.append(following)
+        if wasteful or len(run) > 1:
+            return run
+    return []
+
+
+def _needed(block: Block) -> int:
+    return block.end - block.dead_size - HEADER_SIZE
+
+
+def _needed_tombs(run: Sequence[Block], outside: Sequence[Block]) -> "array[int]":
+    """Give the deleted ranges noted in `run` that cover a removed message still in a file outside."""
+    kept = array("Q")
+    for block in run:
+        for low, high in zip(block.tombs[::2], block.tombs[1::2], strict=True):
+            if any(_has_removed(other, low, high) for other in outside if other.header.last_seq < high):
+                kept.extend((low, high))
+    return kept
+
+
+def _has_removed(block: Block, low: int, high: int) -> bool:
+    start, end = block.row_from(low), block.row_from(high + 1)
+    return 0 in block.lengths[start:end]
+
+
+class Compaction:
+    """One piece of maintenance of a `FileStream`; the same protocol as a commit."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        handles: Handles,
+        directory: str,
+        run: list[Block],
+        outside: list[Block],
+        last_seq: int,
+    ) -> None:
+        self._fs = fs
+        self._handles = handles
+        self.run_of = run
+        self.last_seq = last_seq
+        self.cancelled = False
+        self.done = False
+        self.error: OSError | None = None
+        self.damaged = 0  # the sequence of a message found damaged, which the stream then reads and reports
+        first, final = run[0].header, run[-1].header
+        generation = first.generation + 1
+        seed = make_seed(directory, first.number, generation, first.last_seq, first.last_time)
+        header = Header(
+            first.number, final.until, generation, seed, first.last_seq, first.floor, first.last_time, 0
+        )
+        self._block = Block(block_path(directory, first.number, generation), header)
+        self._tombs = _needed_tombs(run, outside)
+        self._state = (final.floor, run[-1].state_last, run[-1].state_time)
+        # What is copied, as it stood when this was begun: seq, offset, length, time, subject id
+        self._rows = [
+            [
+                (
+                    block.seq_of(row),
+                    block.offsets[row],
+                    block.lengths[row],
+                    block.times[row],
+                    block.subjects[row],
+                )
+                for row in block.live_rows()
+            ]
+            for block in run
+        ]
+
+    def run(self) -> None:
+        """Write the new block file; in any thread, once.
+
+        Unlike a commit's, a failure here (kept in `error`) loses nothing: the old files stay.
+        """
+        try:
+            self._run()
+        except OSError as error:
+            self.error = error
+
+    def _run(self) -> None:
+        block = self._block
+        parts = [block.header.encode()]
+        ids: dict[bytes, int] = {}
+        for source, rows in zip(self.run_of, self._rows, strict=True):
+            data = read_file(self._fs, source.path)
+            for seq, offset, length, time, subject in rows:
+                one = data[offset : offset + (length & LENGTH)]
+                if not record.is_valid(one, source.seed) or record.unpack_all(one)[6] != seq:
+                    self.cancelled = source.damaged = True
+                    self.damaged = seq
+                    return
+                key = one[record.FIXED : record.FIXED + record.unpack_all(one)[3]]
+                ids.setdefault(key, subject)
+                parts.append(record.reseal(one, block.seed))
+                block.add_row(seq, block.end, length, time, subject)
+                block.end += length & LENGTH
+        floor, last_seq, time = self._state
+        block.state_floor, block.state_last, block.state_time = floor, last_seq, time
+        state = record.encode(record.STATE, floor, block.seed, time=time, body=_U64.pack(last_seq))
+        parts.append(state)
+        block.end += len(state)
+        if self._tombs:
+            body = record.pairs_to_bytes(self._tombs)
+            parts.append(record.encode(record.DELETE, last_seq, block.seed, body=body))
+            block.end += len(parts[-1])
+            block.tombs = self._tombs
+        self._write(b"".join(parts), ids)
+        self.done = True
+
+    def _write(self, data: bytes, ids: dict[bytes, int]) -> None:
+        fs, path = self._fs, self._block.path
+        temporary = path + ".tmp"
+        fs.remove(temporary)
+        file = fs.open(temporary, create=True)
+        try:
+            fs.write(file, data, 0)
+            fs.sync(file)
+        finally:
+            fs.close(file)
+        self._block.created = True
+        names = {number: key.decode("utf-8", "surrogateescape") for key, number in ids.items()}
+        table = [names.get(number, "") for number in range(max(names, default=-1) + 1)]
+        fs.rename(temporary, path)
+        fs.sync_directory(path.rpartition("/")[0])
+        try:
+            replace_unsynced(fs, sidecar_path(path), sidecar.encode(self._block, table))
+        except OSError:
+            return  # the block says the same, only slower
+
+    def replacement(self) -> Block:
+        """Give the new block, with what was removed since the rows were taken marked as removed."""
+        block = self._block
+        block.taken = block.synced = block.end
+        block.tail_row = len(block)
+        block.live = len(block)
+        row = 0
+        for source, rows in zip(self.run_of, self._rows, strict=True):
+            block.live_bytes += source.live_bytes
+            for seq, *_ in rows:
+                if not source.lengths[source.row_of(seq)]:
+                    block.dead_size += block.lengths[row] & LENGTH
+                    block.lengths[row] = 0
+                    block.live -= 1
+                row += 1
+        return block
+
+    def remove_old(self) -> None:
+        """Remove the files that the new one stands for."""
+        for block in self.run_of:
+            remove_block(self._fs, self._handles, block.path)
+
+    def discard(self) -> None:
+        """Remove the new file: it is not needed, or must not be used."""
+        remove_block(self._fs, self._handles, self._block.path)

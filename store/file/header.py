@@ -1,0 +1,56 @@
+"""The first bytes of a block file: which block it is, and what held when it was begun.
+
+Written twice, one after the other, and synced before the file gets its name: so a block file without a valid
+header is damaged, never just unfinished.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+from zlib import crc32
+
+_MAGIC = b"pyjsblk1"
+_LAYOUT = Struct("<8sQQIIQQqQ")
+_CHECKSUM = Struct("<I")
+_COPY = _LAYOUT.size + _CHECKSUM.size
+
+HEADER_SIZE = 2 * _COPY
+
+
+class Header(NamedTuple):
+    """A block's beginning.
+
+    `number` counts the stream's blocks; after a merge one file stands for the blocks from `number` to
+    `until`. `generation` counts the rewritings of a block, `seed` begins the checksums of its records.
+    `last_seq`, `floor` and `last_time` are the stream's when the block was begun: its last sequence (all in
+    the block are greater), the first sequence not removed, the last message's time. `previous_size` is the
+    final size of the block before.
+    """
+
+    number: int
+    until: int
+    generation: int
+    seed: int
+    last_seq: int
+    floor: int
+    last_time: int
+    previous_size: int
+
+    def encode(self) -> bytes:
+        """Give the `HEADER_SIZE` bytes for the file."""
+        fields = _LAYOUT.pack(_MAGIC, *self)
+        return (fields + _CHECKSUM.pack(crc32(fields))) * 2
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Header | None":
+        """Read a header from the beginning of a file; None if both copies are damaged."""
+        for start in (0, _COPY):
+            fields = data[start : start + _LAYOUT.size]
+            checksum = data[start + _LAYOUT.size : start + _COPY]
+            if checksum == _CHECKSUM.pack(crc32(fields)) and fields.startswith(_MAGIC):
+                return cls(*_LAYOUT.unpack(fields)[1:])
+        return None
+
+
+def make_seed(directory: str, number: int, generation: int, last_seq: int, last_time: int) -> int:
+    """Choose a seed that other blocks of this and of other streams hardly share."""
+    return crc32(f"{directory} {number} {generation} {last_seq} {last_time}".encode())

@@ -1,0 +1,57 @@
+"""Reading records from block files: exact reads for a first look, read-ahead for who goes on from there."""
+
+from collections import deque
+from errno import EIO
+
+from ..fs import FileSystem
+from ..handles import Handles
+from .block import Block
+
+AHEAD = 1 << 17  # bytes read at once when reading goes on
+_KEPT = 4  # stretches kept in memory, one for each of so many readers
+
+
+class BlockReader:
+    """Reads for one stream; keeps at most `_KEPT` stretches of `AHEAD` bytes, or of one large record."""
+
+    def __init__(self, fs: FileSystem, handles: Handles) -> None:
+        self._fs = fs
+        self._handles = handles
+        self._stretches: deque[tuple[Block, int, bytes]] = deque(maxlen=_KEPT)
+        self._expected: deque[tuple[Block, int]] = deque(maxlen=2 * _KEPT)
+
+    def read(self, block: Block, offset: int, length: int) -> bytes:
+        """Read `length` bytes of a block, fewer if the file ends before.
+
+        What the disk cannot read any more (EIO) reads as nothing; other faults raise OSError.
+        """
+        end = offset + length
+        for held, start, data in self._stretches:
+            if held is block and start <= offset and end <= start + len(data):
+                return data[offset - start : end - start]
+        size = length
+        for place, (held, expected) in enumerate(self._expected):
+            if held is block and expected == offset:
+                size = max(length, min(AHEAD, block.synced - offset))
+                del self._expected[place]
+                break
+        try:
+            with self._handles.pinned(block.path) as file:
+                data = self._fs.read(file, size, offset)
+        except OSError as error:
+            if error.errno == EIO:
+                return b""
+            raise
+        if size > length:
+            self._stretches.append((block, offset, data))
+            self._expected.append((block, offset + len(data)))
+        else:
+            self._expected.append((block, end))
+        return data[:length]
+
+    def forget(self, block: Block) -> None:
+        """Drop what is held of a block."""
+        for stretch in [one for one in self._stretches if one[0] is block]:
+            self._stretches.remove(stretch)
+        for expected in [one for one in self._expected if one[0] is block]:
+            self._expected.remove(expected)

@@ -1,0 +1,268 @@
+"""Opening a stream's folder: from block files and sidecars to blocks and an index.
+
+Nothing damaged is removed or served: it is named in `lost` and `faults`. Removed are only what a crash left
+half made (temporary files), blocks that a later generation replaces, and blocks all of whose messages were
+removed.
+"""
+
+from array import array
+from dataclasses import dataclass, field
+from itertools import compress
+
+from .. import record
+from ..fs import FileSystem, read_file, write_file
+from ..subjects import SubjectIndex
+from . import sidecar
+from .block import LENGTH, Block, accounted
+from .header import HEADER_SIZE, Header
+from .scan import scan
+from .sidecar import Index
+
+
+def block_path(directory: str, number: int, generation: int) -> str:
+    """Name a block's file; its sidecar has `.idx` instead of `.blk`."""
+    return f"{directory}/{number:010d}-{generation}.blk"
+
+
+def sidecar_path(path: str) -> str:
+    """Name the sidecar of a block file."""
+    return path[:-4] + ".idx"
+
+
+@dataclass(slots=True)
+class Recovered:
+    """A stream as it was found."""
+
+    blocks: list[Block] = field(default_factory=list)
+    index: SubjectIndex = field(default_factory=SubjectIndex)
+    bytes: int = 0
+    floor: int = 1
+    last_seq: int = 0
+    last_time: int = 0
+    next_number: int = 1
+    lost: dict[int, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _File:
+    path: str
+    header: Header
+    size: int
+
+
+def recover(fs: FileSystem, directory: str) -> Recovered:
+    """Read a stream's folder; raises OSError if it cannot be read."""
+    found = Recovered()
+    files = _files(fs, directory, found)
+    indexes = [
+        _open_block(fs, file, files[place + 1] if place + 1 < len(files) else None, found)
+        for place, file in enumerate(files)
+    ]
+    for index in indexes:
+        block = index.block
+        found.floor = max(found.floor, block.state_floor)
+        found.last_seq = max(found.last_seq, block.state_last, block.last_row_seq)
+        if block.times or block.state_time:
+            found.last_time = block.times[-1] if block.times else block.state_time
+        found.blocks.append(block)
+    for place in range(len(files)):
+        _note_missing(place, files[place], indexes, found)
+    end = max(found.blocks[-1].last_row_seq, found.blocks[-1].state_last) if found.blocks else 0
+    if found.last_seq > end:
+        # The last block has lost its header: what it held is gone, its sequences are not given again.
+        found.lost.update(dict.fromkeys(range(max(end + 1, found.floor), found.last_seq + 1), directory))
+    _apply_tombstones(found)
+    for index in indexes:
+        _load(index, found)
+    tombs = _ranges(found)
+    found.lost = {
+        seq: where
+        for seq, where in found.lost.items()
+        if seq >= found.floor and seq not in found.index.live and not any(a <= seq <= b for a, b in tombs)
+    }
+    return found
+
+
+def _files(fs: FileSystem, directory: str, found: Recovered) -> list[_File]:
+    """Find the block files that count, in order."""
+    newest: dict[int, int] = {}
+    for name in fs.names(directory):
+        place = _parse(name)
+        if name.endswith(".tmp"):
+            fs.remove(f"{directory}/{name}")
+        elif place is not None and name.endswith(".blk"):
+            newest[place[0]] = max(newest.get(place[0], 0), place[1])
+    files: list[_File] = []
+    for number in sorted(newest):
+        path = block_path(directory, number, newest[number])
+        file = fs.open(path)
+        try:
+            header = Header.decode(fs.read(file, HEADER_SIZE, 0))
+            size = fs.size(file)
+        finally:
+            fs.close(file)
+        if header is None:
+            found.faults.append(f"{path}: the header is damaged, the block cannot be read")
+            found.last_seq = max(found.last_seq, _claimed_last(fs, path))
+        elif files and number <= files[-1].header.until:
+            _remove(fs, path)  # was merged into the block before
+        else:
+            files.append(_File(path, header, size))
+    found.next_number = max([*newest, *(file.header.until for file in files)], default=0) + 1
+    for name in fs.names(directory):
+        place = _parse(name)
+        if place is not None and place[1] < newest.get(place[0], 0):
+            fs.remove(f"{directory}/{name}")
+    return files
+
+
+def _parse(name: str) -> tuple[int, int] | None:
+    """Read number and generation from the name of a block file or sidecar."""
+    number, _, generation = name[:-4].partition("-")
+    if not name.endswith((".blk", ".idx")) or not number.isdigit() or not generation.isdigit():
+        return None
+    return int(number), int(generation)
+
+
+def _claimed_last(fs: FileSystem, path: str) -> int:
+    """Guess the last sequence in a block without header: no sequence must be given twice."""
+    data = read_file(fs, path)
+    offset, last = HEADER_SIZE, 0
+    while offset + record.FIXED <= len(data):
+        _, magic, kind, _, length, _, seq, _ = record.unpack_all(data, offset)
+        if magic != record.MAGIC or length < record.FIXED:
+            break
+        if kind == record.MESSAGE:
+            last = max(last, seq)
+        offset += length
+    return last
+
+
+def _remove(fs: FileSystem, path: str) -> None:
+    fs.remove(path)
+    fs.remove(sidecar_path(path))
+
+
+def _open_block(fs: FileSystem, file: _File, following: _File | None, found: Recovered) -> Index:
+    """Read one block, by its sidecar if there is a good one."""
+    side = sidecar_path(file.path)
+    if fs.exists(side):
+        try:
+            index = sidecar.decode(read_file(fs, side), file.path, file.header, file.size)
+        except OSError:
+            index = None
+        if index is not None:
+            return index
+    next_last = None if following is None else following.header.last_seq
+    data = read_file(fs, file.path)
+    expected = following.header.previous_size if following and not file.header.generation else 0
+    if len(data) < expected:
+        # Zeros are no record: what was cut off is then reported as a hole.
+        data += bytes(expected - len(data))
+    result = scan(file.path, file.header, data, next_last=next_last)
+    for seq in result.lost:
+        found.lost[seq] = file.path
+    found.faults.extend(result.faults)
+    if following is None:
+        _settle_end(fs, file, result.end)
+    elif not result.faults:
+        _write_sidecar(fs, side, result.index)
+    return result.index
+
+
+def _settle_end(fs: FileSystem, file: _File, end: int) -> None:
+    """Cut an unfinished write off the last block, and sync it: what is served from it must be durable."""
+    handle = fs.open(file.path)
+    try:
+        if file.size > end:
+            fs.truncate(handle, end)
+        fs.sync(handle)
+    finally:
+        fs.close(handle)
+
+
+def _write_sidecar(fs: FileSystem, path: str, index: Index) -> None:
+    try:
+        write_file(fs, path, sidecar.encode(index.block, index.names))
+    except OSError:
+        return  # the block says the same, only slower
+
+
+def _note_missing(place: int, file: _File, indexes: list[Index], found: Recovered) -> None:
+    """Report the sequences that were in a block file, before this one, which is gone or cannot be read."""
+    previous = indexes[place - 1].block if place else None
+    header = file.header
+    if previous is not None and header.number == previous.header.until + 1:
+        return
+    after = max(previous.last_row_seq, previous.state_last) if previous is not None else 0
+    start = max(after + 1, header.floor, found.floor)
+    if start > header.last_seq:
+        return
+    found.faults.append(f"{file.path}: the block before is missing, sequences {start} to {header.last_seq}")
+    for seq in range(start, header.last_seq + 1):
+        found.lost[seq] = f"before {file.path}"
+
+
+def _ranges(found: Recovered) -> list[tuple[int, int]]:
+    pairs: list[tuple[int, int]] = []
+    for block in found.blocks:
+        pairs.extend(zip(block.tombs[::2], block.tombs[1::2], strict=True))
+    return pairs
+
+
+def _clear(block: Block, start: int, end: int) -> None:
+    block.lengths[start:end] = array("I", bytes(4 * (end - start)))
+
+
+def _apply_tombstones(found: Recovered) -> None:
+    """Mark as removed what the DELETE records and the floor say."""
+    blocks = found.blocks
+    for block in blocks:
+        if block.header.last_seq + 1 < found.floor:
+            _clear(block, 0, block.row_from(found.floor))
+    place = 0
+    for low, high in sorted(_ranges(found)):
+        while place + 1 < len(blocks) and blocks[place + 1].header.last_seq < low:
+            place += 1
+        at = place
+        while at < len(blocks) and blocks[at].header.last_seq < high:
+            block = blocks[at]
+            _clear(block, block.row_from(low), block.row_from(high + 1))
+            at += 1
+
+
+def _load(index: Index, found: Recovered) -> None:
+    """Enter a block's messages into the stream's index, and give its rows the stream's subject ids."""
+    block, names = index.block, index.names
+    seqs = block.seqs()
+    lengths, local = block.lengths, block.subjects
+    block.live = len(lengths) - lengths.count(0)
+    if block.live == len(lengths):
+        alive, alive_local = seqs, local
+    else:
+        alive = array("Q", compress(seqs, lengths))
+        alive_local = array("I", compress(local, lengths))
+    found.index.live.extend(alive)
+    ids = _load_subjects(alive, alive_local, names, found.index)
+    if ids != list(range(len(names))):
+        block.subjects = array("I", map(ids.__getitem__, local))
+    in_file = sum(map(LENGTH.__and__, lengths))
+    block.live_bytes = sum(map(accounted, filter(None, lengths)))
+    found.bytes += block.live_bytes
+    block.dead_size = max(block.end - HEADER_SIZE - in_file, 0)
+
+
+def _load_subjects(
+    seqs: "array[int]", local: "array[int]", names: list[str], index: SubjectIndex
+) -> list[int]:
+    """Enter the sequences by subject; give the stream's id for each place in `names` (0 for unused ones)."""
+    by_subject: list[array[int]]
+    if len(names) == 1:
+        by_subject = [seqs]
+    else:
+        by_subject = [array("Q") for _ in names]
+        appends = [one.append for one in by_subject]
+        for number, seq in zip(local, seqs, strict=True):
+            appends[number](seq)
+    return [index.load(name, held) if held else 0 for name, held in zip(names, by_subject, strict=True)]

@@ -1,0 +1,146 @@
+"""Reading a whole block: what is in it, what is damaged, and where a write was cut short.
+
+A commit ends with a COMMIT record and is only followed by the next one when it was synced. So an invalid
+record before the last COMMIT of the stream's last block, or anywhere in an earlier block, is damage; past the
+last COMMIT it is a write that never ended, whose messages nobody was told of.
+"""
+
+from dataclasses import dataclass, field
+from struct import Struct
+from zlib import crc32
+
+from .. import record
+from .block import HAS_HEADER, Block
+from .header import HEADER_SIZE, Header
+from .sidecar import Index
+
+_U64 = Struct("<Q")
+_FEW = 1024  # so many missing sequences are reported without any other evidence
+
+
+@dataclass(slots=True)
+class Hole:
+    """Bytes from `start` to `end` that are no record, after the sequence `after`; at most `up_to` is lost."""
+
+    start: int
+    end: int
+    after: int
+    up_to: int = 0
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a block holds. `lost` are the sequences of damaged messages, `end` is where its records end."""
+
+    index: Index
+    end: int
+    lost: list[int] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+class _Reader:
+    """One pass over a block's bytes."""
+
+    def __init__(self, path: str, header: Header, data: bytes) -> None:
+        self.data = data
+        self.block = Block(path, header)
+        self.ids: dict[bytes, int] = {}
+        self.last = header.last_seq
+        self.committed = HEADER_SIZE
+        self.holes: list[Hole] = []
+
+    def run(self) -> None:
+        data, seed, size = self.data, self.block.seed, len(self.data)
+        view = memoryview(data)
+        unpack, fixed, magic_byte = record.unpack_all, record.FIXED, record.MAGIC
+        offset = HEADER_SIZE
+        while offset < size:
+            if offset + fixed <= size:
+                checksum, magic, kind, subject, length, header, seq, time = unpack(data, offset)
+                end = offset + length
+                if (
+                    magic == magic_byte
+                    and end <= size
+                    and length >= fixed + subject + header
+                    and crc32(view[offset + 4 : end], seed) == checksum
+                    and self.accept(kind, seq, time, offset, length, subject, header)
+                ):
+                    offset = end
+                    continue
+            following = record.resync(data, offset + 1, seed)
+            self.holes.append(Hole(offset, following, self.last))
+            offset = following
+
+    def accept(
+        self, kind: int, seq: int, time: int, offset: int, length: int, subject: int, header: int
+    ) -> bool:
+        """Take in a valid record; False if it cannot stand here."""
+        block = self.block
+        if kind == record.MESSAGE:
+            if seq <= self.last:
+                return False
+            self.know(seq - 1)
+            self.last = seq
+            at = offset + record.FIXED
+            key = self.data[at : at + subject]
+            number = self.ids.setdefault(key, len(self.ids))
+            block.add_row(seq, offset, length | HAS_HEADER if header else length, time, number)
+            return True
+        body = self.data[offset + record.FIXED + subject + header : offset + length]
+        if kind == record.COMMIT:
+            self.know(seq)
+            self.committed = offset + length
+        elif kind == record.DELETE:
+            self.know(seq)
+            block.tombs.extend(record.pairs_from_bytes(body))
+        elif kind == record.STATE:
+            block.state_floor = max(block.state_floor, seq)
+            block.state_last = max(block.state_last, _U64.unpack(body)[0])
+            block.state_time = time
+            self.know(block.state_last)
+        elif kind == record.ERASED:
+            self.know(seq - 1)
+            self.last = max(seq, self.last)
+        return True
+
+    def know(self, up_to: int) -> None:
+        """Bound the open hole: what comes now says that all up to `up_to` was before it."""
+        if self.holes and not self.holes[-1].up_to:
+            self.holes[-1].up_to = max(up_to, self.holes[-1].after)
+
+
+def _lost_in(data: bytes, hole: Hole) -> list[int]:
+    """Name the messages that were in a hole, as well as their neighbours and what is left of them tell."""
+    missing = range(hole.after + 1, hole.up_to + 1)
+    if len(missing) <= (hole.end - hole.start) // (record.FIXED + 1):
+        return list(missing)
+    claimed = sorted(set(record.claimed_seqs(data, hole.start, hole.end, hole.after, hole.up_to + 1)))
+    return claimed or list(missing[:_FEW])
+
+
+def scan(path: str, header: Header, data: bytes, *, next_last: int | None) -> Scan:
+    """Read a block from its file's bytes.
+
+    `next_last` is the last sequence before the block that follows; None for the last block, whose end may be
+    an unfinished write: `Scan.end` is then where that begins.
+    """
+    reader = _Reader(path, header, data)
+    reader.run()
+    if next_last is None:
+        for hole in reader.holes:
+            if hole.start >= reader.committed:
+                return scan(path, header, data[: hole.start], next_last=None)
+    else:
+        reader.know(next_last)
+    block = reader.block
+    block.created = True
+    block.end = block.taken = block.synced = len(data)
+    block.tail_row = len(block)
+    names = [key.decode("utf-8", "surrogateescape") for key in reader.ids]
+    result = Scan(Index(block, names), len(data))
+    for hole in reader.holes:
+        block.damaged = True
+        lost = _lost_in(data, hole)
+        result.lost.extend(lost)
+        result.faults.append(f"{path}: bytes {hole.start} to {hole.end} damaged, {len(lost)} messages lost")
+    return result

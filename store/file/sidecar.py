@@ -1,0 +1,117 @@
+"""The index of a sealed block in a file of its own, so that opening a stream need not read all messages.
+
+It holds what a scan of the block would give, and a checksum over it. It is never needed: one that is missing,
+torn, damaged or not of this very block file is ignored, and the block is scanned instead. Columns are
+little-endian.
+"""
+
+import sys
+from array import array
+from dataclasses import dataclass
+from struct import Struct
+from zlib import crc32
+
+from .block import Block
+from .header import Header
+
+_MAGIC = b"pyjsidx1"
+_LAYOUT = Struct("<8sQIIQQIIIIqQQq")
+_CHECKSUM = Struct("<I")
+
+
+@dataclass(slots=True)
+class Index:
+    """A block's rows as a scan or a sidecar gives them; `block.subjects` holds places in `names`."""
+
+    block: Block
+    names: list[str]
+
+
+def _bytes(column: "array[int]") -> bytes:
+    if sys.byteorder == "big":
+        column = column[:]
+        column.byteswap()
+    return column.tobytes()
+
+
+def encode(block: Block, names: list[str]) -> bytes:
+    """Build the sidecar of a block whose subject ids are places in `names`.
+
+    The ids of removed rows mean nothing.
+    """
+    used: dict[int, int] = {}
+    local = array("I", [used.setdefault(number, len(used)) for number in block.subjects])
+    keys = [
+        names[number].encode("utf-8", "surrogateescape") if number < len(names) else b"" for number in used
+    ]
+    sparse = block.sparse if block.sparse is not None else array("Q")
+    head = _LAYOUT.pack(
+        _MAGIC,
+        block.header.number,
+        block.header.generation,
+        block.seed,
+        block.end,
+        block.first,
+        len(block.offsets),
+        len(sparse),
+        len(block.tombs),
+        len(keys),
+        block.max_time,
+        block.state_floor,
+        block.state_last,
+        block.state_time,
+    )
+    columns = (sparse, block.offsets, block.lengths, block.times, local, block.tombs)
+    sizes = array("H", [len(key) for key in keys])
+    data = b"".join([head, *map(_bytes, columns), _bytes(sizes), *keys])
+    return data + _CHECKSUM.pack(crc32(data))
+
+
+def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
+    """Read the sidecar of the block file at `path`, which has this header and size.
+
+    None if it is not that.
+    """
+    if len(data) < _LAYOUT.size + 4 or data[-4:] != _CHECKSUM.pack(crc32(memoryview(data)[:-4])):
+        return None
+    (magic, number, generation, seed, end, first, rows, sparse, tombs, keys, max_time, *state) = (
+        _LAYOUT.unpack_from(data)
+    )
+    if (magic, number, generation, seed, end) != (
+        _MAGIC,
+        header.number,
+        header.generation,
+        header.seed,
+        size,
+    ):
+        return None
+    block = Block(path, header)
+    at = _LAYOUT.size
+
+    def column(code: str, length: int) -> "array[int]":
+        nonlocal at
+        values: array[int] = array(code)
+        values.frombytes(data[at : at + length * values.itemsize])
+        if sys.byteorder == "big":
+            values.byteswap()
+        at += length * values.itemsize
+        return values
+
+    seqs = column("Q", sparse)
+    block.sparse = seqs if sparse else None
+    block.offsets = column("I", rows)
+    block.lengths = column("I", rows)
+    block.times = column("q", rows)
+    block.subjects = column("I", rows)
+    block.tombs = column("Q", tombs)
+    names = []
+    for length in column("H", keys):
+        names.append(data[at : at + length].decode(errors="surrogateescape"))
+        at += length
+    block.first = first
+    block.max_time = max_time
+    block.state_floor, block.state_last, block.state_time = state
+    block.created = True
+    block.end = block.taken = block.synced = end
+    block.tail_row = rows
+    return Index(block, names)

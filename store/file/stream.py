@@ -1,0 +1,435 @@
+"""A stream kept in block files: the reference's `file` storage.
+
+Promises what `store.stream.StreamStore` says. Appends go to a buffer in memory and are readable at once; one
+commit writes and syncs all that was buffered. Removing the first messages only moves the floor, which the
+next commit notes in one small record. The end of the stream is read from memory, the rest from the blocks,
+and every record that comes from the disk is checked. Nothing is written outside
+`begin_commit`/`begin_maintenance` … `run`.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable
+from struct import Struct
+from zlib import crc32
+
+from .. import record
+from ..errors import Damaged, StoreClosed, StoreError, StoreFailed
+from ..fs import Disk, FileSystem
+from ..handles import Handles
+from ..indexed import IndexedStream
+from ..message import StoredMessage
+from ..stream import Commit
+from . import sidecar
+from .block import HAS_HEADER, LENGTH, Block
+from .commit import StreamCommit, Write, erasure, replace_unsynced
+from .compaction import Compaction, choose_run
+from .header import Header, make_seed
+from .reader import BlockReader
+from .recovery import Recovered, block_path, recover, sidecar_path
+
+BLOCK_SIZE = 16 << 20  # bytes; large enough that sealing (three syncs) is rare, small enough to scan in 0.2 s
+BLOCK_ROWS = 1 << 17
+TAIL_SIZE = 1 << 18  # bytes of synced records kept in memory per stream
+_U64 = Struct("<Q")
+_PAIRS = 8192  # deleted ranges in one record
+
+_MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
+
+
+class FileStream(IndexedStream):
+    """A `StreamStore` in the folder `directory`, which is made by the first commit.
+
+    `faults` tells what was found damaged on opening, in words. `on_damage(seq, where)` is called when a read
+    finds a damaged message. Opening raises OSError if the folder cannot be read. Streams may share `handles`.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        fs: FileSystem | None = None,
+        handles: Handles | None = None,
+        block_size: int = BLOCK_SIZE,
+        on_damage: Callable[[int, str], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self.directory = directory
+        self._fs: FileSystem = Disk() if fs is None else fs
+        self._own_handles = handles is None
+        self._handles = Handles(self._fs, 8) if handles is None else handles
+        self._block_size = block_size
+        self._reader = BlockReader(self._fs, self._handles)
+        self.on_damage = on_damage
+        self._refusal: StoreError | None = None
+        self._commit: StreamCommit | None = None
+        self._compaction: Compaction | None = None
+        self._deletes: list[int] = []
+        self._erasures: list[tuple[Block, int, int, int]] = []
+        self._sealed: list[Block] = []  # sealed since the last commit was begun
+        self._skipped = False
+        found = recover(self._fs, directory)
+        self.faults = found.faults
+        self._adopt(found)
+
+    def _adopt(self, found: Recovered) -> None:
+        self._index = found.index
+        self.bytes = found.bytes
+        self.last_seq = max(found.last_seq, found.floor - 1)
+        self.last_time = found.last_time
+        self._lost = found.lost
+        self._blocks = found.blocks
+        self._next_number = found.next_number
+        self._floor = found.floor  # as the disk knows it
+        if not self._blocks or self._next_number > self._blocks[-1].header.until + 1:
+            self._blocks.append(self._new_block(self._blocks[-1].end if self._blocks else 0))
+        self._bases = [block.header.last_seq for block in self._blocks]
+        self._active = self._blocks[-1]
+
+    # -- appending
+
+    def append(self, subject: str, header: bytes, body: bytes, time: int) -> int:
+        """Store a message and return its sequence."""
+        seq = self.last_seq + 1
+        self.append_at(seq, subject, header, body, time)
+        return seq
+
+    def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+        """Store a message under a sequence above `last_seq`."""
+        if self._refusal is not None:
+            raise self._refusal
+        if seq <= self.last_seq:
+            raise ValueError(f"sequence {seq} is not above {self.last_seq}")
+        block = self._active
+        offset = block.end
+        offsets = block.offsets
+        if offset >= self._block_size or len(offsets) >= BLOCK_ROWS:
+            block = self._roll()
+            offset = block.end
+            offsets = block.offsets
+        key = subject.encode("utf-8", "surrogateescape")
+        header_size = len(header)
+        length = _FIXED + len(key) + header_size + len(body)
+        rest = (
+            record.pack_fields(_MAGIC, _MESSAGE, len(key), length, header_size, seq, time)
+            + key
+            + header
+            + body
+        )
+        data = record.pack_checksum(crc32(rest, block.seed)) + rest
+        if block.sparse is not None or seq != block.first + len(offsets):
+            block.place(seq)
+            if block.sparse is not None:
+                block.sparse.append(seq)
+        block.pending.append(data)
+        block.tail.append(data)
+        block.end = offset + length
+        offsets.append(offset)
+        if header_size:
+            block.lengths.append(length | HAS_HEADER)
+            size = length + 2
+        else:
+            block.lengths.append(length)
+            size = length - 2
+        block.times.append(time)
+        block.subjects.append(self._index.add(subject, seq))
+        block.live += 1
+        block.live_bytes += size
+        block.max_time = max(block.max_time, time)
+        self.bytes += size
+        self.last_seq = seq
+        self.last_time = time
+
+    def skip_to(self, last_seq: int) -> None:
+        """Consume the sequences up to `last_seq` without a message."""
+        self._check_open()
+        if last_seq > self.last_seq:
+            self.last_seq = last_seq
+            self._skipped = True
+
+    def _new_block(self, previous_size: int) -> Block:
+        number = self._next_number
+        self._next_number += 1
+        seed = make_seed(self.directory, number, 0, self.last_seq, self.last_time)
+        floor = self._first_needed()
+        header = Header(number, number, 0, seed, self.last_seq, floor, self.last_time, previous_size)
+        return Block(block_path(self.directory, number, 0), header)
+
+    def _roll(self) -> Block:
+        """Seal the active block and begin a new one; nothing more is added to the sealed one."""
+        self._sealed.append(self._active)
+        block = self._active = self._new_block(self._active.end)
+        self._blocks.append(block)
+        self._bases.append(block.header.last_seq)
+        return block
+
+    def _first_needed(self) -> int:
+        """The floor: all sequences below it are removed.
+
+        A damaged one stays above it, to be reported again.
+        """
+        first = self.first_seq or 1
+        return min(first, *self._lost) if self._lost else first
+
+    # -- reading
+
+    def _find(self, seq: int) -> tuple[Block, int]:
+        """Find the block and row of a live message."""
+        block = self._active
+        if seq <= block.header.last_seq:
+            block = self._blocks[bisect_right(self._bases, seq - 1) - 1]
+        return block, block.row_of(seq)
+
+    def _load(self, seq: int) -> StoredMessage:
+        block, row = self._find(seq)
+        if row >= block.tail_row:
+            data = block.tail[row - block.tail_row]
+        else:
+            length = block.lengths[row] & LENGTH
+            data = self._reader.read(block, block.offsets[row], length)
+            if not record.is_valid(data, block.seed) or record.unpack_all(data)[6] != seq:
+                raise self._found_damaged(seq, block, row)
+        _, _, _, subject, _, header, _, time = record.unpack_all(data)
+        body = _FIXED + subject + header
+        return StoredMessage(
+            seq, self._index.names[block.subjects[row]], data[_FIXED + subject : body], data[body:], time
+        )
+
+    def _found_damaged(self, seq: int, block: Block, row: int) -> Damaged:
+        """Take a message that cannot be read out of the index, and report it from now on."""
+        where = f"{block.path} at {block.offsets[row]}"
+        self.bytes -= block.kill(row)
+        self._index.discard(block.subjects[row], seq)
+        block.damaged = True
+        self._lost[seq] = where
+        if self.on_damage is not None:
+            self.on_damage(seq, where)
+        return Damaged(seq, where)
+
+    def _time_of(self, seq: int) -> int:
+        block, row = self._find(seq)
+        return block.times[row]
+
+    def seq_at(self, time: int) -> int:
+        """Give the first sequence whose message has this time or a later one."""
+        for block in self._blocks:
+            if block.live and block.max_time >= time:
+                for row, stamp in enumerate(block.times):
+                    if stamp >= time and block.lengths[row]:
+                        return block.seq_of(row)
+        return self.last_seq + 1
+
+    def size_of(self, subject: str, header_len: int, body_len: int) -> int:
+        """Say what a message counts in `bytes`: the size of the reference's record for it."""
+        size = 30 + len(subject.encode("utf-8", "surrogateescape")) + body_len
+        return size + 4 + header_len if header_len else size
+
+    def verify(self, from_seq: int = 1, limit: int = 1000) -> int:
+        """Read and check up to `limit` messages; give the sequence to go on from, 0 when all are read."""
+        for _ in range(limit):
+            message = self.next((), from_seq)
+            if message is None:
+                return 0
+            from_seq = message.seq + 1
+        return from_seq
+
+    # -- removing
+
+    def _forget(self, seq: int, *, erase: bool) -> tuple[str, int]:
+        block, row = self._find(seq)
+        number = block.subjects[row]
+        subject = self._index.names[number]
+        if erase:
+            length = block.lengths[row] & LENGTH
+            self._erasures.append((block, block.offsets[row], length, seq))
+            self._reader.forget(block)
+            if row >= block.tail_row:
+                block.tail[row - block.tail_row] = b""
+            if self._compaction is not None:
+                self._compaction.cancelled = True
+        size = block.kill(row)
+        self._index.discard(number, seq)
+        self.bytes -= size
+        self._deletes.append(seq)
+        return subject, size
+
+    def _forget_lost(self, seq: int) -> int | None:
+        if super()._forget_lost(seq) is None:
+            return None
+        self._deletes.append(seq)
+        return 0
+
+    def _forget_before(self, seq: int) -> None:
+        for block in self._blocks:
+            if block.header.last_seq + 1 >= seq:
+                break
+            self.bytes -= block.kill_before(seq)
+        self._index.drop_before(seq)
+
+    # -- committing
+
+    def begin_commit(self) -> Commit | None:
+        """Take what is buffered; see `store.stream.StreamStore`."""
+        if self._commit is not None:
+            raise RuntimeError("the last commit is not finished")
+        self._check_open()
+        floor = self._first_needed()
+        removals = self._retire(floor)
+        active = self._active
+        self._note_deletes(floor)
+        if floor != self._floor or self._skipped:
+            state = record.encode(
+                record.STATE, floor, active.seed, time=self.last_time, body=_U64.pack(self.last_seq)
+            )
+            active.add_pending(state)
+            active.state_floor, active.state_last, active.state_time = floor, self.last_seq, self.last_time
+            self._floor = floor
+            self._skipped = False
+        if not (active.pending or self._sealed or self._erasures or removals):
+            return None
+        commit = StreamCommit(self._fs, self._handles, self.directory, self.last_seq)
+        if active.pending:
+            active.add_pending(record.encode(record.COMMIT, self.last_seq, active.seed))
+        for block in self._sealed:
+            self._take(block, commit)
+            commit.sidecars.append((sidecar_path(block.path), sidecar.encode(block, self._index.names)))
+        self._sealed = []
+        if active.pending or not active.created:
+            self._take(active, commit)
+        commit.erasures = [erasure(*one) for one in self._erasures]
+        self._erasures = []
+        commit.removals = removals
+        self._commit = commit
+        return commit
+
+    def _take(self, block: Block, commit: StreamCommit) -> None:
+        offset = block.taken
+        header = b"" if block.created else block.header.encode()
+        commit.writes.append(Write(block, offset, block.take(), block.end, header))
+        block.created = True
+
+    def _note_deletes(self, floor: int) -> None:
+        """Write down what was removed above the floor, as ranges."""
+        deletes = sorted(seq for seq in self._deletes if seq >= floor)
+        self._deletes = []
+        if not deletes:
+            return
+        pairs = array("Q")
+        for seq in deletes:
+            if pairs and pairs[-1] == seq - 1:
+                pairs[-1] = seq
+            else:
+                pairs.extend((seq, seq))
+        active = self._active
+        for start in range(0, len(pairs), 2 * _PAIRS):
+            body = record.pairs_to_bytes(pairs[start : start + 2 * _PAIRS])
+            active.add_pending(record.encode(record.DELETE, self.last_seq, active.seed, body=body))
+        active.tombs.extend(pairs)
+
+    def _retire(self, floor: int) -> list[str]:
+        """Take the blocks that are wholly below the floor off the list; give their files, to be removed."""
+        if not self._active.live and self._active.end > self._block_size // 4 and floor > self.last_seq:
+            self._roll()
+        retired = 0
+        while retired + 1 < len(self._blocks) and self._bases[retired + 1] < floor:
+            retired += 1
+        paths = [block.path for block in self._blocks[:retired]]
+        for block in self._blocks[:retired]:
+            self._reader.forget(block)
+        del self._blocks[:retired], self._bases[:retired]
+        return paths
+
+    def finish(self, commit: Commit) -> None:
+        """Take note that `commit.run()` has returned or raised."""
+        if isinstance(commit, Compaction):
+            self._finish_compaction(commit)
+            return
+        if not isinstance(commit, StreamCommit) or commit is not self._commit:
+            raise ValueError("not this stream's commit")
+        self._commit = None
+        if not commit.done:
+            self._refusal = StoreFailed(f"{self.directory}: {commit.error}")
+            return
+        for write in commit.writes:
+            write.block.synced = write.end
+            if write.block is self._active:
+                write.block.trim_tail(TAIL_SIZE)
+            else:
+                write.block.drop_tail()
+
+    def commit_sync(self) -> None:
+        """Commit at once, in this thread; raises OSError."""
+        commit = self.begin_commit()
+        if commit is not None:
+            try:
+                commit.run()
+            finally:
+                self.finish(commit)
+
+    # -- freeing space
+
+    def begin_maintenance(self) -> Commit | None:
+        """Take one run of blocks that are mostly removed messages, to be written anew without them."""
+        if self._compaction is not None or self._refusal is not None or self._erasures:
+            return None
+        run = choose_run(self._blocks, self._block_size)
+        if not run or any(block in self._sealed or block.synced < block.end for block in run):
+            return None
+        outside = [block for block in self._blocks if block not in run]
+        self._compaction = Compaction(self._fs, self._handles, self.directory, run, outside, self.last_seq)
+        return self._compaction
+
+    def _finish_compaction(self, compaction: Compaction) -> None:
+        if compaction is not self._compaction:
+            raise ValueError("not this stream's maintenance")
+        self._compaction = None
+        place = self._blocks.index(compaction.run_of[0]) if compaction.run_of[0] in self._blocks else -1
+        if not compaction.done or compaction.cancelled or place < 0:
+            compaction.discard()
+            if compaction.damaged and compaction.damaged in self._index.live:
+                self.next((), compaction.damaged)
+            return
+        replacement = compaction.replacement()
+        count = len(compaction.run_of)
+        for block in compaction.run_of:
+            self._reader.forget(block)
+        self._blocks[place : place + count] = [replacement]
+        self._bases[place : place + count] = [replacement.header.last_seq]
+        compaction.remove_old()
+
+    # -- closing
+
+    def _check_open(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+
+    def close(self) -> None:
+        """Commit what is buffered, leave a sidecar for the next opening, let go of all files."""
+        if isinstance(self._refusal, StoreClosed):
+            return
+        try:
+            if self._refusal is None:
+                self.commit_sync()
+                if self._active.created and not self._active.damaged:
+                    self._leave_sidecar()
+        finally:
+            self._let_go()
+
+    def _leave_sidecar(self) -> None:
+        try:
+            data = sidecar.encode(self._active, self._index.names)
+            replace_unsynced(self._fs, sidecar_path(self._active.path), data)
+        except OSError:
+            return  # the next opening scans the block
+
+    def _let_go(self) -> None:
+        for block in self._blocks:
+            self._handles.forget(block.path)
+        if self._own_handles:
+            self._handles.close()
+        self._refusal = StoreClosed(self.directory)
+
+    def delete(self) -> None:
+        """Remove all that is on the disk; no commit may be under way. Raises OSError."""
+        self._let_go()
+        self._fs.remove_tree(self.directory)

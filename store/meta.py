@@ -1,0 +1,176 @@
+"""The folders of the streams' and consumers' configurations, and what is found in them on recovery.
+
+Layout: `<store_dir>/jetstream/<account>/streams/<stream>/{meta.json, msgs/…, consumers/<name>/{meta.json,
+state}}`. A meta file is one line with the format, a CRC-32 and the asset's name, then a JSON object: the
+caller's, kept as it is. It is replaced in one step and is durable when the call returns. A damaged one is
+reported by the listings with its name and stays where it is; nothing is ever dropped for being unreadable.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+from zlib import crc32
+
+from .consumer import FileConsumer
+from .errors import Damaged, NotFound
+from .file import FileStream
+from .fs import Disk, FileSystem, read_file, write_file
+from .handles import Handles
+
+META = "meta.json"
+_FORMAT = "pyjs-meta-1"
+_LONGEST = 200  # bytes of a directory name, well below the 255 that file systems take
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One stream or consumer found on the disk: its document, or what is wrong with it."""
+
+    name: str
+    document: Document | None
+    damage: str = ""
+
+
+def directory_name(name: str) -> str:
+    """Turn any name into one that is safe as a directory's: what is unsafe is percent-encoded.
+
+    A very long one is cut and gets a hash; its whole name is in its meta file.
+    """
+    safe = quote(name, safe="$=")
+    if safe.startswith("."):
+        safe = "%2E" + safe[1:]
+    if len(safe) > _LONGEST:
+        safe = safe[: _LONGEST - 33] + "~" + hashlib.sha256(name.encode()).hexdigest()[:32]
+    return safe or "%"
+
+
+def _encode(name: str, document: Document) -> bytes:
+    text = json.dumps(document, indent=1, ensure_ascii=False).encode()
+    named = f"{quote(name, safe='$')}\n".encode()
+    return f"{_FORMAT} {crc32(named + text):08x} ".encode() + named + text
+
+
+def _decode(data: bytes, path: str) -> tuple[str, Document]:
+    first, _, rest = data.partition(b" ")
+    checksum, _, covered = rest.partition(b" ")
+    if first != _FORMAT.encode():
+        raise Damaged(0, f"{path}: not a meta file of this format")
+    if checksum != f"{crc32(covered):08x}".encode():
+        raise Damaged(0, f"{path}: checksum mismatch")
+    named, _, text = covered.partition(b"\n")
+    return unquote(named.decode()), json.loads(text)
+
+
+def write_meta(fs: FileSystem, directory: str, name: str, document: Document) -> None:
+    """Store an asset's document durably, in place of an older one; raises OSError."""
+    fs.make_directory(directory)
+    write_file(fs, f"{directory}/{META}", _encode(name, document))
+
+
+def read_meta(fs: FileSystem, directory: str) -> tuple[str, Document]:
+    """Read an asset's name and document; raises NotFound, Damaged, OSError."""
+    path = f"{directory}/{META}"
+    if not fs.exists(path):
+        raise NotFound(path)
+    return _decode(read_file(fs, path), path)
+
+
+def _list(fs: FileSystem, directory: str) -> list[Asset]:
+    found = []
+    for entry in fs.names(directory):
+        if entry.endswith(".removed"):
+            continue
+        try:
+            name, document = read_meta(fs, f"{directory}/{entry}")
+            found.append(Asset(name, document))
+        except NotFound:
+            # An asset becomes one with its meta file: a folder without is a creation that never ended,
+            # unless it holds data.
+            if any(fs.names(f"{directory}/{entry}/msgs")):
+                found.append(Asset(unquote(entry), None, f"{directory}/{entry}: {META} is missing"))
+        except (Damaged, OSError) as fault:
+            found.append(Asset(unquote(entry), None, str(fault)))
+    return found
+
+
+def _remove(fs: FileSystem, parent: str, entry: str) -> None:
+    """Remove an asset's folder: its name goes in one step, so that it cannot come back half."""
+    path = f"{parent}/{entry}"
+    if not fs.exists(path):
+        return
+    fs.remove_tree(path + ".removed")
+    fs.rename(path, path + ".removed")
+    fs.sync_directory(parent)
+    fs.remove_tree(path + ".removed")
+
+
+class AccountDirectory:
+    """The streams and consumers of one account on the disk. All calls may raise OSError."""
+
+    def __init__(self, path: str, fs: FileSystem, handles: Handles) -> None:
+        self.path = path
+        self._fs = fs
+        self._handles = handles
+
+    def _stream(self, stream: str) -> str:
+        return f"{self.path}/streams/{directory_name(stream)}"
+
+    def _consumer(self, stream: str, consumer: str) -> str:
+        return f"{self._stream(stream)}/consumers/{directory_name(consumer)}"
+
+    def streams(self) -> list[Asset]:
+        """List all streams, damaged ones too."""
+        return _list(self._fs, f"{self.path}/streams")
+
+    def write_stream(self, stream: str, document: Document) -> None:
+        """Store a stream's document durably; the first time this makes the stream exist."""
+        write_meta(self._fs, self._stream(stream), stream, document)
+
+    def open_stream(self, stream: str) -> FileStream:
+        """Open a stream's messages; see `FileStream`."""
+        return FileStream(f"{self._stream(stream)}/msgs", fs=self._fs, handles=self._handles)
+
+    def remove_stream(self, stream: str) -> None:
+        """Remove a stream with its consumers; its stores must be closed."""
+        _remove(self._fs, f"{self.path}/streams", directory_name(stream))
+
+    def consumers(self, stream: str) -> list[Asset]:
+        """List all consumers of a stream, damaged ones too."""
+        return _list(self._fs, f"{self._stream(stream)}/consumers")
+
+    def write_consumer(self, stream: str, consumer: str, document: Document) -> None:
+        """Store a consumer's document durably; the first time this makes the consumer exist."""
+        write_meta(self._fs, self._consumer(stream, consumer), consumer, document)
+
+    def open_consumer(self, stream: str, consumer: str) -> FileConsumer:
+        """Open a consumer's state; see `FileConsumer`."""
+        return FileConsumer(self._consumer(stream, consumer), fs=self._fs, handles=self._handles)
+
+    def remove_consumer(self, stream: str, consumer: str) -> None:
+        """Remove a consumer; its store must be closed."""
+        _remove(self._fs, f"{self._stream(stream)}/consumers", directory_name(consumer))
+
+
+class Storage:
+    """A server's `<store_dir>/jetstream`: accounts, and the descriptors that all their stores share."""
+
+    def __init__(self, store_dir: str, *, fs: FileSystem | None = None, open_files: int = 256) -> None:
+        self.path = f"{store_dir}/jetstream"
+        self._fs: FileSystem = Disk() if fs is None else fs
+        self._handles = Handles(self._fs, open_files)
+
+    def accounts(self) -> list[str]:
+        """Name the accounts that have something on the disk."""
+        return [unquote(entry) for entry in self._fs.names(self.path)]
+
+    def account(self, name: str) -> AccountDirectory:
+        """Give an account's folder; it is made when something is written."""
+        return AccountDirectory(f"{self.path}/{directory_name(name)}", self._fs, self._handles)
+
+    def close(self) -> None:
+        """Close the shared descriptors; all stores must be closed."""
+        self._handles.close()

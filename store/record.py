@@ -1,0 +1,147 @@
+"""One record on the disk: what every append-only file of the store is made of.
+
+Layout, little-endian: CRC-32 (u32), magic (u8), kind (u8), subject length (u16), whole length (u32), header
+length (u32), sequence (u64), time in ns (i64); then subject, header, body. The checksum covers all that
+follows it and begins with the file's seed, so that a record of another file, or one left over from an earlier
+life of this file, is no record here; and its sequence says which place it belongs to.
+"""
+
+import re
+import sys
+from array import array
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+from zlib import crc32
+
+FIXED = 32  # bytes before the subject
+MAGIC = 0xB5
+LONGEST = 1 << 30  # bytes; no record is longer, a greater length is damage
+
+MESSAGE = 1
+DELETE = 2  # body: pairs (first, last) of deleted sequences, u64 each
+STATE = 3  # seq: the first sequence not removed; time: the last message's; body: the last sequence, u64
+COMMIT = 4  # ends what is written and synced together
+ERASED = 5  # was a message; its bytes are overwritten
+CHECKPOINT = 6  # of a consumer's state: the whole
+DELTA = 7  # of a consumer's state: what changed
+
+_FIELDS = Struct("<BBHIIQq")
+_CHECKSUM = Struct("<I")
+_ALL = Struct("<IBBHIIQq")
+_CANDIDATE = re.compile(rb"\xb5[\x01-\x07]", re.DOTALL)
+
+pack_fields = _FIELDS.pack
+pack_checksum = _CHECKSUM.pack
+unpack_all = _ALL.unpack_from
+
+
+class Record(NamedTuple):
+    """A record that passed its checksum."""
+
+    kind: int
+    seq: int
+    time: int
+    subject: bytes
+    header: bytes
+    body: bytes
+    length: int
+
+
+def encode(
+    kind: int,
+    seq: int,
+    seed: int,
+    *,
+    time: int = 0,
+    subject: bytes = b"",
+    header: bytes = b"",
+    body: bytes = b"",
+) -> bytes:
+    """Build a record for a file with this seed."""
+    length = FIXED + len(subject) + len(header) + len(body)
+    rest = pack_fields(MAGIC, kind, len(subject), length, len(header), seq, time) + subject + header + body
+    return pack_checksum(crc32(rest, seed)) + rest
+
+
+def pairs_to_bytes(pairs: "array[int]") -> bytes:
+    """Give the body of a DELETE record."""
+    if sys.byteorder == "big":
+        pairs = pairs[:]
+        pairs.byteswap()
+    return pairs.tobytes()
+
+
+def pairs_from_bytes(body: bytes) -> "array[int]":
+    """Read the body of a DELETE record."""
+    pairs = array("Q")
+    pairs.frombytes(body)
+    if sys.byteorder == "big":
+        pairs.byteswap()
+    return pairs
+
+
+def reseal(record: bytes, seed: int) -> bytes:
+    """Give a valid record the checksum for another file."""
+    rest = record[4:]
+    return pack_checksum(crc32(rest, seed)) + rest
+
+
+def is_valid(data: bytes, seed: int) -> bool:
+    """Tell whether `data` is one whole, undamaged record."""
+    if len(data) < FIXED:
+        return False
+    checksum, magic, _, subject, length, header, _, _ = unpack_all(data)
+    return bool(
+        magic == MAGIC
+        and length == len(data)
+        and FIXED + subject + header <= length
+        and crc32(memoryview(data)[4:], seed) == checksum
+    )
+
+
+def decode_at(data: bytes, offset: int, seed: int) -> Record | None:
+    """Read the record at `offset`; None if there is no valid one."""
+    if offset + FIXED > len(data):
+        return None
+    _, magic, kind, subject, length, header, seq, time = unpack_all(data, offset)
+    end = offset + length
+    if magic != MAGIC or length > LONGEST or FIXED + subject + header > length or end > len(data):
+        return None
+    if not is_valid(data[offset:end], seed):
+        return None
+    at = offset + FIXED
+    return Record(
+        kind,
+        seq,
+        time,
+        data[at : at + subject],
+        data[at + subject : at + subject + header],
+        data[at + subject + header : end],
+        length,
+    )
+
+
+def resync(data: bytes, offset: int, seed: int) -> int:
+    """Find the next valid record at or after `offset`; `len(data)` if there is none."""
+    for found in _CANDIDATE.finditer(data, offset + 4):
+        start = found.start() - 4
+        if start + FIXED > len(data):
+            break
+        length = unpack_all(data, start)[4]
+        if length > LONGEST or start + length > len(data):
+            continue
+        if is_valid(data[start : start + length], seed):
+            return start
+    return len(data)
+
+
+def claimed_seqs(data: bytes, start: int, end: int, low: int, high: int) -> Iterator[int]:
+    """Guess the sequences of the damaged messages between two offsets from what is left of their headers."""
+    for found in _CANDIDATE.finditer(data, start + 4, end):
+        at = found.start() - 4
+        if at + FIXED > end:
+            break
+        _, _, kind, subject, length, header, seq, _ = unpack_all(data, at)
+        if kind == MESSAGE and low < seq < high and FIXED + subject + header <= length <= LONGEST:
+            yield seq
