@@ -269,6 +269,7 @@ class JetStreamAccount:
         if config.max_bytes > 0:
             stream.quota.reserve(config.max_bytes)
         stream.recover(asset.document.get("sources", {}))
+        recover_consumers(stream)
         self.host.log.info(f"  Restored {store.messages} messages for stream '{self.name} > {config.name}'")
         lost = store.damaged()
         if lost:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...store.meta import Storage
-from ...version import __version__
 from ..accounts.mapping import Mapping
 from ..config.options import AccountJetStream
 from .account import JetStreamAccount
@@ -83,7 +82,6 @@ class JetStream:
             runner=LoopRunner(asyncio.get_running_loop(), self._executor),
             server_name=self._server_name,
             server_id=self._server_id,
-            version=__version__,
             domain=options.domain,
             strict=options.strict,
             lazy_sync=options.sync_interval or None,

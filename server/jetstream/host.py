@@ -58,7 +58,6 @@ class Host:
     runner: Runner
     server_name: str = "pyjs"
     server_id: str = ""
-    version: str = ""
     cluster_name: str = ""
     domain: str = ""
     strict: bool = True

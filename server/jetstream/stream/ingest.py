@@ -117,7 +117,8 @@ class Ingest:
             self._check_duplicate(envelope, now)
         if size > self._most or len(header) > MAX_HEADER:
             raise self._too_large(header, size)
-        refusal = self._quota.refusal(size + len(subject))
+        quota = self._quota
+        refusal = quota.refusal(store.size_of(subject, len(header), len(body)) if quota.limit >= 0 else 0)
         if refusal is not None:
             raise refusal
         if self._interest.by_interest and self._interest.nobody_wants(store.last_seq + 1, subject):
@@ -151,7 +152,7 @@ class Ingest:
         """Store a mirrored message under its origin's sequence and time. Raises ApiError."""
         if self._committer.error is not None:
             raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {self._committer.error}")
-        refusal = self._quota.refusal(len(subject) + len(header) + len(body))
+        refusal = self._quota.refusal(self._store.size_of(subject, len(header), len(body)))
         if refusal is not None:
             raise refusal
         self._store.append_at(sequence, subject, header, body, time)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ....protocol.api.cluster import ClusterInfo
 from ....protocol.api.stream import LostStreamData, StreamConfig, StreamInfo, StreamState
-from ....version import __version__
+from ...identity import NATS_VERSION
 from ..host import API_LEVEL
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def state(stream: Stream, *, details: bool = False) -> StreamState:
 def shown(config: StreamConfig) -> StreamConfig:
     """Give a configuration as responses show it: with this server's version and level."""
     metadata = dict(config.metadata)
-    metadata["_nats.ver"] = __version__
+    metadata["_nats.ver"] = NATS_VERSION
     metadata["_nats.level"] = str(API_LEVEL)
     return replace(config, metadata=metadata)
 

@@ -1,0 +1,137 @@
+"""A JetStream account without a server: a fake clock, and commits that run when they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lib.fake_clock import FakeClock
+
+from pyjs.protocol import headers
+from pyjs.protocol.api.stream import StreamConfig
+from pyjs.server.accounts.account import Account
+from pyjs.server.accounts.parcel import Message
+from pyjs.server.accounts.registry import Registry
+from pyjs.server.config.options import AccountJetStream, Options
+from pyjs.server.jetstream.account import JetStreamAccount
+from pyjs.server.jetstream.host import Host
+from pyjs.server.jetstream.quota import Quota
+from pyjs.server.jetstream.stream.core import Stream
+from pyjs.store.meta import Storage
+
+Done = Callable[[BaseException | None], None]
+
+
+class HeldJob:
+    """One commit, run when told to."""
+
+    def __init__(self, job: Callable[[], object], done: Done) -> None:
+        self._job = job
+        self._done = done
+        self._ran = False
+        self._error: BaseException | None = None
+
+    def wait(self) -> BaseException | None:
+        if not self._ran:
+            self._ran = True
+            try:
+                self._job()
+            except Exception as error:  # noqa: BLE001
+                self._error = error
+        return self._error
+
+    def finish(self) -> None:
+        self._done(self.wait())
+
+
+class HandRunner:
+    """Runs at once, or, while `held`, keeps commits until `release`."""
+
+    def __init__(self) -> None:
+        self.held = False
+        self.jobs: list[HeldJob] = []
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        callback()
+
+    def work(self, job: Callable[[], object], done: Done) -> HeldJob:
+        made = HeldJob(job, done)
+        if self.held:
+            self.jobs.append(made)
+        else:
+            made.finish()
+        return made
+
+    def release(self) -> None:
+        """Run what was held, one after the other."""
+        while self.jobs:
+            self.jobs.pop(0).finish()
+
+
+class Ear:
+    """Hears a subject."""
+
+    def __init__(self, account: Account, subject: str) -> None:
+        self.messages: list[Message] = []
+        account.subscribe(subject, self.messages.append)
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [message.body for message in self.messages]
+
+
+class World:
+    """One account `$G` with JetStream in `directory`."""
+
+    def __init__(self, directory: str, *, limits: AccountJetStream | None = None, domain: str = "") -> None:
+        self.directory = directory
+        self.clock = FakeClock()
+        self.runner = HandRunner()
+        self.registry = Registry(Options(), self.clock)
+        self.limits = limits or AccountJetStream()
+        self.host = Host(self.clock, self.runner, server_name="test", domain=domain)
+        self.open()
+
+    def open(self) -> None:
+        """Start JetStream, again after `close`."""
+        account = self.registry.global_account
+        self.storage = Storage(self.directory)
+        self.memory, self.files = Quota(), Quota()
+        self.js = JetStreamAccount(
+            account, self.host, self.storage.account(account.name), self.limits, self.memory, self.files
+        )
+        self.js.recover()
+
+    def close(self) -> None:
+        """Stop JetStream, leaving the files."""
+        self.js.stop()
+        self.storage.close()
+        self.registry.stop()
+
+    @property
+    def account(self) -> Account:
+        return self.registry.global_account
+
+    def stream(self, name: str = "S", **config: Any) -> Stream:
+        """Create a stream, in memory unless said otherwise."""
+        return self.js.create(StreamConfig.from_json({"name": name, "storage": "memory"} | config))
+
+    def publish(self, subject: str, body: bytes = b"x", **header: str) -> bytes:
+        """Publish and give the answer's body (b"" if there was none). Header names with _ for -."""
+        reply = f"_INBOX.{self.host.new_id()}"
+        ear = Ear(self.account, reply)
+        block = headers.encode({name.replace("_", "-"): value for name, value in header.items()}) if header else b""
+        self.account.publish(subject, body, reply=reply, header=block)
+        return ear.bodies[0] if ear.bodies else b""
+
+    def subjects(self, stream: Stream) -> list[str]:
+        """The subjects of all stored messages, in order."""
+        return [message.subject for message in self.messages(stream)]
+
+    def messages(self, stream: Stream) -> list[Any]:
+        """All stored messages, in order."""
+        found, sequence = [], 1
+        while (message := stream.store.next((), sequence)) is not None:
+            found.append(message)
+            sequence = message.seq + 1
+        return found
