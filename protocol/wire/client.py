@@ -11,7 +11,7 @@ verbs have any case, blanks and tabs run, and CR before LF is optional, as on th
 from ..errors import PeerError
 from . import faults
 from .held import Held
-from .line import fields, read_size, split_verb
+from .line import fields, held_length, read_size, split_verb
 from .ops import CONNECT, ERR, FAULT, HPUB, INFO, NAMES, OK, PING, PONG, PUB, SUB, UNSUB, Op
 
 _CR = 13
@@ -239,7 +239,7 @@ class ClientParser:
         verb, arguments = split_verb(rest, _UNSPACED)
         if verb not in _VERBS and (len(verb) < len(rest) or not any(v.startswith(verb) for v in _VERBS)):
             return faults.unknown_operation(rest)
-        if len(arguments) > self.max_control_line + 1:
+        if held_length(rest, arguments) > self.max_control_line:
             return faults.control_line_exceeded(self.max_control_line)
         self._held.keep(rest)
         return None

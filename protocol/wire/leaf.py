@@ -7,7 +7,7 @@ control line may be sixteen times as long as a client's, for it carries names of
 from ..errors import PeerError
 from . import faults
 from .held import Held
-from .line import fields, read_size, split_verb
+from .line import fields, held_length, read_size, split_verb
 from .ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, Op
 
 _LINE_FACTOR = 16
@@ -136,7 +136,7 @@ class LeafParser:
         verb, arguments = split_verb(rest, _UNSPACED)
         if verb not in _VERBS and (len(verb) < len(rest) or not any(v.startswith(verb) for v in _VERBS)):
             self._fail(faults.unknown_operation(rest))
-        elif len(arguments) > self.max_control_line * _LINE_FACTOR + 1:
+        elif held_length(rest, arguments) > self.max_control_line * _LINE_FACTOR:
             self._fail(faults.control_line_exceeded(self.max_control_line))
         else:
             self._held.keep(rest)
