@@ -1,0 +1,211 @@
+"""The API family CONSUMER: create in its three forms, info, names, list, delete, pause, reset, unpin.
+
+Promises: the subject and the request must agree; internal consumers (of mirrors and sources) are made
+here and shown nowhere. Pull requests are not here: consumers listen for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ....protocol import headers
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.messages import (
+    ConsumerPauseRequest,
+    ConsumerResetRequest,
+    ConsumerUnpinRequest,
+    CreateConsumerRequest,
+    PageRequest,
+    response,
+)
+from ....protocol.api.record import invalid_json
+from ....protocol.errors import api_error
+from ....protocol.timestamp import format_rfc3339
+from ..consumer import lifecycle
+from ..consumer.config import check_group
+from ..consumer.core import Consumer
+from .request import LATER, Request, Response
+
+if TYPE_CHECKING:
+    from ..stream.core import Stream
+
+NAMES_LIMIT = 1024
+LIST_LIMIT = 256
+IDENTITY = b"Nats-Stream-Identity"
+SUFFIX_LENGTH = 8
+
+
+def create(request: Request) -> Response:
+    """Answer CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]]."""
+    tokens = request.tokens
+    asked = request.read(CreateConsumerRequest)
+    if asked.stream_name != tokens[2]:
+        raise api_error("JSStreamMismatchErr")
+    config = asked.config
+    name = tokens[3] if len(tokens) > 3 else config.name
+    if "/" in name or "\\" in name:
+        raise api_error("JSConsumerNameContainsPathSeparatorsErr")
+    if len(tokens) == 3:
+        if config.durable_name:
+            raise api_error("JSConsumerEphemeralWithDurableNameErr")
+    else:
+        if config.durable_name and config.durable_name != name:
+            raise api_error("JSConsumerDurableNameNotMatchSubjectErr")
+        config.name = name
+    if len(tokens) > 4:
+        if config.filter_subjects:
+            raise api_error("JSConsumerMultipleFiltersNotAllowed")
+        if config.filter_subject != ".".join(tokens[4:]):
+            raise api_error("JSConsumerCreateFilterSubjectMismatchErr")
+    return _create(request, asked)
+
+
+def create_durable(request: Request) -> Response:
+    """Answer CONSUMER.DURABLE.CREATE.<stream>.<consumer>."""
+    asked = request.read(CreateConsumerRequest)
+    stream, name = request.tokens[3:5]
+    if asked.stream_name != stream:
+        raise api_error("JSStreamMismatchErr")
+    if "/" in name or "\\" in name:
+        raise api_error("JSConsumerNameContainsPathSeparatorsErr")
+    if not asked.config.durable_name:
+        raise api_error("JSConsumerDurableNameNotSetErr")
+    if asked.config.durable_name != name:
+        raise api_error("JSConsumerDurableNameNotMatchSubjectErr")
+    asked.config.name = name
+    return _create(request, asked)
+
+
+def _create(request: Request, asked: CreateConsumerRequest) -> Response:
+    config = asked.config
+    if config.num_replicas > 1:
+        raise api_error("JSStreamReplicasNotSupportedErr")
+    stream = request.account.lookup(asked.stream_name)
+    if config.direct and config.sourcing and config.name:
+        _as_source(config, stream)
+    if config.direct or config.sourcing:
+        expected = request.header(IDENTITY)
+        if expected and expected.decode("utf-8", "replace") != stream.identity:
+            raise api_error("JSConsumerStreamIdentityMismatchF", msg=stream.identity)
+        request.header_block = headers.set(b"", IDENTITY, stream.identity.encode())
+    existing = stream.consumers.get(config.durable_name or config.name)
+    if existing is not None:
+        config.pause_until = existing.config.pause_until
+        if config.sourcing and config.durable_name:
+            config.deliver_policy = existing.config.deliver_policy
+            config.opt_start_seq = existing.config.opt_start_seq
+            config.opt_start_time = existing.config.opt_start_time
+    consumer = lifecycle.create(stream, config, asked.action, pedantic=asked.pedantic)
+    if config.sourcing and not config.direct:
+        consumer.reset(0)
+    return response(request.kind, consumer.info())
+
+
+def _as_source(config: ConsumerConfig, stream: Stream) -> None:
+    """Fit the consumer that another stream's mirror or source asks for to this one.
+
+    Where messages go when they are acked it becomes a durable one; else its stable name gets a random end, so
+    that one that is left over does not stand in the way.
+    """
+    if stream.config.retention == "limits":
+        config.name = f"{config.name}-{stream.host.new_id(SUFFIX_LENGTH)}"
+        return
+    config.direct = False
+    config.durable_name = config.name
+    config.ack_policy = "flow_control"
+    config.ack_wait = config.max_deliver = config.inactive_threshold = 0
+
+
+def _consumer(request: Request) -> Consumer:
+    stream, name = request.tokens[2:4]
+    return request.account.lookup(stream).lookup_consumer(name)
+
+
+def info(request: Request) -> Response:
+    """Answer CONSUMER.INFO.<stream>.<consumer>."""
+    request.must_be_empty()
+    return response(request.kind, _consumer(request).info())
+
+
+def delete(request: Request) -> Response:
+    """Answer CONSUMER.DELETE.<stream>.<consumer>."""
+    request.must_be_empty()
+    _consumer(request).delete()
+    return response(request.kind, success=True)
+
+
+def _page(request: Request, limit: int) -> tuple[list[Consumer], dict[str, Any]]:
+    asked = request.read(PageRequest) if _is_json(request) else PageRequest()
+    found = request.account.lookup(request.tokens[2]).public_consumers()
+    offset = min(max(asked.offset, 0), len(found))
+    return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
+
+
+def _is_json(request: Request) -> bool:
+    return request.body.lstrip()[:1] in {b"{", b"["}
+
+
+def names(request: Request) -> Response:
+    """Answer CONSUMER.NAMES.<stream>."""
+    found, page = _page(request, NAMES_LIMIT)
+    return response(request.kind, **page, consumers=[consumer.name for consumer in found])
+
+
+def list_consumers(request: Request) -> Response:
+    """Answer CONSUMER.LIST.<stream>."""
+    found, page = _page(request, LIST_LIMIT)
+    return response(request.kind, **page, consumers=[consumer.info().to_json() for consumer in found])
+
+
+def pause(request: Request) -> Response:
+    """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
+    asked = request.read(ConsumerPauseRequest) if _is_json(request) else ConsumerPauseRequest()
+    consumer = _consumer(request)
+    until, now = asked.pause_until, request.account.host.clock.now()
+    lifecycle.pause(consumer, until)
+    paused = until > now
+    more = {"pause_remaining": until - now} if paused else {}
+    return response(request.kind, paused=paused, pause_until=format_rfc3339(until), **more)
+
+
+def reset(request: Request) -> Response:
+    """Answer CONSUMER.RESET.<stream>.<consumer>: start over at a sequence, or at the ack floor."""
+    asked = request.read(ConsumerResetRequest)
+    consumer = _consumer(request)
+    seq = consumer.reset(asked.seq)
+    if request.header(IDENTITY) is not None:
+        request.header_block = headers.set(b"", IDENTITY, consumer.stream.identity.encode())
+    answer = response(request.kind, consumer.info(), reset_seq=seq)
+    consumer.after_save(lambda: request.respond(answer))
+    return LATER
+
+
+def unpin(request: Request) -> Response:
+    """Answer CONSUMER.UNPIN.<stream>.<consumer>: let another client of the group be pinned."""
+    asked = request.read(ConsumerUnpinRequest)
+    if not asked.group:
+        raise invalid_json("consumer group not specified")
+    check_group(asked.group)
+    _consumer(request).unpin(asked.group)
+    return response(request.kind)
+
+
+def needs_cluster(_request: Request) -> Response:
+    """Refuse what only a cluster can do."""
+    raise api_error("JSClusterRequiredErr")
+
+
+TABLE: dict[str, tuple[str, Callable[[Request], Response], bool]] = {
+    "CONSUMER.CREATE.*": ("consumer_create", create, True),
+    "CONSUMER.CREATE.*.>": ("consumer_create", create, True),
+    "CONSUMER.DURABLE.CREATE.*.*": ("consumer_create", create_durable, True),
+    "CONSUMER.NAMES.*": ("consumer_names", names, True),
+    "CONSUMER.LIST.*": ("consumer_list", list_consumers, True),
+    "CONSUMER.INFO.*.*": ("consumer_info", info, True),
+    "CONSUMER.DELETE.*.*": ("consumer_delete", delete, True),
+    "CONSUMER.PAUSE.*.*": ("consumer_pause", pause, True),
+    "CONSUMER.RESET.*.*": ("consumer_reset", reset, False),
+    "CONSUMER.UNPIN.*.*": ("consumer_unpin", unpin, True),
+    "CONSUMER.LEADER.STEPDOWN.*.*": ("consumer_leader_stepdown", needs_cluster, True),
+}

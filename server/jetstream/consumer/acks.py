@@ -1,0 +1,118 @@
+"""The words of acknowledgement: the ack subject that rides on every delivery, and the body that comes back.
+
+Promises: `AckSubject` writes what the reference writes; `parse_subject` reads the old form (9 tokens) and the
+new one (11 or more, with domain and account hash); `parse_body` reads every ack body of the reference. Never
+judges whether an ack is due: that is the ledger's part.
+"""
+
+import enum
+import json
+from typing import NamedTuple
+
+from ....protocol import duration
+
+PREFIX = "$JS.ACK"
+FLOW_PREFIX = "$JS.FC"
+_OLD_TOKENS = 9
+_NEW_TOKENS = 11
+
+
+class Delivery(NamedTuple):
+    """What an ack subject says: how often delivered, stream and consumer sequence, time (ns), pending."""
+
+    deliveries: int
+    stream_seq: int
+    consumer_seq: int
+    time: int
+    pending: int
+
+
+class Verb(enum.Enum):
+    """What the receiver of a message asks for."""
+
+    ACK = "+ACK"
+    NAK = "-NAK"
+    PROGRESS = "+WPI"
+    NEXT = "+NXT"
+    TERM = "+TERM"
+    UNKNOWN = ""
+
+
+def ack_prefix(stream: str, consumer: str) -> str:
+    """Give the part of the ack subject that never changes, with its last dot.
+
+    The rest is ``<count>.<stream seq>.<consumer seq>.<time ns>.<pending>``.
+    """
+    return f"{PREFIX}.{stream}.{consumer}."
+
+
+def ack_filters(stream: str, consumer: str, domain: str, account_hash: str) -> tuple[str, str]:
+    """Give the two subjects a consumer listens on for acks: old form, new form (`domain` may be empty)."""
+    return (
+        f"{PREFIX}.{stream}.{consumer}.*.*.*.*.*",
+        f"{PREFIX}.{domain or '_'}.{account_hash}.{stream}.{consumer}.*.*.*.*.>",
+    )
+
+
+def flow_filters(stream: str, consumer: str, domain: str, account_hash: str) -> tuple[str, str]:
+    """Give the two subjects a consumer listens on for answers to flow control requests."""
+    return (
+        f"{FLOW_PREFIX}.{stream}.{consumer}.*",
+        f"{FLOW_PREFIX}.{domain or '_'}.{account_hash}.{stream}.{consumer}.*",
+    )
+
+
+def parse_subject(subject: str) -> Delivery | None:
+    """Read an ack subject of either form; None if it is not one."""
+    tokens = subject.split(".")
+    size = len(tokens)
+    if size == _OLD_TOKENS:
+        first = 4
+    elif size >= _NEW_TOKENS:
+        first = 6
+    else:
+        return None
+    if tokens[0] != "$JS" or tokens[1] != "ACK":
+        return None
+    try:
+        # isdigit() would take other scripts' digits, int() blanks and signs: the wire has neither.
+        return Delivery(*map(_number, tokens[first : first + 5]))
+    except ValueError:
+        return None
+
+
+def _number(token: str) -> int:
+    if not (token.isascii() and token.isdigit()):
+        raise ValueError(token)
+    return int(token)
+
+
+def parse_body(body: bytes) -> tuple[Verb, bytes]:
+    """Read an ack body into its verb and the rest of it (blanks stripped)."""
+    if not body or body in (b"+ACK", b"+OK"):
+        return Verb.ACK, b""
+    if body.startswith(b"-NAK"):
+        return Verb.NAK, body[4:].strip()
+    if body.startswith(b"+NXT"):
+        return Verb.NEXT, body[4:].strip()
+    if body.startswith(b"+TERM"):
+        return Verb.TERM, body[5:].strip()
+    if body == b"+WPI":
+        return Verb.PROGRESS, b""
+    return Verb.UNKNOWN, body
+
+
+def nak_delay(argument: bytes) -> int:
+    """Read the argument of a -NAK: ``{"delay": ns}`` or a Go duration. Nanoseconds, 0 for none.
+
+    Raises ValueError for what is neither; the reference then treats the NAK as a plain one.
+    """
+    if not argument:
+        return 0
+    if argument.startswith(b"{"):
+        value = json.loads(argument)
+        delay = value.get("delay", 0)
+        if not isinstance(delay, int) or isinstance(delay, bool):
+            raise ValueError(f"delay is not a whole number of nanoseconds: {delay!r}")
+        return delay
+    return duration.parse_go(argument.decode("utf-8", "replace"))

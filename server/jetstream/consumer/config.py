@@ -1,0 +1,261 @@
+"""What a consumer may be: the rules for a configuration by itself, within its stream, and beside its
+siblings.
+
+Promises the reference's order of checks, codes and texts. Judges only: nothing is created or changed
+here, save for the defaults that `check` fills into the copy it gives back.
+"""
+
+import re
+from collections.abc import Iterable
+
+from ....protocol import duration
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError, api_error
+from ....protocol.subject import is_literal, is_subset, is_valid
+from .defaults import SOURCING_HEARTBEAT, Bounds, fill_in
+
+MAX_NAME = 255
+MAX_DESCRIPTION = 4 * 1024
+MAX_METADATA = 128 * 1024
+_BAD_NAME = re.compile(r"[\s.*>/\\\x00]")
+_GROUP = re.compile(r"[A-Za-z0-9/_=-]{1,16}\Z")
+_START = {"all": "all", "last": "last", "last_per_subject": "last per subject", "new": "new"}
+
+
+def check(
+    config: ConsumerConfig,
+    stream: StreamConfig,
+    bounds: Bounds | None = None,
+    *,
+    pedantic: bool = False,
+    recovering: bool = False,
+) -> ConsumerConfig:
+    """Give a copy of `config` with its defaults filled in, judged by every rule that needs no sibling.
+
+    Raises ApiError. `recovering`: the configuration was accepted once, rules that came later are not applied.
+    """
+    bounds = bounds or Bounds()
+    made = config.replace()
+    fill_in(made, stream, bounds, pedantic=pedantic)
+    _check_names(made)
+    _check_replicas(made, stream, recovering=recovering)
+    _check_waits(made)
+    if made.ack_policy == "flow_control":
+        _check_flow_control_policy(made)
+    if made.backoff and made.max_deliver != -1 and len(made.backoff) > made.max_deliver:
+        raise api_error("JSConsumerMaxDeliverBackoffErr")
+    if len(made.description.encode()) > MAX_DESCRIPTION:
+        raise api_error("JSConsumerDescriptionTooLongErrF", max=MAX_DESCRIPTION)
+    if made.deliver_subject:
+        _check_push(made, stream)
+    else:
+        _check_pull(made, stream, bounds)
+    _check_bounds(made, stream, bounds)
+    if made.direct:
+        if not made.deliver_subject:
+            raise api_error("JSConsumerDirectRequiresPushErr")
+        if made.durable_name:
+            raise api_error("JSConsumerDirectRequiresEphemeralErr")
+    _check_filters(made)
+    _check_start(made)
+    _check_rest(made)
+    _check_priority(made)
+    return made
+
+
+def is_asset_name(name: str) -> bool:
+    """Tell whether `name` may name a consumer."""
+    return bool(name) and _BAD_NAME.search(name) is None
+
+
+def _invalid(text: str) -> ApiError:
+    return api_error("JSStreamInvalidConfigF", err=text)
+
+
+def _check_names(config: ConsumerConfig) -> None:
+    if config.name and not is_asset_name(config.name):
+        raise _invalid(r"consumer name can not contain '.', '*', '>', '\', '/'")
+    if config.durable_name and not is_asset_name(config.durable_name):
+        raise _invalid(r"consumer durable name can not contain '.', '*', '>', '\', '/'")
+
+
+def _check_replicas(config: ConsumerConfig, stream: StreamConfig, *, recovering: bool) -> None:
+    replicas = config.num_replicas
+    if replicas > 0 and replicas > stream.num_replicas:
+        raise api_error("JSConsumerReplicasExceedsStream")
+    if replicas < 0:
+        raise api_error("JSReplicasCountCannotBeNegative")
+    if stream.retention != "limits" and not recovering and replicas not in (0, stream.num_replicas):
+        raise api_error("JSConsumerReplicasShouldMatchStream")
+
+
+def _check_waits(config: ConsumerConfig) -> None:
+    if any(wait < 0 for wait in config.backoff):
+        raise api_error("JSConsumerBackOffNegativeErr")
+    if config.ack_wait < 0:
+        raise api_error("JSConsumerAckWaitNegativeErr")
+
+
+def _check_flow_control_policy(config: ConsumerConfig) -> None:
+    if not config.deliver_subject:
+        raise api_error("JSConsumerAckFCRequiresPushErr")
+    if not config.flow_control:
+        raise api_error("JSConsumerAckFCRequiresFCErr")
+    if config.idle_heartbeat != SOURCING_HEARTBEAT:
+        raise _invalid("flow control ack policy heartbeat needs to be 1s")
+    if config.max_ack_pending <= 0:
+        raise api_error("JSConsumerAckFCRequiresMaxAckPendingErr")
+    if config.ack_wait or config.backoff:
+        raise api_error("JSConsumerAckFCRequiresNoAckWaitErr")
+    if config.max_deliver > 0:
+        raise api_error("JSConsumerAckFCRequiresNoMaxDeliverErr")
+
+
+def _check_push(config: ConsumerConfig, stream: StreamConfig) -> None:
+    if not is_literal(config.deliver_subject) and is_valid(config.deliver_subject):
+        raise api_error("JSConsumerDeliverToWildcardsErr")
+    if not is_valid(config.deliver_subject):
+        raise api_error("JSConsumerInvalidDeliverSubject")
+    if any(is_subset(config.deliver_subject, subject) for subject in stream.subjects):
+        raise api_error("JSConsumerDeliverCycleErr")
+    if config.max_waiting:
+        raise api_error("JSConsumerPushMaxWaitingErr")
+    if config.max_ack_pending > 0 and config.ack_policy == "none":
+        raise api_error("JSConsumerMaxPendingAckPolicyRequiredErr")
+    if 0 < config.idle_heartbeat < 100_000_000:
+        raise api_error("JSConsumerSmallHeartbeatErr")
+
+
+def _check_pull(config: ConsumerConfig, stream: StreamConfig, bounds: Bounds) -> None:
+    if config.ack_policy == "none" and stream.retention == "workqueue":
+        raise api_error("JSConsumerPullRequiresAckErr")
+    if config.rate_limit_bps > 0:
+        raise api_error("JSConsumerPullWithRateLimitErr")
+    if config.idle_heartbeat > 0:
+        raise api_error("JSConsumerHBRequiresPushErr")
+    if config.flow_control:
+        raise api_error("JSConsumerFCRequiresPushErr")
+    if 0 < config.max_expires < 1_000_000:
+        raise api_error("JSConsumerMaxRequestExpiresTooSmall")
+    if 0 < bounds.max_request_batch < config.max_batch:
+        raise api_error("JSConsumerMaxRequestBatchExceededF", limit=bounds.max_request_batch)
+
+
+def _check_bounds(config: ConsumerConfig, stream: StreamConfig, bounds: Bounds) -> None:
+    limits = stream.consumer_limits
+    for limit in (bounds.max_ack_pending, bounds.account_max_ack_pending, limits.max_ack_pending):
+        if 0 < limit < config.max_ack_pending:
+            raise api_error("JSConsumerMaxPendingAckExcessErrF", limit=limit)
+    if 0 < limits.inactive_threshold < config.inactive_threshold:
+        limit_text = duration.format_go(limits.inactive_threshold)
+        raise api_error("JSConsumerInactiveThresholdExcess", limit=limit_text)
+
+
+def _check_filters(config: ConsumerConfig) -> None:
+    if config.filter_subject and config.filter_subjects:
+        raise api_error("JSConsumerDuplicateFilterSubjects")
+    if config.filter_subject and not is_valid(config.filter_subject):
+        raise _invalid("malformed subject")
+    if "" in config.filter_subjects:
+        raise api_error("JSConsumerEmptyFilter")
+    filters = config.filters
+    for place, one in enumerate(filters):
+        if not is_valid(one):
+            raise _invalid("malformed subject")
+        if any(is_subset(one, other) for at, other in enumerate(filters) if at != place):
+            raise api_error("JSConsumerOverlappingSubjectFilters")
+
+
+def _check_start(config: ConsumerConfig) -> None:
+    def refuse(policy: str, what: str) -> ApiError:
+        return api_error(
+            "JSConsumerInvalidPolicyErrF",
+            err=f"consumer delivery policy is deliver {policy}, but optional {what}",
+        )
+
+    policy = config.deliver_policy
+    if policy in _START:
+        if config.opt_start_seq:
+            raise refuse(_START[policy], "start sequence is also set")
+        if config.opt_start_time:
+            raise refuse(_START[policy], "start time is also set")
+        if policy == "last_per_subject" and not config.filters:
+            raise refuse(_START[policy], "filter subject is not set")
+    elif policy == "by_start_sequence":
+        if not config.opt_start_seq:
+            raise refuse("by start sequence", "start sequence is not set")
+        if config.opt_start_time:
+            raise refuse("by start sequence", "start time is also set")
+    elif policy == "by_start_time":
+        if not config.opt_start_time:
+            raise refuse("by start time", "start time is not set")
+        if config.opt_start_seq:
+            raise refuse("by start time", "start start sequence is also set")
+
+
+def sample_percentage(text: str) -> int:
+    """Read `sample_freq` ("30" or "30%"), 0 for none. Raises ApiError 10095."""
+    if not text:
+        return 0
+    bare = text.removesuffix("%")
+    if not re.fullmatch(r"[+-]?[0-9]+", bare):
+        raise api_error(
+            "JSConsumerInvalidSamplingErrF", err=f'strconv.Atoi: parsing "{bare}": invalid syntax'
+        )
+    if int(bare) < 0:
+        raise api_error("JSConsumerInvalidSamplingErrF", err="%!s(<nil>)")
+    return int(bare)
+
+
+def _check_rest(config: ConsumerConfig) -> None:
+    sample_percentage(config.sample_freq)
+    if config.flow_control and not config.idle_heartbeat:
+        raise api_error("JSConsumerWithFlowControlNeedsHeartbeats")
+    if config.durable_name and config.name and config.name != config.durable_name:
+        raise api_error("JSConsumerCreateDurableAndNameMismatch")
+    if sum(len(k.encode()) + len(v.encode()) for k, v in config.metadata.items()) > MAX_METADATA:
+        raise api_error("JSConsumerMetadataLengthErrF", limit=f"{MAX_METADATA // 1024}KB")
+
+
+def _check_priority(config: ConsumerConfig) -> None:
+    if config.priority_policy == "none":
+        if config.priority_groups:
+            raise api_error("JSConsumerPriorityGroupWithPolicyNone")
+        if config.priority_timeout > 0:
+            raise api_error("JSConsumerPinnedTTLWithoutPriorityPolicyNone")
+        return
+    if config.deliver_subject:
+        raise api_error("JSConsumerPushWithPriorityGroupErr")
+    if not config.priority_groups:
+        raise api_error("JSConsumerPriorityPolicyWithoutGroup")
+    for group in config.priority_groups:
+        if not group:
+            raise api_error("JSConsumerEmptyGroupName")
+        check_group(group)
+
+
+def check_group(group: str) -> None:
+    """Judge the name of a priority group. Raises ApiError 10162."""
+    if not _GROUP.match(group):
+        raise api_error("JSConsumerInvalidGroupNameErr")
+
+
+def check_work_queue(config: ConsumerConfig, siblings: Iterable[ConsumerConfig], *, update: bool) -> None:
+    """Judge a consumer of a work queue stream beside the others (`siblings`: without itself, none internal).
+
+    Raises ApiError: explicit acks and deliver all only, and no message for two of them.
+    """
+    filters = config.filters
+    others = list(siblings)
+    if not update:
+        if config.ack_policy not in ("explicit", "flow_control"):
+            raise api_error("JSConsumerWQRequiresExplicitAckErr")
+        if config.deliver_policy != "all":
+            raise api_error("JSConsumerWQConsumerNotDeliverAllErr")
+        if others and not filters:
+            raise api_error("JSConsumerWQMultipleUnfilteredErr")
+    for other in others:
+        theirs = other.filters
+        if not theirs or any(is_subset(a, b) or is_subset(b, a) for a in filters for b in theirs):
+            raise api_error("JSConsumerWQConsumerNotUniqueErr")

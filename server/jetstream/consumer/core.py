@@ -1,0 +1,407 @@
+"""Consumer: one reader of a stream, from its creation to its end.
+
+Promises: only committed messages are delivered; an answered ack survives a crash (file streams); the ack
+floor never passes the stream's last message; everything runs on the loop's thread and nothing blocks it
+but the write of the configuration. Knows no asyncio: it hears through its account, tells time by its
+clock, and the saver's writes run where the host's runner takes them.
+
+Invariant: `feed.next_seq` is above every sequence in the ledger; `backlog.count` counts what is at or
+after it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
+from ....protocol.errors import api_error
+from ....protocol.identifier import name_hash
+from ....store.consumer import ConsumerStore
+from . import acks, statuses
+from .alarm import Alarm
+from .backlog import Backlog
+from .config import sample_percentage
+from .feed import Feed
+from .inactivity import Inactivity
+from .info import describe
+from .intake import Intake
+from .ledger import Ledger
+from .notices import LIMITS_REASON, Notices
+from .pace import Pace
+from .pulling import Pulling
+from .push import RateLimit
+from .pushing import Pushing
+from .saver import Saver
+from .sender import Sender
+from .start import choose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...accounts.account import Account
+    from ...accounts.parcel import Message
+    from ...accounts.subscription import Subscription
+    from ...clock import Clock
+    from ..stream.core import Stream
+
+DEFAULT_BURST = 1 << 20
+NEXT = "$JS.API.CONSUMER.MSG.NEXT"
+
+
+class Consumer:
+    """One consumer. `store` is None when nothing of it outlives the server."""
+
+    def __init__(
+        self, stream: Stream, config: ConsumerConfig, created: int, store: ConsumerStore | None = None
+    ) -> None:
+        self.stream = stream
+        self.name = config.durable_name or config.name
+        self.config = config
+        self.created = created
+        self.host = stream.host
+        self.clock: Clock = stream.clock
+        self.account: Account = stream.account.account
+        self.label = f"JetStream consumer '{self.account.name} > {stream.name} > {self.name}'"
+        self.stopped = False
+        self.ledger: Ledger = Ledger(track=config.ack_policy != "none")
+        self.backlog = Backlog(stream.store, config.filters)
+        self.feed = Feed(
+            stream,
+            self.ledger,
+            config.filters,
+            lost=self._lost,
+            dropped=self._dropped,
+            exhausted=self._give_up,
+        )
+        self.sender = Sender(self.account, stream.name, self.name, self.ledger, self.feed, self.backlog)
+        self.notices = Notices(self.account, self.host, stream.name, self.name)
+        self.intake = Intake(self)
+        self.delivery: Pulling | Pushing = Pushing(self) if config.deliver_subject else Pulling(self)
+        self.inactivity = Inactivity(self)
+        self._store = store
+        self._saver = Saver(store, self.ledger, self.host, self.label) if store is not None else None
+        self._expiry = Alarm(self.clock, self._expire)
+        self._pause = Alarm(self.clock, self._unpause)
+        self._subscriptions: list[Subscription] = []
+        self._removed_by: Callable[[Consumer], None] | None = None
+        self._apply(config)
+
+    # -- life
+
+    def start(self, removed: Callable[[Consumer], None] | None = None) -> None:
+        """Find the place in the stream (anew, or where the saved state says) and begin to listen.
+
+        `removed` is called when the consumer deletes itself.
+        """
+        self._removed_by = removed
+        self._find_place()
+        self.backlog.recount(self.feed.next_seq, self.feed.picked)
+        config = self.config
+        until = self.stream.store.last_seq if config.replay_policy == "original" else 0
+        self.delivery.pace = Pace(until, self._rate_limit())
+        self._listen()
+        self.inactivity.configure()
+        if self.paused(self.clock.now()):
+            self._pause.at(config.pause_until)
+        self.arm_expiry()
+        if isinstance(self.delivery, Pushing):
+            self.delivery.listen()
+
+    def _find_place(self) -> None:
+        state = self._store.load() if self._store is not None else None
+        store = self.stream.store
+        if state is None:
+            start = choose(self.config, store, self.stream.config.max_msgs_per_subject)
+            self.feed.start(start)
+            self.ledger.start(start.next_seq - 1)
+            self.changed()
+            return
+        self.ledger.restore(state)
+        for line in self.ledger.repair(store.first_seq, store.last_seq):
+            self.host.log.warning(f"{self.label}: repaired its state: {line}")
+            self.changed()
+        self.feed.next_seq = self.ledger.stream_seq + 1
+
+    def _listen(self) -> None:
+        config, account, stream = self.config, self.account, self.stream
+        place = (stream.name, self.name, self.host.domain, name_hash(account.name))
+        if config.ack_policy in ("explicit", "all"):
+            for subject in acks.ack_filters(*place):
+                self._subscriptions.append(account.subscribe(subject, self.intake.receive))
+        if isinstance(self.delivery, Pushing) and self.delivery.flow is not None:
+            for subject in acks.flow_filters(*place):
+                self._subscriptions.append(account.subscribe(subject, self.delivery.answered))
+        subject = f"{NEXT}.{stream.name}.{self.name}"
+        self._subscriptions.append(account.subscribe(subject, self._next_message))
+
+    def _next_message(self, message: Message) -> None:
+        if isinstance(self.delivery, Pulling):
+            self.delivery.request(message.body, message.reply, message.header)
+        elif message.reply:
+            self.account.publish(message.reply, header=statuses.PUSH_BASED)
+
+    def next_request(self, body: bytes, reply: str) -> None:
+        """Take the pull request that came with an ack (+NXT)."""
+        if not reply:
+            return
+        if isinstance(self.delivery, Pulling):
+            self.delivery.request(body, reply)
+        else:
+            self.account.publish(reply, header=statuses.PUSH_BASED)
+
+    def _halt(self, status: bytes) -> None:
+        self.stopped = True
+        for subscription in self._subscriptions:
+            self.account.unsubscribe(subscription)
+        self._subscriptions.clear()
+        self.inactivity.stop()
+        self._expiry.clear()
+        self._pause.clear()
+        self.delivery.stop(status)
+
+    def stop(self) -> None:
+        """Stop with the server: what is known is on disk afterwards."""
+        if self.stopped:
+            return
+        self._halt(statuses.SERVER_SHUTDOWN)
+        if self._saver is not None:
+            self._saver.close()
+
+    def delete(self, _reason: str = "") -> None:
+        """End for good. The files are the caller's to remove, through `removed` of `start`."""
+        if self.stopped:
+            return
+        self._halt(statuses.CONSUMER_DELETED)
+        if self._saver is not None:
+            self._saver.abandon()
+        if not self.config.direct:
+            self.notices.deleted()
+        if self._removed_by is not None:
+            self._removed_by(self)
+
+    # -- configuration
+
+    def _apply(self, config: ConsumerConfig) -> None:
+        """Let the parts that need no more than a new value have it."""
+        self.ledger.ack_wait = config.ack_wait
+        self.ledger.backoff = tuple(config.backoff)
+        self.ledger.max_deliver = config.max_deliver
+        self.feed.limit = max(config.max_ack_pending, 0) if config.ack_policy != "none" else 0
+        self.sender.headers_only = config.headers_only
+        self.intake.sampling = sample_percentage(config.sample_freq)
+        self.intake.releases = self.stream.config.retention != "limits"
+
+    def _rate_limit(self) -> RateLimit | None:
+        if not self.config.rate_limit_bps:
+            return None
+        burst = self.stream.config.max_msg_size
+        if burst <= 0:
+            burst = self.account.limits.payload if self.account.limits.payload > 0 else DEFAULT_BURST
+        return RateLimit(self.config.rate_limit_bps, burst, self.clock.now())
+
+    def update(self, config: ConsumerConfig) -> None:
+        """Take over a configuration that `check` and `check_update` allowed."""
+        old, self.config = self.config, config
+        self._apply(config)
+        if config.rate_limit_bps != old.rate_limit_bps:
+            self.delivery.pace.rate = self._rate_limit()
+        if config.ack_wait != old.ack_wait or config.backoff != old.backoff:
+            self._expiry.clear()
+            self.ledger.retime()
+            self.arm_expiry()
+        if config.inactive_threshold != old.inactive_threshold:
+            self.inactivity.configure()
+        if config.pause_until != old.pause_until:
+            self._pause_changed()
+        if set(config.filters) != set(old.filters):
+            self.feed.refilter(config.filters)
+            self.backlog.recount(self.feed.next_seq, self.feed.picked, config.filters)
+            self.stream.consumer_changed()
+        if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, Pushing):
+            for seq in self.ledger.expire_all(self.clock.now()):
+                self._give_up(seq)
+            self.delivery.listen()
+        self.delivery.run()
+
+    # -- pause
+
+    def paused(self, now: int) -> bool:
+        """Tell whether nothing is delivered for now."""
+        return self.config.pause_until > now
+
+    def _pause_changed(self) -> None:
+        self._pause.clear()
+        paused = self.paused(self.clock.now())
+        if paused:
+            self._pause.at(self.config.pause_until)
+        self.notices.paused(paused, self.config.pause_until)
+
+    def _unpause(self) -> None:
+        if self.paused(self.clock.now()):
+            self._pause.at(self.config.pause_until)
+            return
+        self.notices.paused(False, self.config.pause_until)
+        self.delivery.run()
+
+    # -- what the stream tells
+
+    def on_append(self, _last_seq: int) -> None:
+        """Hear that there are new messages."""
+        if self.delivery.ready:
+            self.delivery.run()
+
+    def on_removed(self, seq: int, subject: str) -> None:
+        """Hear that a message left the stream: it is not waited for any more."""
+        picked = self.feed.removed(seq)
+        if picked:
+            self.backlog.count -= 1
+        else:
+            self.backlog.removed(seq, subject, self.feed.next_seq)
+        if seq in self.ledger.pending:
+            self._dropped(seq)
+        elif seq in self.ledger.redelivered:
+            self.ledger.gone(seq)
+            self.changed()
+
+    def on_purged(self) -> None:
+        """Hear that many messages left the stream."""
+        store, ledger = self.stream.store, self.ledger
+        stalled = self.feed.stalled()
+        first = store.first_seq
+        for seq in [seq for seq in ledger.pending if seq < first or store.next_seq((), seq) != seq]:
+            ledger.gone(seq)
+        for seq in [seq for seq in ledger.redelivered if seq < first]:
+            ledger.gone(seq)
+        if not ledger.pending and ledger.stream_seq < first - 1:
+            ledger.pass_by(first - 1)
+        self.feed.purged(first)
+        self.backlog.recount(self.feed.next_seq, self.feed.picked)
+        self.changed()
+        if stalled:
+            self.delivery.run()
+
+    def wants(self, seq: int, subject: str) -> bool:
+        """Tell whether a message has to be kept for this consumer (interest retention)."""
+        return self.backlog.selects(subject) and self.ledger.needs(seq)
+
+    def has_interest(self) -> bool:
+        """Tell whether the consumer counts as interest: it does, as long as it exists."""
+        return not self.stopped
+
+    # -- messages that need no ack any more
+
+    def _lost(self, seq: int, where: str) -> None:
+        self.host.log.error(f"{self.label}: message {seq} can not be delivered: {where}")
+
+    def _dropped(self, seq: int) -> None:
+        """A pending message is gone from the stream."""
+        stalled = self.feed.stalled()
+        entry = self.ledger.gone(seq)
+        if entry is not None:
+            self.notices.terminated(entry[0], seq, entry[1], LIMITS_REASON)
+            self.changed()
+            if stalled:
+                self.clock.call_later(0, self._run)
+
+    def _give_up(self, seq: int) -> None:
+        """A pending message is out of deliveries."""
+        stalled = self.feed.stalled()
+        self.notices.max_deliveries(seq, self.ledger.give_up(seq))
+        self.changed()
+        if stalled:
+            self.clock.call_later(0, self._run)
+
+    def _run(self) -> None:
+        if not self.stopped:
+            self.delivery.run()
+
+    # -- ack waits
+
+    def arm_expiry(self) -> None:
+        """See that the timer rings for the first ack that is late."""
+        deadline = self.ledger.next_deadline()
+        if deadline is not None:
+            self._expiry.at(deadline)
+
+    def _expire(self) -> None:
+        ledger = self.ledger
+        for seq in ledger.expire(self.clock.now()):
+            self._give_up(seq)
+        self.arm_expiry()
+        if ledger.queued:
+            self.changed()
+            self.delivery.run()
+
+    # -- what the parts tell
+
+    def sent(self, seq: int) -> None:
+        """Hear that a message was delivered."""
+        if self.intake.releases and not self.ledger.track:
+            self.stream.remove_acked(seq, self)
+
+    def delivered(self) -> None:
+        """Hear that a round of deliveries is over."""
+        if self.ledger.pending and (self.ledger.backoff or not self._expiry.pending):
+            self.arm_expiry()
+        self.changed()
+
+    def changed(self) -> None:
+        """Save the state soon."""
+        if self._saver is not None:
+            self._saver.changed()
+
+    def after_save(self, done: Callable[[], None]) -> None:
+        """Call `done` when all that has happened is durable (at once where nothing is)."""
+        if self._saver is None:
+            done()
+        else:
+            self._saver.after(done)
+
+    # -- questions and orders of the API
+
+    def waiting_messages(self) -> int:
+        """Count what could be delivered: not delivered yet, or due again."""
+        self.backlog.grow()
+        return max(self.backlog.count, 0) + len(self.ledger.queued)
+
+    def info(self) -> ConsumerInfo:
+        """Say everything about the consumer."""
+        return describe(self)
+
+    def unpin(self, group: str) -> None:
+        """Let go of the pinned client. Raises ApiError 10160 for a group that is not the consumer's."""
+        if group not in self.config.priority_groups or not isinstance(self.delivery, Pulling):
+            raise api_error("JSConsumerInvalidPriorityGroupErr")
+        self.delivery.unpin("admin")
+
+    def reset(self, seq: int) -> int:
+        """Start over at `seq`, 0 for just after the ack floor; gives the sequence.
+
+        Raises ApiError 10204 where the deliver policy does not allow it.
+        """
+        if seq == 0:
+            seq = self.ledger.floor_stream + 1
+        else:
+            self._check_reset(seq)
+        self.ledger.start(seq - 1)
+        self.feed.restart(seq)
+        self.backlog.recount(seq)
+        self.sender.delivered_at = self.intake.acked_at = 0
+        self._expiry.clear()
+        self.changed()
+        self.stream.consumer_changed()
+        self.delivery.run()
+        return seq
+
+    def _check_reset(self, seq: int) -> None:
+        policy = self.config.deliver_policy
+        reason = ""
+        if policy == "by_start_sequence":
+            reason = "below start seq" if seq < self.config.opt_start_seq else ""
+        elif policy == "by_start_time":
+            first = self.stream.store.seq_at(self.config.opt_start_time)
+            reason = "below start time" if seq < first else ""
+        elif policy != "all":
+            reason = "not allowed"
+        if reason:
+            raise api_error("JSConsumerInvalidResetErr", err=reason)

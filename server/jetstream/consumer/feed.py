@@ -1,0 +1,173 @@
+"""Which message a consumer gets next: those due again first, then those picked, then the stream in order.
+
+Promises: a message that is not committed, or fails its checksum, is never given out; what cannot be sent
+can be given back and comes again first. Reads the stream; sends nothing.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from ....store.errors import Damaged, NotFound
+from ....store.message import StoredMessage
+from .ledger import Ledger
+from .start import Start
+from .stream import Readable
+
+
+class Feed:
+    """The reading position of a consumer in its stream.
+
+    `lost(seq, text)` is told of a message that cannot be read, `dropped(seq)` of one that was due again
+    but is gone from the stream, `exhausted(seq)` of one that is out of deliveries.
+    """
+
+    __slots__ = (
+        "_dropped",
+        "_exhausted",
+        "_held",
+        "_ledger",
+        "_lost",
+        "_picked",
+        "_resume",
+        "_stream",
+        "filters",
+        "limit",
+        "next_seq",
+    )
+
+    def __init__(
+        self,
+        stream: Readable,
+        ledger: Ledger,
+        filters: Sequence[str],
+        *,
+        lost: Callable[[int, str], None],
+        dropped: Callable[[int], None],
+        exhausted: Callable[[int], None],
+    ) -> None:
+        self._stream = stream
+        self._ledger = ledger
+        self.filters = tuple(filters)
+        self.limit = 0  # max ack pending, 0 for none
+        self.next_seq = 1
+        self._picked: deque[int] = deque()
+        self._resume = 0
+        self._held: StoredMessage | None = None
+        self._lost = lost
+        self._dropped = dropped
+        self._exhausted = exhausted
+
+    def start(self, start: Start) -> None:
+        """Begin where `start` says."""
+        self.next_seq = start.next_seq
+        self._picked = deque(start.picked)
+        self._resume = start.resume
+        self._held = None
+
+    def restart(self, seq: int) -> None:
+        """Go on at `seq`, whatever was to come."""
+        self.start(Start(seq, []))
+
+    @property
+    def picked(self) -> int:
+        """How many picked messages are still to come."""
+        return len(self._picked)
+
+    def stalled(self) -> bool:
+        """Tell whether no new message may be delivered before some are acked."""
+        return 0 < self.limit <= len(self._ledger.pending)
+
+    def take(self) -> tuple[StoredMessage, int] | None:
+        """Give the next message and which delivery of it this is; None at the end, or when stalled."""
+        if self._ledger.queued:
+            again = self._take_again()
+            if again is not None:
+                return again
+        if 0 < self.limit <= len(self._ledger.pending):
+            return None
+        if self._held is not None:
+            message, self._held = self._held, None
+            self.next_seq = message.seq + 1
+            return message, 1
+        if self._picked:
+            return self._take_picked()
+        return self._take_new()
+
+    def _take_again(self) -> tuple[StoredMessage, int] | None:
+        ledger = self._ledger
+        while seq := ledger.take():
+            if ledger.exhausted(seq):
+                self._exhausted(seq)
+                continue
+            try:
+                return self._stream.store.get(seq), ledger.deliveries(seq) + 1
+            except NotFound:
+                self._dropped(seq)
+            except Damaged as damage:
+                self._lost(seq, damage.where)
+                self._dropped(seq)
+        return None
+
+    def _take_picked(self) -> tuple[StoredMessage, int] | None:
+        while self._picked:
+            seq = self._picked.popleft()
+            self.next_seq = seq + 1 if self._picked else max(self._resume, seq + 1)
+            try:
+                return self._stream.store.get(seq), 1
+            except NotFound:
+                continue
+            except Damaged as damage:
+                self._lost(seq, damage.where)
+        return self._take_new()
+
+    def _take_new(self) -> tuple[StoredMessage, int] | None:
+        committed = self._stream.committed_seq
+        if self.next_seq > committed:
+            return None
+        store = self._stream.store
+        message = store.next(self.filters, self.next_seq)
+        if message is None:
+            self.next_seq = max(self.next_seq, store.last_seq + 1)
+            return None
+        if message.seq > committed:
+            self._held, self.next_seq = None, message.seq
+            return None
+        self.next_seq = message.seq + 1
+        return message, 1
+
+    def give_back(self, message: StoredMessage, count: int) -> None:
+        """Take back a message that was taken and not delivered: it comes first next time."""
+        if count > 1:
+            self._ledger.queue_first(message.seq)
+        elif self._resume and message.seq < self._resume:
+            self._picked.appendleft(message.seq)
+            self.next_seq = message.seq
+        else:
+            # kept, so that a message which waits for its time is read once
+            self._held, self.next_seq = message, message.seq
+
+    def removed(self, seq: int) -> bool:
+        """Take note that a message left the stream; True if it was picked and not delivered yet."""
+        if self._held is not None and self._held.seq == seq:
+            self._held = None
+        if seq in self._picked:
+            self._picked.remove(seq)
+            if not self._picked:
+                self.next_seq = max(self.next_seq, self._resume)
+            return True
+        return False
+
+    def purged(self, first_seq: int) -> None:
+        """Take note that everything below `first_seq` left the stream, and perhaps more."""
+        self._held = None
+        self.next_seq = max(self.next_seq, first_seq)
+        if self._picked:
+            kept = [seq for seq in self._picked if self._stream.store.next_seq((), seq) == seq]
+            self._picked = deque(kept)
+            if not kept:
+                self.next_seq = max(self.next_seq, self._resume)
+
+    def refilter(self, filters: Sequence[str]) -> None:
+        """Read on with other filters."""
+        self.filters = tuple(filters)
+        self._held = None

@@ -1,0 +1,133 @@
+"""The intake: what receivers say about messages, judged against the ledger.
+
+Promises: an answer to an ack that asks for one goes out when the ack is durable (file consumers) or done
+(memory); only a message that was delivered can be acked; what is acked is told to the stream.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import acks
+from .acks import Delivery, Verb
+from .notices import chosen
+
+if TYPE_CHECKING:
+    from ...accounts.parcel import Message
+    from .core import Consumer
+
+
+class Intake:
+    """Acks of one consumer."""
+
+    __slots__ = ("_consumer", "_ledger", "acked_at", "releases", "sampling")
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._ledger = consumer.ledger
+        self.acked_at = 0
+        self.sampling = 0  # percent of acks that make a metric
+        self.releases = False  # the stream wants to hear of acks
+
+    def receive(self, message: Message) -> None:
+        """Take a message on the ack subject."""
+        delivery = acks.parse_subject(message.subject)
+        if delivery is None or not delivery.stream_seq:
+            return
+        body = message.body
+        verb, rest = acks.parse_body(body) if body else (Verb.ACK, b"")
+        if verb is Verb.ACK:
+            if not self._known(delivery):
+                return
+            self._ack(delivery, sample=True)
+        elif verb is Verb.NEXT:
+            if self._known(delivery):
+                self._ack(delivery, sample=True)
+            self._consumer.next_request(rest, message.reply)
+            return
+        elif verb is Verb.NAK:
+            self._nak(delivery, rest)
+        elif verb is Verb.PROGRESS:
+            if self._ledger.touch(delivery.stream_seq, self._consumer.clock.now()):
+                self._consumer.changed()
+        elif verb is Verb.TERM:
+            if not self._known(delivery):
+                return
+            self._ack(delivery, sample=False)
+            reason = rest.decode("utf-8", "replace")
+            notices = self._consumer.notices
+            notices.terminated(delivery.consumer_seq, delivery.stream_seq, delivery.deliveries, reason)
+        if message.reply:
+            self._confirm(message.reply)
+
+    def _known(self, delivery: Delivery) -> bool:
+        return (
+            delivery.stream_seq < self._consumer.feed.next_seq
+            or delivery.stream_seq <= self._ledger.stream_seq
+        )
+
+    def _confirm(self, reply: str) -> None:
+        account = self._consumer.account
+
+        def confirm() -> None:
+            account.publish(reply)
+
+        self._consumer.after_save(confirm)
+
+    def _ack(self, delivery: Delivery, *, sample: bool) -> None:
+        if self._consumer.config.ack_policy == "all":
+            self.ack_through(delivery.consumer_seq, delivery.stream_seq)
+            return
+        consumer, ledger, seq = self._consumer, self._ledger, delivery.stream_seq
+        stalled = consumer.feed.stalled()
+        if sample and self.sampling:
+            self._sample(delivery)
+        if ledger.ack(seq):
+            self.acked_at = consumer.clock.now()
+            consumer.changed()
+        if self.releases:
+            consumer.stream.remove_acked(seq, consumer)
+        if stalled:
+            consumer.delivery.run()
+
+    def ack_through(self, number: int, seq: int) -> None:
+        """Acknowledge all up to stream sequence `seq`, delivered as `number`."""
+        consumer = self._consumer
+        stalled = consumer.feed.stalled()
+        acked = self._ledger.ack_through(number, min(seq, self._ledger.stream_seq))
+        if acked is None:
+            return
+        self.acked_at = consumer.clock.now()
+        consumer.changed()
+        if self.releases:
+            for one in acked:
+                consumer.stream.remove_acked(one, consumer)
+        if stalled:
+            consumer.delivery.run()
+
+    def _sample(self, delivery: Delivery) -> None:
+        entry = self._ledger.pending.get(delivery.stream_seq)
+        if entry is not None and chosen(self.sampling):
+            waited = self._consumer.clock.now() - entry[1]
+            notices = self._consumer.notices
+            notices.sample(delivery.consumer_seq, delivery.stream_seq, waited, delivery.deliveries)
+
+    def _nak(self, delivery: Delivery, argument: bytes) -> None:
+        consumer, ledger, seq = self._consumer, self._ledger, delivery.stream_seq
+        if not ledger.floor_consumer < delivery.consumer_seq <= ledger.consumer_seq:
+            return
+        if seq not in ledger.pending:
+            return
+        consumer.notices.naked(delivery.consumer_seq, seq, delivery.deliveries)
+        try:
+            delay = acks.nak_delay(argument)
+        except ValueError:
+            consumer.host.log.warning(f"{consumer.label}: bad NAK delay value: {argument!r}")
+            delay = 0
+        consumer.changed()
+        if delay > 0:
+            ledger.delay(seq, consumer.clock.now(), delay)
+            consumer.arm_expiry()
+            return
+        ledger.queue(seq)
+        consumer.delivery.run()

@@ -1,0 +1,177 @@
+"""How consumers come and go: made, changed, brought back and removed, with their files.
+
+Promises: a durable consumer of a file stream is on the disk before its creation is answered; internal
+(direct) consumers are neither counted nor stored; what cannot be read at a start is reported and left on
+the disk.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.errors import ApiError, api_error
+from ....protocol.timestamp import format_rfc3339, parse_rfc3339
+from ....store.errors import StoreError
+from .config import MAX_NAME, check, check_work_queue, is_asset_name
+from .core import Consumer
+from .defaults import INACTIVE, Bounds
+from .info import stamped
+from .update import check_update, same
+
+if TYPE_CHECKING:
+    from ....store.consumer import ConsumerStore
+    from ..stream.core import Stream
+
+NAME_LENGTH = 8
+
+
+def _alarm(stream: Stream, text: str) -> None:
+    stream.host.log.error(text)
+
+
+def bounds(stream: Stream) -> Bounds:
+    """Give the limits that the server and the account set."""
+    host = stream.host
+    return Bounds(host.max_ack_pending, stream.account.limits.max_ack_pending, host.max_request_batch)
+
+
+def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic: bool = False) -> Consumer:
+    """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError."""
+    config = check(stamped(asked), stream.config, bounds(stream), pedantic=pedantic)
+    name = config.durable_name or config.name
+    existing = stream.consumers.get(name) if name else None
+    if existing is not None:
+        if action == "create" and not same(existing.config, _settled(config)):
+            raise api_error("JSConsumerAlreadyExists")
+        return _update(stream, existing, config)
+    if action == "update":
+        raise api_error("JSConsumerDoesNotExist")
+    _check_count(stream)
+    if stream.config.retention == "workqueue" and not config.direct and not config.sourcing:
+        check_work_queue(config, _siblings(stream, name), update=False)
+    if not name:
+        config.name = name = _new_name(stream)
+    if len(name) > MAX_NAME:
+        raise api_error("JSConsumerNameTooLongErrF", max=MAX_NAME)
+    if not is_asset_name(name):
+        raise api_error("JSConsumerBadDurableNameErr")
+    config = _settled(config)
+    created = stream.clock.now()
+    consumer = Consumer(stream, config, created, _open(stream, config, created))
+    stream.consumers[name] = consumer
+    consumer.start(lambda one: _remove(stream, one))
+    if not config.direct:
+        consumer.notices.created()
+        if consumer.paused(created):
+            consumer.notices.paused(True, config.pause_until)
+    return consumer
+
+
+def _settled(config: ConsumerConfig) -> ConsumerConfig:
+    """Fill in what depends on whether the consumer is durable."""
+    if not config.durable_name and config.inactive_threshold <= 0:
+        config.inactive_threshold = INACTIVE
+    return config
+
+
+def _new_name(stream: Stream) -> str:
+    while (name := stream.host.new_id(NAME_LENGTH)) in stream.consumers:
+        continue
+    return name
+
+
+def _siblings(stream: Stream, name: str) -> list[ConsumerConfig]:
+    return [one.config for one in stream.consumers.values() if one.name != name and not one.config.direct]
+
+
+def _check_count(stream: Stream) -> None:
+    most, account_most = stream.config.max_consumers, stream.account.limits.max_consumers
+    if most <= 0 or 0 < account_most < most:
+        most = account_most
+    if 0 < most <= len(stream.public_consumers()):
+        raise api_error("JSMaximumConsumersLimitErr")
+
+
+def _update(stream: Stream, consumer: Consumer, config: ConsumerConfig) -> Consumer:
+    old = consumer.config
+    config.name = config.name or old.name
+    if stream.config.retention == "workqueue":
+        check_work_queue(config, _siblings(stream, consumer.name), update=True)
+    bound = bool(old.deliver_subject) and consumer.account.has_interest(old.deliver_subject)
+    check_update(old, config, bound=bound)
+    config = _settled(config)
+    if config == old:
+        return consumer
+    replace(consumer, config)
+    return consumer
+
+
+def replace(consumer: Consumer, config: ConsumerConfig) -> None:
+    """Give a consumer another configuration, on the disk first. Raises ApiError 10104."""
+    if _is_stored(consumer.stream, config):
+        _write(consumer.stream, config, consumer.created)
+    consumer.update(config)
+
+
+def pause(consumer: Consumer, until: int) -> None:
+    """Pause a consumer until the time `until` (ns; 0 or past: let it go on)."""
+    replace(consumer, stamped(consumer.config.replace(pause_until=until)))
+
+
+def _is_stored(stream: Stream, config: ConsumerConfig) -> bool:
+    return stream.config.storage == "file" and not config.direct and not config.mem_storage
+
+
+def _write(stream: Stream, config: ConsumerConfig, created: int) -> None:
+    name = config.durable_name or config.name
+    document = {"config": config.to_json(), "created": format_rfc3339(created)}
+    try:
+        stream.account.directory.write_consumer(stream.name, name, document)
+    except (OSError, StoreError) as error:
+        _alarm(stream, f"Consumer '{stream.name} > {name}' can not be written: {error}")
+        raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
+
+
+def _open(stream: Stream, config: ConsumerConfig, created: int) -> ConsumerStore | None:
+    if not _is_stored(stream, config):
+        return None
+    _write(stream, config, created)
+    try:
+        return stream.account.directory.open_consumer(stream.name, config.durable_name or config.name)
+    except (OSError, StoreError) as error:
+        raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
+
+
+def _remove(stream: Stream, consumer: Consumer) -> None:
+    """Forget a consumer that has ended, and its files."""
+    if stream.consumers.get(consumer.name) is consumer:
+        del stream.consumers[consumer.name]
+    if stream.stopped:
+        return  # the stream's folder goes as a whole
+    if _is_stored(stream, consumer.config):
+        try:
+            stream.account.directory.remove_consumer(stream.name, consumer.name)
+        except OSError as error:
+            _alarm(stream, f"{consumer.label}: its files can not be removed: {error}")
+    stream.consumer_changed()
+
+
+def recover(stream: Stream) -> None:
+    """Bring back the consumers of a stream that has been recovered. Damaged ones are told to the log."""
+    for asset in stream.account.directory.consumers(stream.name):
+        what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
+        if asset.document is None:
+            _alarm(stream, f"{what} can not be read: {asset.damage}")
+            continue
+        try:
+            config = ConsumerConfig.from_json(asset.document["config"])
+            config = check(config, stream.config, bounds(stream), recovering=True)
+            created = parse_rfc3339(asset.document["created"])
+            store = stream.account.directory.open_consumer(stream.name, asset.name)
+        except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
+            _alarm(stream, f"{what} can not be recovered: {error}")
+            continue
+        consumer = Consumer(stream, config, created, store)
+        stream.consumers[consumer.name] = consumer
+        consumer.start(lambda one: _remove(stream, one))

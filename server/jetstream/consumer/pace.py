@@ -1,0 +1,41 @@
+"""The pace of delivery: original replay (the gaps in which messages were stored) and the rate limit."""
+
+from ....store.message import StoredMessage
+from .push import RateLimit
+
+
+class Pace:
+    """Tells how long the next message has to wait. `replay_until`: the last sequence replayed in its old
+    rhythm.
+    """
+
+    __slots__ = ("_last_time", "_rested", "rate", "replay_until")
+
+    def __init__(self, replay_until: int, rate: RateLimit | None) -> None:
+        self.replay_until = replay_until
+        self.rate = rate
+        self._last_time = 0
+        self._rested = 0
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing ever has to wait."""
+        return self.rate is None and not self.replay_until
+
+    def delay(self, message: StoredMessage, size: int, now: int) -> int:
+        """Give the wait (ns) of a message of `size` bytes on the wire; 0 when it goes now.
+
+        A message that waited is asked about again when its time has come.
+        """
+        if self.replay_until:
+            if message.seq > self.replay_until:
+                self.replay_until = 0
+            elif self._last_time and self._rested != message.seq:
+                gap = message.time - self._last_time
+                if gap > 1_000_000:
+                    self._rested = message.seq
+                    return gap
+        if self.rate is not None and (wait := self.rate.delay(size, now)):
+            return wait
+        self._last_time, self._rested = message.time, 0
+        return 0

@@ -1,0 +1,309 @@
+"""Delivery to pull requests.
+
+Promises: a request gets what it asked for or a status that says why not; no request outlives its time;
+the loop is given back after `BUDGET` messages. One timer for all requests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol import headers
+from . import statuses
+from .alarm import Alarm
+from .pace import Pace
+from .priority import Pin, Turn, overflow_turn
+from .pull import Pull, PullError, WaitQueue, parse, refuse
+
+if TYPE_CHECKING:
+    from .core import Consumer
+
+BUDGET = 512
+FULL_CHECK_EVERY = 1_000_000_000
+API_LEVEL = 5
+
+
+class Pulling:
+    """The waiting pull requests of a consumer, and what is delivered to them."""
+
+    __slots__ = (
+        "_account",
+        "_again",
+        "_alarm",
+        "_checked_at",
+        "_consumer",
+        "_due",
+        "_not_before",
+        "_pin_alarm",
+        "_running",
+        "last_request",
+        "pace",
+        "pin",
+        "queue",
+    )
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._account = consumer.account
+        config = consumer.config
+        self.queue = WaitQueue(config.max_waiting, prioritized=config.priority_policy == "prioritized")
+        self.pin = Pin()
+        self.pace = Pace(0, None)
+        self.last_request = consumer.clock.now()
+        self._alarm = Alarm(consumer.clock, self._tick)
+        self._due = False
+        self._pin_alarm = Alarm(consumer.clock, self._pin_expired)
+        self._checked_at = 0
+        self._not_before = 0
+        self._running = self._again = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether anybody waits for a message."""
+        return len(self.queue) > 0
+
+    # -- requests
+
+    def request(self, body: bytes, reply: str, header: bytes = b"") -> None:
+        """Take a pull request."""
+        if not reply:
+            return
+        if header and not _level_known(header):
+            self._say(reply, statuses.API_LEVEL)
+            return
+        now = self._consumer.clock.now()
+        try:
+            pull = parse(body, reply, now)
+        except PullError as error:
+            self._say(reply, statuses.error(400, f"Bad Request - {error}"))
+            return
+        refusal = refuse(pull, self._consumer.config, self.pin.identifier)
+        if refusal:
+            self._say(reply, refusal)
+            return
+        if self.pin.identifier and pull.pin == self.pin.identifier:
+            self._rest_pin(now)
+        if self.queue.full() and now - self._checked_at > FULL_CHECK_EVERY:
+            self._sweep(now, at_end=False)
+        if pull.no_wait and self._answered(pull, now):
+            return
+        if not self.queue.add(pull):
+            # A client that watches for heartbeats asks again by itself; a refusal would make it a hot loop.
+            if not pull.heartbeat:
+                self._say(reply, statuses.MAX_WAITING)
+            return
+        self.last_request = now
+        self.run()
+        if len(self.queue) and (deadline := pull.deadline()):
+            self._alarm.at(deadline)
+
+    def _answered(self, pull: Pull, now: int) -> bool:
+        """Answer a no_wait request that cannot have anything; False if it may wait for its turn."""
+        pending = self._consumer.waiting_messages()
+        if not pending:
+            if pull.expires:
+                return False
+            self.last_request = now
+            self._say(pull.reply, statuses.NO_MESSAGES)
+            return True
+        self._sweep(now, at_end=False)
+        if pending < self.queue.wanted():
+            self.last_request = now
+            self._say(pull.reply, statuses.REQUESTS_PENDING)
+            return True
+        return False
+
+    def _say(self, reply: str, status: bytes) -> None:
+        self._account.publish(reply, header=status)
+
+    def _refuse_head(self, pull: Pull, status: str) -> None:
+        self._say(pull.reply, statuses.with_pending(status, pull.left, pull.max_bytes))
+        self.queue.drop_head()
+
+    # -- delivery
+
+    def run(self) -> None:
+        """Deliver what can be delivered now, answer what is over, and set the timer for the rest."""
+        if self._running:
+            self._again = True
+            return
+        self._running = True
+        try:
+            self._serve()
+            while self._again:
+                self._again = False
+                self._serve()
+        finally:
+            self._running = False
+
+    def _serve(self) -> None:
+        consumer, queue = self._consumer, self.queue
+        now = consumer.clock.now()
+        at_end = True
+        if len(queue) and not consumer.paused(now):
+            at_end = False
+            if now >= self._not_before:
+                at_end = self._deliver(now)
+                consumer.delivered()
+            else:
+                self._alarm.at(self._not_before)
+        if (queue.no_wait and at_end) or self._due:
+            self._due = False
+            self._sweep(now, at_end=at_end)
+
+    def _tick(self) -> None:
+        self._due = True
+        self.run()
+
+    def _deliver(self, now: int) -> bool:
+        """Deliver until nothing is left, nobody takes more, or the budget is used; True at the end of it."""
+        consumer, queue, pace = self._consumer, self.queue, self.pace
+        feed, sender = consumer.feed, consumer.sender
+        consumer.backlog.grow()
+        trusted: Pull | None = None
+        pinned = consumer.config.priority_policy == "pinned_client"
+        for _ in range(BUDGET):
+            taken = feed.take()
+            if taken is None:
+                return not feed.stalled()
+            message, count = taken
+            out = sender.trim(message) if sender.headers_only else message
+            ack_subject = sender.ack_subject(message, count)
+            size = len(out.subject) + len(ack_subject) + len(out.header) + len(out.body)
+            if not pace.free and (wait := pace.delay(message, size, now)):
+                feed.give_back(message, count)
+                self._not_before = now + wait
+                self._alarm.at(self._not_before)
+                return False
+            pull = self._choose(size, now, trusted)
+            if pull is None:
+                feed.give_back(message, count)
+                return True
+            trusted = pull
+            header = out.header
+            if pinned:
+                header = headers.add(header, b"Nats-Pin-Id", self.pin.identifier.encode())
+            if not sender.send(out, count, pull.reply, ack_subject, header, now):
+                queue.drop_head()
+                trusted = None
+                continue
+            consumer.sent(message.seq)
+            self._served(pull, now)
+            if not len(queue):
+                return True
+        consumer.clock.call_later(0, self.run)
+        return False
+
+    def _served(self, pull: Pull, now: int) -> None:
+        self.queue.served()
+        if pull.left > 0:
+            if pull.heartbeat:
+                pull.heartbeat_at = now + pull.heartbeat
+        elif pull.max_bytes > 0:
+            self._say(pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, pull.left, pull.max_bytes))
+
+    def _choose(self, size: int, now: int, trusted: Pull | None) -> Pull | None:
+        """Find the request that gets the next message, of `size` bytes; answer those that cannot."""
+        queue = self.queue
+        policy = self._consumer.config.priority_policy
+        passed = 0
+        while (pull := queue.head()) is not None:
+            if pull.expires and now >= pull.expires:
+                self._refuse_head(pull, statuses.REQUEST_TIMEOUT)
+                continue
+            turn = Turn.SERVE if policy == "none" else self._turn(pull, policy)
+            if turn is Turn.WRONG_PIN:
+                self._refuse_head(pull, statuses.WRONG_PIN)
+                continue
+            if turn is Turn.PASS:
+                queue.cycle()
+                passed += 1
+                if passed >= len(queue):
+                    return None
+                continue
+            if pull.max_bytes > 0 and size > pull.max_bytes:
+                self._refuse_head(pull, statuses.MAX_BYTES)
+                continue
+            if pull is not trusted and not self._account.has_interest(pull.reply):
+                queue.drop_head()
+                continue
+            if turn is Turn.PIN:
+                self._pin(pull, now)
+            if pull.max_bytes > 0:
+                pull.max_bytes -= size
+                if not pull.max_bytes:
+                    pull.left = 1
+            return pull
+        return None
+
+    def _turn(self, pull: Pull, policy: str) -> Turn:
+        if policy == "pinned_client":
+            return self.pin.turn(pull)
+        if policy == "overflow":
+            return overflow_turn(pull, self._consumer.backlog.count, len(self._consumer.ledger.pending))
+        return Turn.SERVE
+
+    # -- the end of requests
+
+    def _sweep(self, now: int, *, at_end: bool) -> None:
+        """Let go of requests that are over or that nobody listens for, beat the heart of the others."""
+        self._checked_at = now
+        kept = []
+        feed, ledger = self._consumer.feed, self._consumer.ledger
+        for pull in list(self.queue):
+            if pull.expires and now >= pull.expires:
+                timeout = statuses.with_pending(statuses.REQUEST_TIMEOUT, pull.left, pull.max_bytes)
+                self._say(pull.reply, timeout)
+            elif at_end and pull.no_wait and (not pull.expires or pull.delivered):
+                self._say(pull.reply, statuses.NO_MESSAGES)
+            elif self._account.has_interest(pull.reply):
+                if pull.heartbeat_at and now >= pull.heartbeat_at:
+                    self._say(pull.reply, statuses.idle_heartbeat(ledger.consumer_seq, feed.next_seq - 1))
+                    pull.heartbeat_at = now + pull.heartbeat
+                kept.append(pull)
+        if len(kept) != len(self.queue):
+            self.queue.keep(kept)
+        if deadline := self.queue.deadline():
+            self._alarm.at(deadline)
+
+    def waiting(self) -> int:
+        """Count the requests that still wait."""
+        self._sweep(self._consumer.clock.now(), at_end=False)
+        return len(self.queue)
+
+    def stop(self, status: bytes) -> None:
+        """Send everybody away with `status`."""
+        self._alarm.clear()
+        self._pin_alarm.clear()
+        for pull in list(self.queue):
+            self._say(pull.reply, status)
+        self.queue.keep([])
+
+    # -- the pinned client
+
+    def _pin(self, pull: Pull, now: int) -> None:
+        consumer = self._consumer
+        self.pin.set(consumer.host.new_id(), now)
+        pull.pin = self.pin.identifier
+        self._rest_pin(now)
+        consumer.notices.pinned(pull.group, self.pin.identifier)
+
+    def _rest_pin(self, now: int) -> None:
+        self._pin_alarm.again(now + self._consumer.config.priority_timeout)
+
+    def _pin_expired(self) -> None:
+        self.unpin("timeout")
+
+    def unpin(self, reason: str) -> None:
+        """Pin nobody, so that the next request may be."""
+        self._pin_alarm.clear()
+        if not self.pin.identifier:
+            return
+        self.pin.clear()
+        self._consumer.notices.unpinned(self._consumer.config.priority_groups[0], reason)
+        self.run()
+
+
+def _level_known(header: bytes) -> bool:
+    level = headers.get(header, b"Nats-Required-Api-Level")
+    return not level or (level.isdigit() and int(level) <= API_LEVEL)

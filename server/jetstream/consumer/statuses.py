@@ -1,0 +1,40 @@
+"""The status lines a consumer sends instead of messages, word for word as the reference sends them."""
+
+NO_MESSAGES = b"NATS/1.0 404 No Messages\r\n\r\n"
+REQUESTS_PENDING = b"NATS/1.0 408 Requests Pending\r\n\r\n"
+MAX_WAITING = b"NATS/1.0 409 Exceeded MaxWaiting\r\n\r\n"
+PUSH_BASED = b"NATS/1.0 409 Consumer is push based\r\n\r\n"
+CONSUMER_DELETED = b"NATS/1.0 409 Consumer Deleted\r\n\r\n"
+SERVER_SHUTDOWN = b"NATS/1.0 409 Server Shutdown\r\n\r\n"
+API_LEVEL = b"NATS/1.0 412 Required Api Level\r\n\r\n"
+PIN_MISMATCH = b"NATS/1.0 423 Nats-Pin-Id mismatch\r\n\r\n"
+NO_RESPONDERS = b"NATS/1.0 503\r\n\r\n"
+FLOW_CONTROL = b"NATS/1.0 100 FlowControl Request\r\n\r\n"
+
+# Those that tell what was left of the request: messages, bytes.
+REQUEST_TIMEOUT = "408 Request Timeout"
+INTEREST_EXPIRED = "408 Interest Expired"
+MAX_BYTES = "409 Message Size Exceeds MaxBytes"
+BATCH_COMPLETED = "409 Batch Completed"
+WRONG_PIN = "423 Nats-Wrong-Pin-Id"
+
+
+def with_pending(status: str, messages: int, size: int) -> bytes:
+    """Give a status with what was left of a pull request: messages of its batch, bytes of its max_bytes."""
+    return (
+        f"NATS/1.0 {status}\r\nNats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n\r\n"
+    ).encode()
+
+
+def error(code: int, description: str) -> bytes:
+    """Give a status that refuses a request."""
+    return f"NATS/1.0 {code} {description}\r\n\r\n".encode()
+
+
+def idle_heartbeat(consumer_seq: int, stream_seq: int, stalled: str = "") -> bytes:
+    """Give a heartbeat: the last sequences sent, and the flow control request not yet answered."""
+    more = f"Nats-Consumer-Stalled: {stalled}\r\n" if stalled else ""
+    return (
+        "NATS/1.0 100 Idle Heartbeat\r\n"
+        f"Nats-Last-Consumer: {consumer_seq}\r\nNats-Last-Stream: {stream_seq}\r\n{more}\r\n"
+    ).encode()
