@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
@@ -49,6 +51,7 @@ class Server:
     """
 
     def __init__(self, options: Options | None = None, *, log: Log | None = None, **single: Any) -> None:
+        embedded = options is None
         if options is None:
             options = Options(host=_LOOPBACK, port=0)
         self.options = _with(options, single)
@@ -56,6 +59,7 @@ class Server:
         self.random_bytes: Callable[[int], bytes] = os.urandom
         self.jetstream: JetStream | None = None
         self.lame_duck = False
+        self._temporary_store = embedded and not self.options.jetstream.store_dir
         self._parts: list[Part] = []
         self._stopped = asyncio.Event()
         self._running = False
@@ -95,6 +99,8 @@ class Server:
         if self.options.jetstream.enabled:
             from .jetstream.engine import JetStream
 
+            if self._temporary_store:
+                self.options.jetstream.store_dir = tempfile.mkdtemp(prefix="pyjs-")
             self.jetstream = JetStream(
                 self.options,
                 self.registry,
@@ -118,6 +124,8 @@ class Server:
         self.clients.close_all(SHUTDOWN)
         if self.jetstream is not None:
             await self.jetstream.stop()
+            if self._temporary_store:
+                shutil.rmtree(self.options.jetstream.store_dir, ignore_errors=True)
         self.registry.stop()
         self.worker.stop()
         await self.listener.closed()

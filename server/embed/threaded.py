@@ -1,0 +1,111 @@
+"""A server with a synchronous face: its event loop runs on a thread of its own.
+
+Promises: `start` returns when clients can connect, or raises what the server raised; `stop` returns when the
+thread has ended and everything the server held is released. The methods may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..app import Server
+
+if TYPE_CHECKING:
+    from ..config.options import Options
+
+T = TypeVar("T")
+
+START_SECONDS = 30.0
+STOP_SECONDS = 30.0
+
+
+class ThreadedServer:
+    """A `Server` on a thread; takes what `Server` takes. `url`, `port` and `leaf_url` once it is started."""
+
+    def __init__(self, options: Options | None = None, **single: Any) -> None:
+        self._make = lambda: Server(options, **single)
+        self._server: Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._started = threading.Event()
+        self._failure: BaseException | None = None
+
+    @property
+    def server(self) -> Server:
+        """The server itself; touch it only through `call`. Raises RuntimeError when it does not run."""
+        if self._server is None:
+            raise RuntimeError("the server is not running")
+        return self._server
+
+    @property
+    def url(self) -> str:
+        """Where clients connect to."""
+        return self.server.url
+
+    @property
+    def port(self) -> int:
+        """The port for clients."""
+        return self.server.port
+
+    def start(self) -> ThreadedServer:
+        """Start the thread and the server. Raises what `Server.start` raises, or TimeoutError."""
+        if self._thread is not None:
+            raise RuntimeError("the server is already running")
+        self._started.clear()
+        self._thread = threading.Thread(target=self._run, name="pyjs-server", daemon=True)
+        self._thread.start()
+        if not self._started.wait(START_SECONDS):
+            raise TimeoutError(f"the server did not start within {START_SECONDS:.0f} s")
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            self._thread.join()
+            self._thread = None
+            raise failure
+        return self
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            self._failure = error
+            self._started.set()
+
+    async def _serve(self) -> None:
+        server = self._make()
+        await server.start()
+        self._loop = asyncio.get_running_loop()
+        self._server = server
+        self._started.set()
+        await server.wait()
+
+    def call(self, function: Callable[[Server], T]) -> T:
+        """Run `function(server)` on the server's thread and return its value."""
+
+        async def on_loop() -> T:
+            return function(self.server)
+
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result(STOP_SECONDS)
+
+    def stop(self) -> None:
+        """Stop the server and end the thread; harmless when it does not run."""
+        if self._thread is None:
+            return
+        if self._server is not None and self._loop is not None and self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result(STOP_SECONDS)
+        self._thread.join(STOP_SECONDS)
+        self._thread = self._server = self._loop = None
+
+    def __enter__(self) -> ThreadedServer:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def serve(options: Options | None = None, **single: Any) -> ThreadedServer:
+    """A server on a thread, to be used with `with`: `with serve(jetstream=True) as server: server.url`."""
+    return ThreadedServer(options, **single)
