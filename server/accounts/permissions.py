@@ -6,7 +6,7 @@ entries of the subscribe lists concern queue groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import collide, has_wildcard, is_subset, matches
@@ -71,12 +71,15 @@ class Permissions:
             allowed = _in_queues(queue, queues) if queue and queues else plain
             if not allowed:
                 return False
-        plain, queues = _found(self.subscribe_deny, subject)
-        return not (_in_queues(queue, queues) if queue and queues else plain)
+        # A pattern is denied like a literal subject here: "no.>" by a deny of "no.*" too, though it is wider.
+        plain, queues = _found(self.subscribe_deny, subject, matches)
+        return not plain and not (queue and _in_queues(queue, queues))
 
-    def needs_filter(self, subject: str) -> bool:
-        """Whether some, but not all, of a permitted wildcard `subject` is denied."""
-        return has_wildcard(subject) and any(collide(subject, s) for s, _ in self.subscribe_deny)
+    def needs_filter(self, subject: str, queue: str = "") -> bool:
+        """Whether some, but not all, of what a permitted subscription hears is denied."""
+        if not queue and not has_wildcard(subject):
+            return False
+        return any(collide(subject, s) for s, _ in self.subscribe_deny)
 
     def may_hear(self, subject: str, queue: str) -> bool:
         """Whether one message on the literal `subject` passes the deny list on delivery."""
@@ -96,10 +99,16 @@ def _deny(side: SubjectPermission | None) -> tuple[Entry, ...]:
     return () if side is None else _entries(side.deny) or ()
 
 
-def _found(entries: tuple[Entry, ...], subject: str) -> tuple[bool, list[str]]:
+def _within(pattern: str, subject: str) -> bool:
+    return is_subset(subject, pattern)
+
+
+def _found(
+    entries: tuple[Entry, ...], subject: str, covers: Callable[[str, str], bool] = _within
+) -> tuple[bool, list[str]]:
     plain, queues = False, []
-    for allowed, queue in entries:
-        if is_subset(subject, allowed):
+    for pattern, queue in entries:
+        if covers(pattern, subject):
             if queue:
                 queues.append(queue)
             else:

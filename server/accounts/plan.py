@@ -56,6 +56,8 @@ class Group:
 
 
 _REMOTE = (Kind.LEAF, Kind.ROUTER)
+# Not for clients to publish to: replies routed by gateways, and Raft (but for the system account).
+RESERVED = (b"_GR_.", b"$GR.", b"$NRG.")
 
 
 class Plan:
@@ -95,7 +97,8 @@ class Plan:
         self.choices: tuple[tuple[Target, ...], ...] = ()
         self.callbacks: tuple[Subscription, ...] = ()
         self.headers = False
-        self.simple = mapping is None and not self.remotes and self._simplify()
+        reserved = subject.startswith(RESERVED)
+        self.simple = mapping is None and not self.remotes and not reserved and self._simplify()
 
     def _simplify(self) -> bool:
         targets = []

@@ -16,6 +16,7 @@ from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, HPUB, PING, PONG, SUB, UNSUB, Op
 from ..accounts.parcel import Message, Parcel
+from ..accounts.plan import RESERVED
 from ..accounts.routing import route
 from ..accounts.source import Kind
 from .connect import ConnectOptions
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
 _RESERVED_REPLIES = (b"_R_.", b"$JS.ACK.", b"_GR_.")
-_RESERVED_SUBJECTS = (b"_GR_.", b"$GNR.")
-_RAFT_SUBJECTS = b"$NRG."
+_RAFT = b"$NRG."
 _FIRST_OF_RESERVED = frozenset(b"_$")
 
 
@@ -143,6 +143,7 @@ class ClientConnection(Outbound):
     def _serve(self, operations: Iterator[Op]) -> None:
         dirty = self.clients.flusher.dirty
         plans, quick, account = self._plans, self._quick, self.account
+        headers = self.headers
         count = size_sum = 0
         for operation in operations:
             code = operation[0]
@@ -154,6 +155,7 @@ class ClientConnection(Outbound):
                 if self.closed_reason:
                     break
                 plans, quick, account = self._plans, self._quick, self.account
+                headers = self.headers
                 continue
             _, subject, reply, header_size, size, tail = operation
             count += 1
@@ -166,7 +168,7 @@ class ClientConnection(Outbound):
                 or plan is None
                 or not plan.simple
                 or (reply and reply[0] in _FIRST_OF_RESERVED)
-                or (code == HPUB and not (header_size and plan.headers))
+                or (code == HPUB and not (headers and header_size and plan.headers))
             ):
                 self._publish(code, subject, reply, header_size, size, tail)
                 if self.closed_reason:
@@ -223,6 +225,9 @@ class ClientConnection(Outbound):
         """The careful way of a PUB: everything that may forbid, answer or redirect it."""
         if not self.handshake.may_speak():
             return
+        if code == HPUB and not self.headers:
+            self.close("Message Header Violation")
+            return
         account = self.account
         assert account is not None
         text = subject.decode("utf-8", "surrogateescape")
@@ -230,9 +235,8 @@ class ClientConnection(Outbound):
             self.clients.log.trace(f"{self} - <<- [{'HPUB' if code == HPUB else 'PUB'} {text} {size}]")
         if self.options.pedantic and not is_literal(text):
             self.send_line(encode.err("Invalid Publish Subject"))
-        if subject.startswith(_RESERVED_SUBJECTS) or (
-            subject.startswith(_RAFT_SUBJECTS) and account is not self.clients.registry.system
-        ):
+        raft = subject.startswith(_RAFT) and account is self.clients.registry.system
+        if subject.startswith(RESERVED) and not raft:
             self.violation(f'Permissions Violation for Publish to "{text}"')
             return
         if not self.delivery.may_publish(text):
@@ -293,6 +297,7 @@ class ClientConnection(Outbound):
             self.close(fault.reason.partition(":")[0].partition(" (")[0])
         elif code == ERR:
             self.clients.log.error(f"{self} - Client error {operation[1]!r}")
+            self.close("Parse Error")
 
     def hold(self) -> None:
         """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""

@@ -52,9 +52,13 @@ class Delivery:
         if permissions is None or permissions.responses is None:
             self._replies.clear()
 
-    def watch_denied(self, subject: str) -> None:
-        """A wildcard subscription overlaps what is denied: filter from now on."""
-        if self.permissions is not None and not self._denies and self.permissions.needs_filter(subject):
+    def watch_denied(self, subject: str, queue: str) -> None:
+        """A new subscription: if it overlaps what is denied, filter from now on."""
+        if (
+            self.permissions is not None
+            and not self._denies
+            and self.permissions.needs_filter(subject, queue)
+        ):
             self._denies = True
 
     def may_publish(self, subject: str) -> bool:

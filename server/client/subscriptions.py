@@ -61,7 +61,7 @@ class Subscriptions:
                 return
             subscription = Subscription(subject, connection, queue=queue, sid=sid)
             self._by_sid[sid] = subscription
-            self._filter(subject)
+            self._filter(subject, queue)
             account.add_subscription(subscription)
         if connection.options.verbose:
             connection.send_line(encode.OK)
@@ -82,10 +82,10 @@ class Subscriptions:
             return f'Permissions Violation for Subscription to "{subject}", too many tokens'
         return ""
 
-    def _filter(self, subject: str) -> None:
+    def _filter(self, subject: str, queue: str) -> None:
         connection = self._connection
         before = connection.delivery.filters
-        connection.delivery.watch_denied(subject)
+        connection.delivery.watch_denied(subject, queue)
         if connection.delivery.filters != before:
             connection.refresh()
 
@@ -157,6 +157,6 @@ class Subscriptions:
                     f'Permissions Violation for Subscription to "{subscription.subject}"{queue} (sid "{sid}")'
                 )
             else:
-                connection.delivery.watch_denied(subscription.subject)
+                connection.delivery.watch_denied(subscription.subject, subscription.queue)
         if self.limit and len(self._by_sid) > self.limit:
             connection.fail("maximum subscriptions exceeded", "Maximum Subscriptions Exceeded")
