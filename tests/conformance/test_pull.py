@@ -1,4 +1,4 @@
-"""Pull consumers: what comes, in which order, with which reply; each status that ends or refuses a request."""
+"""Pull consumers: what comes, in which order, with which reply; statuses that end or refuse a request."""
 
 from __future__ import annotations
 

@@ -120,7 +120,11 @@ class World:
         """Publish and give the answer's body (b"" if there was none). Header names with _ for -."""
         reply = f"_INBOX.{self.host.new_id()}"
         ear = Ear(self.account, reply)
-        block = headers.encode({name.replace("_", "-"): value for name, value in header.items()}) if header else b""
+        block = (
+            headers.encode({name.replace("_", "-"): value for name, value in header.items()})
+            if header
+            else b""
+        )
         self.account.publish(subject, body, reply=reply, header=block)
         return ear.bodies[0] if ear.bodies else b""
 

@@ -1,0 +1,237 @@
+"""System services and events: what the system account can ask and hears."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from lib.eventually import eventually
+from lib.jetstream import JetStream
+from lib.process import ServerProcess
+from lib.wire import Msg, Wire
+
+CONFIG = """
+listen: 127.0.0.1:<client>
+server_name: S
+jetstream { store_dir: "<store>", max_mem: 10MB, max_file: 10MB }
+accounts {
+  SYS { users: [{ user: sys, password: p }] }
+  A { users: [{ user: a, password: p }], jetstream: enabled }
+}
+system_account: SYS
+"""
+
+
+@pytest.fixture
+def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
+    return serve(CONFIG)
+
+
+@pytest.fixture
+def system(server: ServerProcess) -> Iterator[Wire]:
+    with server.connect(**{"user": "sys", "pass": "p"}) as wire:
+        yield wire
+
+
+@pytest.fixture
+def user(server: ServerProcess) -> Iterator[Wire]:
+    with server.connect(**{"user": "a", "pass": "p"}) as wire:
+        yield wire
+
+
+def check_server(told: dict[str, Any], system: Wire) -> None:
+    assert told["name"] == "S"
+    assert told["id"] == system.info["server_id"]
+    assert told["ver"] == system.info["version"]
+    assert told["jetstream"] is True
+    assert told["seq"] > 0
+    assert told["time"].startswith("20")
+    assert told["host"] == "127.0.0.1"
+
+
+def test_ping_tells_statistics(system: Wire, user: Wire) -> None:
+    answer = system.request("$SYS.REQ.SERVER.PING").json()
+    check_server(answer["server"], system)
+    stats = answer["statsz"]
+    assert {"start", "mem", "cores", "cpu", "connections", "subscriptions", "sent", "received"} <= set(stats)
+    assert stats["connections"] >= 2
+    assert {"msgs", "bytes"} <= set(stats["sent"])
+    assert stats["active_accounts"] >= 1
+    assert stats["slow_consumers"] == 0
+
+
+@pytest.mark.parametrize("how", ["PING", "{id}"])
+@pytest.mark.parametrize(
+    ("service", "fields"),
+    [
+        (
+            "VARZ",
+            {"server_id", "server_name", "version", "max_payload", "connections", "uptime", "jetstream"},
+        ),
+        ("CONNZ", {"server_id", "num_connections", "total", "offset", "limit", "connections"}),
+        ("SUBSZ", {"num_subscriptions", "num_cache", "num_inserts", "num_removes", "num_matches"}),
+        ("ROUTEZ", {"server_id", "num_routes"}),
+        ("LEAFZ", {"server_id", "leafnodes"}),
+        ("ACCOUNTZ", {"server_id", "system_account", "accounts"}),
+        (
+            "JSZ",
+            {"server_id", "memory", "storage", "streams", "consumers", "messages", "bytes", "api", "config"},
+        ),
+        ("HEALTHZ", {"status"}),
+    ],
+)
+def test_services(system: Wire, how: str, service: str, fields: set[str]) -> None:
+    subject = f"$SYS.REQ.SERVER.{how.replace('{id}', system.info['server_id'])}.{service}"
+    answer = system.request(subject).json()
+    check_server(answer["server"], system)
+    assert fields <= set(answer["data"]), answer["data"]
+
+
+def test_idz_is_bare(system: Wire) -> None:
+    answer = system.request("$SYS.REQ.SERVER.PING.IDZ").json()
+    assert answer["name"] == "S"
+    assert answer["id"] == system.info["server_id"]
+
+
+@pytest.mark.parametrize(
+    ("options", "answers"),
+    [
+        ({"server_name": "S"}, True),
+        ({"server_name": "OTHER"}, False),
+        ({"host": "127.0.0"}, True),
+        ({"host": "127.0.0", "exact_match": True}, False),
+        ({"domain": "X"}, False),
+        ({"tags": ["none"]}, False),
+    ],
+)
+def test_a_filter_decides_who_answers(system: Wire, options: dict[str, Any], answers: bool) -> None:
+    system.pub("$SYS.REQ.SERVER.PING.VARZ", json.dumps(options), system.inbox())
+    system.request("$SYS.REQ.SERVER.PING.VARZ")
+    got = [f for f in system.sync() if isinstance(f, Msg)]
+    assert len(got) == int(answers)
+
+
+def test_connz_lists_who_is_here(system: Wire, user: Wire) -> None:
+    user.sub("some.subject")
+    user.sync()
+    answer = system.request("$SYS.REQ.SERVER.PING.CONNZ", {"auth": True, "subscriptions": True}).json()
+    mine = [c for c in answer["data"]["connections"] if c["cid"] == user.info["client_id"]]
+    (connection,) = mine
+    assert connection["account"] == "A"
+    assert connection["authorized_user"] == "a"
+    assert connection["subscriptions_list"] == ["some.subject"]
+    assert connection["ip"] == "127.0.0.1"
+
+
+def test_jsz_counts_streams(system: Wire, server: ServerProcess, unique: str) -> None:
+    with JetStream.of(server, **{"user": "a", "pass": "p"}) as js:
+        js.create(unique)
+        js.fill(unique, 3)
+        request = {"accounts": True, "streams": True, "config": True}
+        data = system.request("$SYS.REQ.SERVER.PING.JSZ", request).json()["data"]
+        js.call(f"STREAM.DELETE.{unique}")
+    assert data["streams"] >= 1
+    assert data["messages"] >= 3
+    (account,) = [a for a in data["account_details"] if a["name"] == "A"]
+    (stream,) = [s for s in account["stream_detail"] if s["name"] == unique]
+    assert stream["state"]["messages"] == 3
+    assert stream["config"]["name"] == unique
+
+
+@pytest.mark.parametrize("service", ["CONNZ", "SUBSZ", "LEAFZ", "JSZ", "INFO", "STATZ"])
+def test_services_of_an_account(system: Wire, user: Wire, service: str) -> None:
+    answer = system.request(f"$SYS.REQ.ACCOUNT.A.{service}").json()
+    check_server(answer["server"], system)
+    assert answer["data"]
+
+
+def test_an_unknown_account_is_an_error(system: Wire) -> None:
+    answer = system.request("$SYS.REQ.ACCOUNT.NOPE.INFO").json()
+    assert answer["error"]["code"] > 0
+
+
+def test_an_account_may_ask_about_itself(user: Wire, system: Wire) -> None:
+    connz = user.request("$SYS.REQ.ACCOUNT.PING.CONNZ").json()
+    assert {c["account"] for c in connz["data"]["connections"] if "account" in c} <= {"A"}
+    statz = user.request("$SYS.REQ.ACCOUNT.PING.STATZ").json()
+    assert [a["acc"] for a in statz["data"]["account_statz"]] == ["A"]
+
+
+def test_an_account_may_not_ask_the_system(user: Wire) -> None:
+    assert user.request("$SYS.REQ.SERVER.PING").status == "503"
+
+
+def test_statz_of_all_accounts(system: Wire, user: Wire) -> None:
+    data = system.request("$SYS.REQ.ACCOUNT.PING.STATZ").json()["data"]
+    (mine,) = [a for a in data["account_statz"] if a["acc"] == "A"]
+    assert mine["conns"] >= 1
+    assert {"msgs", "bytes"} <= set(mine["received"])
+
+
+def test_connects_and_disconnects_are_told(system: Wire, server: ServerProcess) -> None:
+    system.sub("$SYS.ACCOUNT.A.CONNECT", "c")
+    system.sub("$SYS.ACCOUNT.A.DISCONNECT", "d")
+    system.sync()
+    with server.connect(**{"user": "a", "pass": "p", "name": "me", "lang": "test", "version": "1"}) as wire:
+        number = wire.info["client_id"]
+        told = system.msg().json()
+        assert told["type"] == "io.nats.server.advisory.v1.client_connect"
+        assert told["server"]["name"] == "S"
+        client = told["client"]
+        assert (client["acc"], client["user"], client["name"], client["lang"]) == ("A", "a", "me", "test")
+        assert client["id"] == number
+    gone = system.msg().json()
+    assert gone["type"] == "io.nats.server.advisory.v1.client_disconnect"
+    assert gone["client"]["id"] == number
+    assert gone["reason"] == "Client Closed"
+    assert {"sent", "received"} <= set(gone)
+
+
+def test_a_failed_login_is_told(system: Wire, server: ServerProcess) -> None:
+    system.sub(f"$SYS.SERVER.{system.info['server_id']}.CLIENT.AUTH.ERR", "e")
+    system.sync()
+    with server.raw() as wire:
+        wire.login(**{"user": "a", "pass": "wrong"})
+        wire.ends()
+    told = system.msg().json()
+    assert told["type"] == "io.nats.server.advisory.v1.client_disconnect"
+    assert told["reason"] == "Authentication Failure"
+    assert told["client"]["user"] == "a"
+
+
+def test_the_count_of_connections_is_told(system: Wire, server: ServerProcess) -> None:
+    system.sub("$SYS.ACCOUNT.A.SERVER.CONNS", "n")
+    system.sync()
+    with server.connect(**{"user": "a", "pass": "p"}):
+        told = system.msg().json()
+        assert (told["acc"], told["server"]["name"]) == ("A", "S")
+        assert told["conns"] >= 1
+
+
+def test_subscribers_can_be_counted(system: Wire, user: Wire, unique: str) -> None:
+    system.sub(unique, "1")
+    system.sub(unique, "2")
+    system.sync()
+    assert system.request("$SYS.DEBUG.SUBSCRIBERS", unique).body == b"2"
+
+
+def test_shutdown_is_told(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(CONFIG)
+    with server.connect(**{"user": "sys", "pass": "p"}) as wire:
+        wire.sub("$SYS.SERVER.*.SHUTDOWN", "s")
+        wire.sync()
+        server.end()
+        told = [f for f in wire.ends() if isinstance(f, Msg)]
+    assert [m.json()["name"] for m in told] == ["S"]
+
+
+def test_kick_closes_one_client(system: Wire, server: ServerProcess) -> None:
+    with server.connect(**{"user": "a", "pass": "p"}) as wire:
+        answer = system.request(
+            f"$SYS.REQ.SERVER.{system.info['server_id']}.KICK", {"cid": wire.info["client_id"]}
+        ).json()
+        assert "error" not in answer
+        wire.ends()
+    eventually(lambda: system.request("$SYS.REQ.SERVER.PING.IDZ").json()["name"] == "S")

@@ -1,0 +1,74 @@
+"""Running `pyjs` as a user does: a process, its output, its exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .terminal import Terminal
+
+PYJS = (sys.executable, "-c", "from pyjs.cli.entry import main; main()")
+# Variables that would change where a command connects; tests start without them.
+CLEARED = ("NATS_URL", "NATS_USER", "NATS_PASSWORD", "NATS_CONTEXT", "NATS_CREDS", "NATS_TOKEN", "NATS_NKEY")
+
+
+@dataclass
+class Result:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Cli:
+    """Runs commands with a home directory of their own; `flags` are put in front of every command line."""
+
+    def __init__(self, home: Path, *flags: str) -> None:
+        self.home = home
+        self.flags = flags
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of a command."""
+        kept = {name: value for name, value in os.environ.items() if name not in CLEARED}
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "XDG_CONFIG_HOME": str(self.home / ".config"),
+            "TZ": "UTC",
+            **(more or {}),
+        }
+
+    def with_flags(self, *flags: str) -> Cli:
+        """The same with these flags in front instead."""
+        return Cli(self.home, *flags)
+
+    def run(
+        self, *words: str, env: Mapping[str, str] | None = None, stdin: str = "", seconds: float = 30.0
+    ) -> Result:
+        """Run `pyjs words…` without a terminal."""
+        done = subprocess.run(
+            [*PYJS, *self.flags, *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env=self.environment(env),
+            cwd=self.home,
+            check=False,
+        )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def ok(self, *words: str, env: Mapping[str, str] | None = None) -> str:
+        """Run a command that must succeed; its stdout."""
+        result = self.run(*words, env=env)
+        assert result.code == 0, f"{words}: exit {result.code}\n{result.out}\n{result.err}"
+        return result.out
+
+    def terminal(self, words: Sequence[str], env: Mapping[str, str] | None = None) -> Terminal:
+        """Start `pyjs words…` on a terminal."""
+        return Terminal([*PYJS, *self.flags, *words], env=self.environment(env), cwd=self.home)

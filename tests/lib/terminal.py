@@ -1,0 +1,155 @@
+"""A command on a terminal of its own: what it shows, and somebody to type.
+
+stdin and stdout are a pseudo terminal whose screen pyte keeps (tall enough that nothing scrolls away);
+stderr is a pipe read separately. Nothing here sleeps: reading waits for output until a deadline.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyte
+
+ROWS, COLUMNS = 400, 180
+SECONDS = 15.0
+HINTS = re.compile(r"\s*(\[\? for help\]|\[arrows[^\]]*\]|\((?:[^()]*)\))\s*$")
+
+
+class Screen(pyte.Screen):
+    """A screen that answers the questions a program asks its terminal."""
+
+    def __init__(self, master: int) -> None:
+        super().__init__(COLUMNS, ROWS)
+        self.master = master
+
+    def write_process_input(self, data: str) -> None:
+        """The terminal's own answers, such as where the cursor is."""
+        os.write(self.master, data.encode())
+
+
+class Terminal:
+    """A running command; use it as a context manager so that it ends."""
+
+    def __init__(
+        self, command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Any = None
+    ) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        self.screen = Screen(self.master)
+        self.stream = pyte.ByteStream(self.screen)
+        self.stderr = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            list(command),
+            stdin=slave,
+            stdout=slave,
+            stderr=self.stderr,
+            cwd=cwd,
+            env={**os.environ, "TERM": "xterm", **(env or {})},
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+        )
+        os.close(slave)
+        self.open = True
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+        self.stderr.close()
+
+    def read(self, seconds: float) -> bool:
+        """Take in what is written within `seconds`; False when there was nothing or the end."""
+        if not self.open or not select.select([self.master], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:  # the other side is closed
+            data = b""
+        if not data:
+            self.open = False
+            return False
+        self.stream.feed(data)
+        return True
+
+    def type(self, text: str) -> None:
+        """Press keys."""
+        os.write(self.master, text.encode())
+
+    def lines(self) -> list[str]:
+        """What the terminal shows, without blank lines at the end."""
+        shown = [line.rstrip() for line in self.screen.display]
+        while shown and not shown[-1]:
+            shown.pop()
+        return shown
+
+    def question(self, seconds: float = SECONDS) -> str:
+        """The question that waits for an answer as it is shown; empty when the command has ended."""
+        deadline = time.monotonic() + seconds
+        while True:
+            asked = self._asked()
+            if asked and not self.read(0.05):
+                return asked
+            if not asked and not self.read(max(0.0, deadline - time.monotonic())):
+                if not self.open:
+                    return ""
+                raise AssertionError("nothing asked, nothing shown:\n" + "\n".join(self.lines()))
+
+    def _asked(self) -> str:
+        # A list has its question some lines above the cursor; an answered question has no hint.
+        for number in range(self.screen.cursor.y, max(-1, self.screen.cursor.y - 30), -1):
+            line = self.screen.display[number].rstrip()
+            if line.startswith("? ") and (number == self.screen.cursor.y or "[arrows" in line):
+                return line[2:]
+        return ""
+
+    def answer(self, question: str, text: str) -> None:
+        """Wait for `question` and answer it."""
+        shown = self.question()
+        assert question in readings(shown), f"asked {shown!r}, expected {question!r}:\n" + "\n".join(
+            self.lines()
+        )
+        before = self.lines()
+        self.type(text + "\r")
+        deadline = time.monotonic() + SECONDS
+        while self.lines() == before or self._asked() == shown:
+            if not self.read(max(0.0, deadline - time.monotonic())):
+                break
+
+    def finish(self, seconds: float = SECONDS) -> int:
+        """Wait for the end of the command; its exit code."""
+        deadline = time.monotonic() + seconds
+        while self.open and time.monotonic() < deadline:
+            self.read(max(0.0, deadline - time.monotonic()))
+        return self.process.wait(max(0.1, deadline - time.monotonic()))
+
+    def errors(self) -> str:
+        """What was written to stderr so far."""
+        self.stderr.seek(0)
+        return self.stderr.read().decode()
+
+
+def readings(shown: str) -> list[str]:
+    """What a shown question may be: whole, and without the hints at its end. The longest first."""
+    found = [shown]
+    while HINTS.search(found[-1]):
+        found.append(HINTS.sub("", found[-1]))
+    return found
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

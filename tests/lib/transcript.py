@@ -1,0 +1,109 @@
+"""Transcripts: command lines with what they print, played again and compared.
+
+    > pyjs stream add --mirror test        a command; the words before the first blank are dropped
+    ? Stream Name backup                   a question and its answer, as it stays on the screen
+    Stream backup was created              output
+    > pyjs stream report                   the next command
+
+Lines before the first command, and lines that start with `#`, say something to the reader. Times, ids
+and durations of seconds are not compared; blank lines at either end are not either. A command without
+output must only succeed.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .cli import Cli
+from .terminal import readings
+
+SECONDS = 15.0
+UNEQUAL = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\[\d\d:\d\d:\d\d\]"), "[<time>]"),
+    (re.compile(r"(?m)^\d\d:\d\d:\d\d "), "<time> "),
+    (re.compile(r"\b\d+\.\d\ds\b"), "0.00s"),
+    (re.compile(r"(Nats-Stream-Source: \S+):\S{8} "), r"\1:<id> "),
+)
+
+
+@dataclass
+class Step:
+    """A command line, its answers and its output."""
+
+    command: str
+    expected: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> list[str]:
+        """The command's words without the program's name."""
+        return shlex.split(self.command)[1:]
+
+    @property
+    def questions(self) -> list[str]:
+        """The answered questions, in order, without the mark."""
+        return [line[2:] for line in self.expected if line.startswith("? ")]
+
+
+def parse(text: str, replaced: dict[str, str] | None = None) -> list[Step]:
+    """The steps of a transcript; `replaced` words are put in first (ports, for example)."""
+    for old, new in (replaced or {}).items():
+        text = text.replace(old, new)
+    steps: list[Step] = []
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        if line.startswith("> "):
+            steps.append(Step(line[2:]))
+        elif steps:
+            steps[-1].expected.append(line)
+    return steps
+
+
+def read(path: Path, replaced: dict[str, str] | None = None) -> list[Step]:
+    """The steps of a transcript file."""
+    return parse(path.read_text(encoding="utf-8"), replaced)
+
+
+def play(cli: Cli, step: Step) -> None:
+    """Run a step and compare. A report is asked again until it shows what is expected or time is up."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        shown = _shown(cli, step)
+        if not normal(step.expected) or normal(shown) == normal(step.expected):
+            return
+        if "report" not in step.words or time.monotonic() > deadline:
+            assert normal(shown) == normal(step.expected), step.command
+
+
+def _shown(cli: Cli, step: Step) -> list[str]:
+    if not step.questions:
+        result = cli.run(*step.words)
+        assert result.code == 0, f"{step.command}: exit {result.code}\n{result.out}{result.err}"
+        # `pub` logs to stderr; the documents show that too.
+        return (result.out or result.err).splitlines()
+    with cli.terminal(step.words) as terminal:
+        for line in step.questions:
+            shown = terminal.question()
+            question = next((each for each in readings(shown) if each and line.startswith(each)), None)
+            assert question is not None, _unexpected(step, shown, line, terminal.lines())
+            terminal.answer(question, line[len(question) :].strip())
+        code = terminal.finish()
+        assert code == 0, f"{step.command}: exit {code}\n{terminal.errors()}"
+        return terminal.lines()
+
+
+def _unexpected(step: Step, asked: str, line: str, lines: list[str]) -> str:
+    return f"{step.command}: asked {asked!r}, expected {line!r}\n" + "\n".join(lines)
+
+
+def normal(lines: list[str]) -> list[str]:
+    """Lines without what differs from run to run."""
+    text = "\n".join(line.rstrip() for line in lines).strip("\n")
+    for pattern, stand_in in UNEQUAL:
+        text = pattern.sub(stand_in, text)
+    return text.splitlines()
