@@ -156,13 +156,13 @@ def _check_filters(config: ConsumerConfig) -> None:
     if config.filter_subject and config.filter_subjects:
         raise api_error("JSConsumerDuplicateFilterSubjects")
     if config.filter_subject and not is_valid(config.filter_subject):
-        raise _invalid("malformed subject")
+        raise _invalid("invalid subject")
     if "" in config.filter_subjects:
         raise api_error("JSConsumerEmptyFilter")
     filters = config.filters
     for place, one in enumerate(filters):
         if not is_valid(one):
-            raise _invalid("malformed subject")
+            raise _invalid("invalid subject")
         if any(is_subset(one, other) for at, other in enumerate(filters) if at != place):
             raise api_error("JSConsumerOverlappingSubjectFilters")
 

@@ -95,7 +95,7 @@ class Consumer:
         """
         self._removed_by = removed
         self._find_place()
-        self.backlog.recount(self.feed.next_seq, self.feed.picked)
+        self.backlog.recount(self.feed.tail, self.feed.picked)
         config = self.config
         until = self.stream.store.last_seq if config.replay_policy == "original" else 0
         self.delivery.pace = Pace(until, self._rate_limit())
@@ -215,7 +215,7 @@ class Consumer:
             self._pause_changed()
         if set(config.filters) != set(old.filters):
             self.feed.refilter(config.filters)
-            self.backlog.recount(self.feed.next_seq, self.feed.picked, config.filters)
+            self.backlog.recount(self.feed.tail, self.feed.picked, config.filters)
             self.stream.consumer_changed()
         if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, Pushing):
             for seq in self.ledger.expire_all(self.clock.now()):
@@ -256,7 +256,7 @@ class Consumer:
         if picked:
             self.backlog.count -= 1
         else:
-            self.backlog.removed(seq, subject, self.feed.next_seq)
+            self.backlog.removed(seq, subject, self.feed.tail)
         if seq in self.ledger.pending:
             self._dropped(seq)
         elif seq in self.ledger.redelivered:
@@ -275,7 +275,7 @@ class Consumer:
         if not ledger.pending and ledger.stream_seq < first - 1:
             ledger.pass_by(first - 1)
         self.feed.purged(first)
-        self.backlog.recount(self.feed.next_seq, self.feed.picked)
+        self.backlog.recount(self.feed.tail, self.feed.picked)
         self.changed()
         if stalled:
             self.delivery.run()

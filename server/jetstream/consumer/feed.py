@@ -73,6 +73,11 @@ class Feed:
         """How many picked messages are still to come."""
         return len(self._picked)
 
+    @property
+    def tail(self) -> int:
+        """The sequence from which on everything is still to come."""
+        return max(self.next_seq, self._resume) if self._picked else self.next_seq
+
     def stalled(self) -> bool:
         """Tell whether no new message may be delivered before some are acked."""
         return 0 < self.limit <= len(self._ledger.pending)

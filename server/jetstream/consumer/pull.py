@@ -5,7 +5,6 @@ oversized or malformed request gets the reference's status line. Never sends and
 and `refuse` give values, the queue gives requests.
 """
 
-import json
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,11 +64,11 @@ def parse(body: bytes, reply: str, now: int) -> Pull:
 
 def _from_json(text: bytes, reply: str, now: int) -> Pull:
     try:
-        asked = PullRequest.from_json(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        raise PullError(f"invalid JSON: {error}") from None
+        asked = PullRequest.parse(text)
     except ApiError as error:
-        raise PullError(error.description.removeprefix("invalid JSON: ")) from None
+        reason = error.description.removeprefix("invalid JSON: ")
+        # The reference reads these requests with another decoder than those of the API.
+        raise PullError(reason.replace("unexpected EOF", "unexpected end of JSON input")) from None
     heartbeat, expires = max(asked.idle_heartbeat, 0), asked.expires
     if heartbeat * 2 > expires and heartbeat:
         raise PullError("heartbeat value too large")

@@ -77,7 +77,7 @@ class Pushing:
 
     def _look(self) -> None:
         """See whether anybody listens now; begin to deliver, or to count the time of silence."""
-        active = self._account.has_interest(self._subject)
+        active = self._heard()
         if active == self.active:
             return
         self.active = active
@@ -85,6 +85,13 @@ class Pushing:
         if active:
             # Not at once: whoever subscribes has just begun, and its own answer goes first.
             self._consumer.clock.call_later(0, self.run)
+
+    def _heard(self) -> bool:
+        """Tell whether anybody listens; for a deliver group, only its members count."""
+        group = self._consumer.config.deliver_group
+        if not group:
+            return self._account.has_interest(self._subject)
+        return group in self._account.interest.match(self._subject)[1]
 
     def stop(self, _status: bytes) -> None:
         """Hear and send nothing more."""
