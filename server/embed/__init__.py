@@ -1,8 +1,8 @@
 """pyjs inside your own process: tests, notebooks, scripts, services that bring their server along.
 
-`from pyjs.server import Server` is the asynchronous form: `async with Server(jetstream=True) as server`. Here is
-the synchronous one, on a thread of its own: `with serve(jetstream=True) as server`. Both listen on 127.0.0.1 on a
-free port unless told otherwise, and leave neither task, thread, socket nor temporary file behind.
+`from pyjs.server import Server` is the asynchronous form: `async with Server(jetstream=True) as server`.
+Here is the synchronous one, on a thread of its own: `with serve(jetstream=True) as server`. Both listen on
+127.0.0.1 on a free port unless told otherwise, and leave no task, thread, socket or temporary file behind.
 """
 
 from __future__ import annotations
