@@ -21,7 +21,7 @@ SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(
 BLANK = " \t"
 NEWLINE = "\r\n"
 END_OF_BARE = frozenset(BLANK + NEWLINE + ";,]}")
-END_OF_NUMBER = frozenset(BLANK + NEWLINE + ";,}]")
+END_OF_NUMBER = frozenset(BLANK + NEWLINE + ";,}")
 END_OF_INCLUDE = frozenset(BLANK + NEWLINE + ";}'")
 BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
@@ -333,12 +333,10 @@ class Lexer:
         if suffix is not None:
             self.at = suffix.end()
         here = self.peek()
-        if here == "]":
+        if here == "]" and suffix is None:
             self.fail("a number may not be directly before ]", "put a blank between them")
         if here in END_OF_NUMBER or here == "" or negative:
             return Token(Kind.INTEGER, self.text[start : self.at], where)
-        if suffix is not None and here.isdecimal():
-            self.fail("a number with a suffix may not go on with digits", 'quote durations such as "2m30s"')
         rest = self._bare(where)
         return Token(Kind.STRING, self.text[start : match.end()] + self._tail(match.end(), rest), where)
 

@@ -61,6 +61,10 @@ def _export(options: Options, context: Context, export: ExportOptions, at: Posit
         elif position > len(tokens) or tokens[position - 1] != "*":
             context.error(at, f"{what}: account token position {position} must be a * of the subject")
     if export.latency is not None:
+        if export.response_type != "singleton":
+            context.error(
+                at, f'Error adding service latency sampling for "{export.subject}": bad service response type'
+            )
         if options.no_system_account:
             context.error(
                 at, f'Error adding service latency sampling for "{export.subject}": no system account'
