@@ -1,1 +1,11 @@
 """`pyjs demo …`: whole scenarios on servers of your own, played and checked."""
+
+from __future__ import annotations
+
+from ...cli.command import Group, table_rows
+
+_ROWS = (("leaf-nodes", "command:leaf_nodes", "The leaf-node documentation on two servers", ()),)
+
+demo = Group(
+    name="demo", help="Played and checked demonstrations.", rows=table_rows("pyjs.plugins.demo", _ROWS)
+)

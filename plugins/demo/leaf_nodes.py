@@ -243,7 +243,7 @@ def accounts(stage: Stage, ports: Ports) -> None:
 
 async def _fetch(url: str) -> tuple[bytes, int, int]:
     """What the page's Go program does: bind to the consumer through the import, fetch one message,
-        acknowledge it."""
+    acknowledge it."""
     connection = await nats.connect(url, allow_reconnect=False)
     try:
         bound = await connection.jetstream(prefix="JS.acc@hub.API").pull_subscribe_bind(

@@ -1,0 +1,25 @@
+"""The commands of `pyjs demo`: what they print, and their exit codes (0: every claim held)."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("leaf-nodes")
+@click.option("--keep", is_flag=True, help="Leave the servers running and show how to use them.")
+@click.option("--pause", is_flag=True, help="Wait for Enter between the steps.")
+@click.pass_context
+def leaf_nodes(context: click.Context, keep: bool, pause: bool) -> None:
+    """Play the documentation page "JetStream on Leaf Nodes" on two servers of your own, and check it."""
+    from rich.console import Console
+
+    from ...cli.errors import CliError
+    from . import leaf_nodes as page
+    from .stage import DemoError, Stage
+
+    with Stage(Console(), pause=pause, keep=keep) as stage:
+        try:
+            held = page.play(stage)
+        except DemoError as error:
+            raise CliError(str(error)) from error
+    context.exit(0 if held else 1)

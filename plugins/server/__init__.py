@@ -1,0 +1,14 @@
+"""`pyjs server`: run a server, check its configuration, look at the servers one is connected to."""
+
+from __future__ import annotations
+
+from ...cli.command import Group, table_rows
+
+_ROWS = (
+    ("check-config", "run:check_config", "Check a configuration file", ()),
+    ("run", "run:run", "Run a server in the foreground, with nats-server's flags", ()),
+)
+
+server = Group(
+    name="server", help="Run a server; look at servers.", rows=table_rows("pyjs.plugins.server", _ROWS)
+)
