@@ -31,7 +31,7 @@ class Sequences:
         return chain(self._chunks[0][self._head :], *self._chunks[1:])
 
     def __contains__(self, seq: int) -> bool:
-        return self.at_or_after(seq) == seq
+        return seq > 0 and self.at_or_after(seq) == seq
 
     @property
     def first(self) -> int:

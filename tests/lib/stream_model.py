@@ -1,0 +1,103 @@
+"""The dumbest stream there is: a dict, and every question answered by looking at all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyjs.protocol.subject import matches
+from pyjs.store.message import StoredMessage
+
+FILTERS: list[tuple[str, ...]] = [(), (">",), ("a.*",), ("a.b",), ("*.b", "a.>"), ("a.b", "c"), ("none",), ("b.>",)]
+
+
+class Model:
+    def __init__(self) -> None:
+        self.held: dict[int, StoredMessage] = {}
+        self.last_seq = 0
+        self.last_time = 0
+
+    def copy(self) -> Model:
+        other = Model()
+        other.held = dict(self.held)
+        other.last_seq, other.last_time = self.last_seq, self.last_time
+        return other
+
+    def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+        self.held[seq] = StoredMessage(seq, subject, header, body, time)
+        self.last_seq, self.last_time = seq, time
+
+    def skip_to(self, seq: int) -> None:
+        self.last_seq = max(seq, self.last_seq)
+
+    @property
+    def first_seq(self) -> int:
+        return min(self.held, default=self.last_seq + 1 if self.last_seq else 0)
+
+    def matching(self, filters: Sequence[str]) -> list[int]:
+        return sorted(
+            seq
+            for seq, message in self.held.items()
+            if not filters or any(matches(one, message.subject) for one in filters)
+        )
+
+    def purge(self, subject: str | None, up_to: int, keep: int) -> int:
+        if up_to == 1:
+            return 0
+        seqs = self.matching([subject] if subject else [])
+        if keep and not (up_to and subject in {None, ">"}):
+            seqs = seqs[: max(0, len(seqs) - keep)]
+        gone = [seq for seq in seqs if not up_to or seq < up_to]
+        for seq in gone:
+            del self.held[seq]
+        if subject in {None, ">"} and up_to > self.last_seq + 1:
+            self.last_seq = up_to - 1
+        return len(gone)
+
+
+def check(store: Any, model: Model) -> None:
+    """Compare all answers of a store with the model's."""
+    held = model.held
+    assert store.messages == len(held)
+    assert (store.first_seq, store.last_seq) == (model.first_seq, model.last_seq)
+    assert store.last_time == model.last_time
+    assert store.first_time == (held[min(held)].time if held else 0)
+    assert store.bytes == sum(store.size_of(one.subject, len(one.header), len(one.body)) for one in held.values())
+    gaps = [seq for seq in range(min(held), model.last_seq + 1) if seq not in held] if held else []
+    assert list(store.deleted()) == gaps
+    assert store.num_deleted == len(gaps)
+    for seq, message in held.items():
+        assert store.get(seq) == message
+    subjects = {one.subject for one in held.values()}
+    assert store.num_subjects == len(subjects)
+    for subject in subjects:
+        seqs = model.matching([subject])
+        assert (store.subject_first(subject), store.subject_last(subject)) == (seqs[0], seqs[-1])
+        assert store.subject_count(subject) == len(seqs)
+    for filters in FILTERS:
+        _check_filters(store, model, filters)
+    for time in {one.time + extra for one in held.values() for extra in (0, 1)}:
+        expected = min((seq for seq, one in held.items() if one.time >= time), default=model.last_seq + 1)
+        assert store.seq_at(time) == expected
+
+
+def _check_filters(store: Any, model: Model, filters: tuple[str, ...]) -> None:
+    seqs = model.matching(filters)
+    edges = {0, 1, model.last_seq, model.last_seq + 1, *seqs[:3], *[seq + 1 for seq in seqs[-3:]]}
+    for edge in edges:
+        following = [seq for seq in seqs if seq >= edge]
+        assert store.count(filters, edge) == len(following)
+        assert store.next_seq(filters, edge) == (following[0] if following else 0)
+        message = store.next(filters, edge)
+        assert message == (model.held[following[0]] if following else None)
+        lasts: dict[str, int] = {}
+        for seq in seqs:
+            if not edge or seq <= edge:
+                lasts[model.held[seq].subject] = seq
+        assert store.last_per_subject(filters, edge) == sorted(lasts.values())
+    if len(filters) == 1:
+        assert store.last(filters[0]) == (model.held[seqs[-1]] if seqs else None)
+        counts: dict[str, int] = {}
+        for seq in seqs:
+            counts[model.held[seq].subject] = counts.get(model.held[seq].subject, 0) + 1
+        assert store.subjects(filters[0]) == counts
