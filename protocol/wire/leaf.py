@@ -46,17 +46,46 @@ class LeafParser:
                 return []
             data = joined
         ops: list[Op] = []
+        tabs = data.find(b"\t") >= 0
+        end = len(data)
         pos = 0
-        while 0 <= pos < len(data):
+        while 0 <= pos < end:
             newline = data.find(b"\n", pos)
             if newline < 0:
                 self._unfinished(data[pos:])
                 break
-            pos = self._frame(data, pos, newline, ops)
+            stop = 0 if tabs else self._common(data, pos, newline, ops)
+            pos = stop or self._frame(data, pos, newline, ops)
         if self._fault is not None:
             self._dead = True
             ops.append((FAULT, self._fault))
         return ops
+
+    def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
+        """Parse a whole ``LMSG subject [reply] size`` or ``HMSG subject [reply] header_size size``.
+
+        Gives where the next frame starts, or 0 if this one is something else, odd or wrong: see `_frame`.
+        """
+        parts = data[pos : newline - 1].split(b" ")
+        verb = parts[0]
+        fixed = 3 if verb == b"LMSG" else 4
+        count = len(parts)
+        if not fixed <= count <= fixed + 1 or verb not in {b"LMSG", b"HMSG"} or b"" in parts:
+            return 0
+        size = read_size(parts[-1])
+        header_size = read_size(parts[-2]) if fixed == 4 else 0
+        stop = newline + size + 3
+        if (
+            not 0 <= header_size <= size
+            or 0 <= self.max_payload < size
+            or newline - pos > self.max_control_line
+            or data[newline - 1] != _CR
+            or data[stop - 2 : stop] != b"\r\n"
+        ):
+            return 0
+        reply = parts[2] if count > fixed else b""
+        ops.append((LMSG, parts[1], reply, (), header_size, size, data[newline + 1 : stop - 2]))
+        return stop
 
     def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         """Parse one frame; gives where the next starts, or -1 if it is held or `_fault` is set."""
