@@ -10,25 +10,29 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ....protocol import headers
-from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
 from ....protocol.api.messages import (
     ConsumerPauseRequest,
     ConsumerResetRequest,
     ConsumerUnpinRequest,
     CreateConsumerRequest,
     PageRequest,
+    error_response,
     response,
 )
 from ....protocol.api.record import invalid_json
-from ....protocol.errors import api_error
+from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339
 from ..consumer import lifecycle
 from ..consumer.config import check_group
 from ..consumer.core import Consumer
+from ..consumer.info import shown
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
     from ..stream.core import Stream
+
+Handler = Callable[[Request], Response]
 
 NAMES_LIMIT = 1024
 LIST_LIMIT = 256
@@ -99,7 +103,14 @@ def _create(request: Request, asked: CreateConsumerRequest) -> Response:
     consumer = lifecycle.create(stream, config, asked.action, pedantic=asked.pedantic)
     if config.sourcing and not config.direct:
         consumer.reset(0)
-    return response(request.kind, consumer.info())
+    return response(request.kind, _shown(consumer))
+
+
+def _shown(consumer: Consumer) -> ConsumerInfo:
+    """Describe a consumer, with this server's version and level in the metadata."""
+    described = consumer.info()
+    described.config = shown(consumer.config)
+    return described
 
 
 def _as_source(config: ConsumerConfig, stream: Stream) -> None:
@@ -117,6 +128,21 @@ def _as_source(config: ConsumerConfig, stream: Stream) -> None:
     config.ack_wait = config.max_deliver = config.inactive_threshold = 0
 
 
+def _refused_with(**fields: Any) -> Callable[[Handler], Handler]:
+    """Let the refusals of a handler have `fields`, as the reference's answers of this kind have."""
+
+    def wrap(handler: Handler) -> Handler:
+        def handle(request: Request) -> Response:
+            try:
+                return handler(request)
+            except ApiError as error:
+                return error_response(request.kind, error, **fields)
+
+        return handle
+
+    return wrap
+
+
 def _consumer(request: Request) -> Consumer:
     stream, name = request.tokens[2:4]
     return request.account.lookup(stream).lookup_consumer(name)
@@ -125,7 +151,7 @@ def _consumer(request: Request) -> Consumer:
 def info(request: Request) -> Response:
     """Answer CONSUMER.INFO.<stream>.<consumer>."""
     request.must_be_empty()
-    return response(request.kind, _consumer(request).info())
+    return response(request.kind, _shown(_consumer(request)))
 
 
 def delete(request: Request) -> Response:
@@ -146,18 +172,21 @@ def _is_json(request: Request) -> bool:
     return request.body.lstrip()[:1] in {b"{", b"["}
 
 
+@_refused_with(total=0, offset=0, limit=0, consumers=[])
 def names(request: Request) -> Response:
     """Answer CONSUMER.NAMES.<stream>."""
     found, page = _page(request, NAMES_LIMIT)
     return response(request.kind, **page, consumers=[consumer.name for consumer in found])
 
 
+@_refused_with(total=0, offset=0, limit=0, consumers=[])
 def list_consumers(request: Request) -> Response:
     """Answer CONSUMER.LIST.<stream>."""
     found, page = _page(request, LIST_LIMIT)
     return response(request.kind, **page, consumers=[consumer.info().to_json() for consumer in found])
 
 
+@_refused_with(paused=False, pause_until=format_rfc3339(0))
 def pause(request: Request) -> Response:
     """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
     asked = request.read(ConsumerPauseRequest) if _is_json(request) else ConsumerPauseRequest()
@@ -169,21 +198,24 @@ def pause(request: Request) -> Response:
     return response(request.kind, paused=paused, pause_until=format_rfc3339(until), **more)
 
 
+@_refused_with(reset_seq=0)
 def reset(request: Request) -> Response:
     """Answer CONSUMER.RESET.<stream>.<consumer>: start over at a sequence, or at the ack floor."""
-    asked = request.read(ConsumerResetRequest)
+    asked = ConsumerResetRequest.parse(request.body)
     consumer = _consumer(request)
     seq = consumer.reset(asked.seq)
     if request.header(IDENTITY) is not None:
         request.header_block = headers.set(b"", IDENTITY, consumer.stream.identity.encode())
-    answer = response(request.kind, consumer.info(), reset_seq=seq)
+    answer = response(request.kind, _shown(consumer), reset_seq=seq)
     consumer.after_save(lambda: request.respond(answer))
     return LATER
 
 
 def unpin(request: Request) -> Response:
     """Answer CONSUMER.UNPIN.<stream>.<consumer>: let another client of the group be pinned."""
-    asked = request.read(ConsumerUnpinRequest)
+    if not request.body.strip():
+        raise invalid_json("unexpected end of JSON input")
+    asked = ConsumerUnpinRequest.parse(request.body)
     if not asked.group:
         raise invalid_json("consumer group not specified")
     check_group(asked.group)
@@ -196,7 +228,7 @@ def needs_cluster(_request: Request) -> Response:
     raise api_error("JSClusterRequiredErr")
 
 
-TABLE: dict[str, tuple[str, Callable[[Request], Response], bool]] = {
+TABLE: dict[str, tuple[str, Handler, bool]] = {
     "CONSUMER.CREATE.*": ("consumer_create", create, True),
     "CONSUMER.CREATE.*.>": ("consumer_create", create, True),
     "CONSUMER.DURABLE.CREATE.*.*": ("consumer_create", create_durable, True),

@@ -204,7 +204,7 @@ def sample_percentage(text: str) -> int:
             "JSConsumerInvalidSamplingErrF", err=f'strconv.Atoi: parsing "{bare}": invalid syntax'
         )
     if int(bare) < 0:
-        raise api_error("JSConsumerInvalidSamplingErrF", err="%!s(<nil>)")
+        raise api_error("JSConsumerInvalidSamplingErrF", err="<nil>")
     return int(bare)
 
 

@@ -52,10 +52,15 @@ class Consumer:
     """One consumer. `store` is None when nothing of it outlives the server."""
 
     def __init__(
-        self, stream: Stream, config: ConsumerConfig, created: int, store: ConsumerStore | None = None
+        self,
+        stream: Stream,
+        name: str,
+        config: ConsumerConfig,
+        created: int,
+        store: ConsumerStore | None = None,
     ) -> None:
         self.stream = stream
-        self.name = config.durable_name or config.name
+        self.name = name
         self.config = config
         self.created = created
         self.host = stream.host

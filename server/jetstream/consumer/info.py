@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....protocol.api.cluster import ClusterInfo
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequenceInfo
 from ....version import __version__
 from ..host import API_LEVEL
@@ -35,7 +34,7 @@ def shown(config: ConsumerConfig) -> ConsumerConfig:
 
 
 def describe(consumer: Consumer) -> ConsumerInfo:
-    """Give the consumer's info."""
+    """Give the consumer's info; without a cluster, which a single server has not."""
     ledger, config, now = consumer.ledger, consumer.config, consumer.clock.now()
     consumer.backlog.grow()
     delivery = consumer.delivery
@@ -48,7 +47,7 @@ def describe(consumer: Consumer) -> ConsumerInfo:
         stream_name=consumer.stream.name,
         name=consumer.name,
         created=consumer.created,
-        config=shown(config),
+        config=config,
         delivered=SequenceInfo(ledger.consumer_seq, ledger.stream_seq, consumer.sender.delivered_at),
         ack_floor=SequenceInfo(ledger.floor_consumer, ledger.floor_stream, consumer.intake.acked_at),
         num_ack_pending=len(ledger.pending),
@@ -56,7 +55,6 @@ def describe(consumer: Consumer) -> ConsumerInfo:
         num_redelivered=0 if config.max_deliver == 1 else len(ledger.redelivered),
         num_waiting=delivery.waiting() if isinstance(delivery, Pulling) else 0,
         num_pending=max(consumer.backlog.count, 0),
-        cluster=ClusterInfo(name=consumer.host.cluster_name, leader=consumer.host.server_name),
         push_bound=not isinstance(delivery, Pulling) and delivery.active,
         paused=paused,
         pause_remaining=config.pause_until - now if paused else 0,

@@ -51,14 +51,14 @@ def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic:
     if stream.config.retention == "workqueue" and not config.direct and not config.sourcing:
         check_work_queue(config, _siblings(stream, name), update=False)
     if not name:
-        config.name = name = _new_name(stream)
+        name = _new_name(stream)
     if len(name) > MAX_NAME:
         raise api_error("JSConsumerNameTooLongErrF", max=MAX_NAME)
     if not is_asset_name(name):
         raise api_error("JSConsumerBadDurableNameErr")
     config = _settled(config)
     created = stream.clock.now()
-    consumer = Consumer(stream, config, created, _open(stream, config, created))
+    consumer = Consumer(stream, name, config, created, _open(stream, name, config, created))
     stream.consumers[name] = consumer
     consumer.start(lambda one: _remove(stream, one))
     if not config.direct:
@@ -95,7 +95,6 @@ def _check_count(stream: Stream) -> None:
 
 def _update(stream: Stream, consumer: Consumer, config: ConsumerConfig) -> Consumer:
     old = consumer.config
-    config.name = config.name or old.name
     if stream.config.retention == "workqueue":
         check_work_queue(config, _siblings(stream, consumer.name), update=True)
     bound = bool(old.deliver_subject) and consumer.account.has_interest(old.deliver_subject)
@@ -110,7 +109,7 @@ def _update(stream: Stream, consumer: Consumer, config: ConsumerConfig) -> Consu
 def replace(consumer: Consumer, config: ConsumerConfig) -> None:
     """Give a consumer another configuration, on the disk first. Raises ApiError 10104."""
     if _is_stored(consumer.stream, config):
-        _write(consumer.stream, config, consumer.created)
+        _write(consumer.stream, consumer.name, config, consumer.created)
     consumer.update(config)
 
 
@@ -123,8 +122,7 @@ def _is_stored(stream: Stream, config: ConsumerConfig) -> bool:
     return stream.config.storage == "file" and not config.direct and not config.mem_storage
 
 
-def _write(stream: Stream, config: ConsumerConfig, created: int) -> None:
-    name = config.durable_name or config.name
+def _write(stream: Stream, name: str, config: ConsumerConfig, created: int) -> None:
     document = {"config": config.to_json(), "created": format_rfc3339(created)}
     try:
         stream.account.directory.write_consumer(stream.name, name, document)
@@ -133,12 +131,12 @@ def _write(stream: Stream, config: ConsumerConfig, created: int) -> None:
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
 
 
-def _open(stream: Stream, config: ConsumerConfig, created: int) -> ConsumerStore | None:
+def _open(stream: Stream, name: str, config: ConsumerConfig, created: int) -> ConsumerStore | None:
     if not _is_stored(stream, config):
         return None
-    _write(stream, config, created)
+    _write(stream, name, config, created)
     try:
-        return stream.account.directory.open_consumer(stream.name, config.durable_name or config.name)
+        return stream.account.directory.open_consumer(stream.name, name)
     except (OSError, StoreError) as error:
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
 
@@ -172,6 +170,6 @@ def recover(stream: Stream) -> None:
         except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
             _alarm(stream, f"{what} can not be recovered: {error}")
             continue
-        consumer = Consumer(stream, config, created, store)
+        consumer = Consumer(stream, asset.name, config, created, store)
         stream.consumers[consumer.name] = consumer
         consumer.start(lambda one: _remove(stream, one))
