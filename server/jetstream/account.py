@@ -163,6 +163,9 @@ class JetStreamAccount:
             stream.quota.reserve(config.max_bytes)
         stream.start()
         stream.start_inflow()
+        for other in self.streams.values():
+            if other.inflow is not None:
+                other.inflow.origin_appeared(config.name)
         return stream
 
     def _write(self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None) -> None:

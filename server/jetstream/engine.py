@@ -17,6 +17,7 @@ from ...store.meta import Storage
 from ..accounts.mapping import Mapping
 from ..config.options import AccountJetStream
 from .account import JetStreamAccount
+from .api.absent import AbsentApi
 from .api.table import Api
 from .host import API_LEVEL, Host, Log, Silent
 from .quota import Quota
@@ -58,6 +59,7 @@ class JetStream:
         self._server_name = server_name
         self._server_id = server_id
         self._apis: dict[str, Api] = {}
+        self._absent: dict[str, AbsentApi] = {}
         self._executor: ThreadPoolExecutor | None = None
         self._storage: Storage | None = None
 
@@ -94,6 +96,20 @@ class JetStream:
         self.running = True
         for account, share in self._entitled():
             self.enable(account, share)
+        self._refuse_others()
+
+    def _refuse_others(self) -> None:
+        """Let accounts without JetStream be told so."""
+        accounts = self.registry.accounts
+        without = {name for name in accounts if name not in self.accounts} - {self._system_name()}
+        for name in set(self._absent) - without:
+            self._absent.pop(name).stop()
+        for name in without - set(self._absent):
+            self._absent[name] = absent = AbsentApi(accounts[name])
+            absent.start()
+
+    def _system_name(self) -> str:
+        return self.registry.system.name if self.registry.system is not None else ""
 
     async def stop(self) -> None:
         """Stop all accounts; everything stored is on disk afterwards."""
@@ -102,6 +118,9 @@ class JetStream:
         self.running = False
         for name in list(self.accounts):
             self._stop_account(name)
+        for absent in self._absent.values():
+            absent.stop()
+        self._absent.clear()
         if self._storage is not None:
             self._storage.close()
         if self._executor is not None:
@@ -121,6 +140,7 @@ class JetStream:
             else:
                 held.set_limits(share)
                 self._map_domain(account)
+        self._refuse_others()
 
     def enable(self, account: Account, limits: AccountJetStream) -> JetStreamAccount:
         """Give an account JetStream and its streams back."""

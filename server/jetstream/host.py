@@ -70,6 +70,10 @@ class Host:
     random_bytes: Callable[[int], bytes] = random.randbytes
     cluster_info: Callable[[], dict[str, Any]] | None = None
 
+    def random_below(self, bound: int) -> int:
+        """Draw a number in [0, bound)."""
+        return int.from_bytes(self.random_bytes(8), "big") % bound
+
     def new_id(self, length: int = 22) -> str:
         """Make a random identifier."""
         return new_id(self.random_bytes, length)

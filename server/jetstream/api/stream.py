@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
+from ....protocol.api.record import invalid_json
 from ....protocol.api.stream import StreamInfo, StreamState
 from ....protocol.errors import api_error
 from ..stream import report
@@ -17,9 +18,17 @@ LIST_LIMIT = 256
 SUBJECTS_LIMIT = 100_000
 
 
+def _read_config(request: Request) -> StreamRequest:
+    """Decode a configuration; templates are gone, so their owner is an unknown field."""
+    asked = request.read(StreamRequest)
+    if asked.template_owner and request.account.host.strict:
+        raise invalid_json('json: unknown field "template_owner"')
+    return asked
+
+
 def create(request: Request) -> Response:
     """Answer STREAM.CREATE.<stream>."""
-    asked = request.read(StreamRequest)
+    asked = _read_config(request)
     name = request.tokens[2]
     if asked.name != name:
         raise api_error("JSStreamMismatchErr")
@@ -43,7 +52,7 @@ def _brief(stream: Stream) -> StreamInfo:
 
 def update(request: Request) -> Response:
     """Answer STREAM.UPDATE.<stream>."""
-    asked = request.read(StreamRequest)
+    asked = _read_config(request)
     if asked.name != request.tokens[2]:
         raise api_error("JSStreamMismatchErr")
     stream = request.account.update(asked.config(), pedantic=asked.pedantic)

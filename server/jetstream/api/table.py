@@ -1,9 +1,9 @@
 """The table of the API: which handler serves which subject, and the way of every request through it.
 
 Promises: each request with a handler is answered once, counted, and told to the audit (when someone listens);
-a fault of ours becomes an error response and a log line, never silence. Requests that nobody serves are not
-subscribed to, so that the caller learns at once. MSG.NEXT and DIRECT.GET are not here: consumers and streams
-listen for themselves.
+a fault of ours becomes an error response and a log line, never silence. What the reference
+leaves unanswered is left unanswered. MSG.NEXT and DIRECT.GET are not here: consumers and streams listen for
+themselves, so that a request to one that is not there fails at once.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from . import account as account_api
 from . import message as message_api
 from . import snapshot as snapshot_api
 from . import stream as stream_api
+from .consumer import TABLE as CONSUMER_TABLE
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ TABLE: dict[str, tuple[str, Handler, bool]] = {
     "STREAM.LEADER.STEPDOWN.*": ("stream_leader_stepdown", stream_api.needs_cluster, True),
 }
 
+# Heard and not answered, as on the reference: what is unknown, and what is the system account's alone.
+UNANSWERED = ("*", "STREAM.>", "META.>", "SERVER.>", "ACCOUNT.>")
+
 
 class Api:
     """The API of one account."""
@@ -56,7 +60,7 @@ class Api:
     def __init__(self, account: JetStreamAccount) -> None:
         self._account = account
         self._subscriptions: list[Subscription] = []
-        self.table = {**TABLE, **_consumer_table()}
+        self.table = all_handlers()
 
     def start(self) -> None:
         """Listen."""
@@ -64,6 +68,9 @@ class Api:
             self._subscriptions.append(
                 self._account.account.subscribe(PREFIX + pattern, self._serve(kind, handler, audited))
             )
+        self._subscriptions += [
+            self._account.account.subscribe(PREFIX + pattern, _ignore) for pattern in UNANSWERED
+        ]
 
     def stop(self) -> None:
         """Listen no more."""
@@ -123,7 +130,10 @@ def _check_level(message: Message) -> None:
         raise api_error("JSRequiredApiLevelErr")
 
 
-def _consumer_table() -> dict[str, tuple[str, Handler, bool]]:
-    from .consumer import TABLE as CONSUMER_TABLE
+def _ignore(_message: Message) -> None:
+    """Hear and do nothing."""
 
-    return CONSUMER_TABLE
+
+def all_handlers() -> dict[str, tuple[str, Handler, bool]]:
+    """Give the whole table, the consumers' part included."""
+    return {**TABLE, **CONSUMER_TABLE}

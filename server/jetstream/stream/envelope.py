@@ -83,7 +83,10 @@ def _check_features(header: bytes) -> None:
 
 
 def _number(value: bytes | None) -> int | None:
-    return int(value) if value is not None and value.isdigit() else None
+    """Read an expected sequence; what is no number is never met."""
+    if not value:
+        return None
+    return int(value) if value.isdigit() else -1
 
 
 def _check_expected(stream: Stream, subject: str, header: bytes) -> None:

@@ -39,6 +39,13 @@ class Inflow:
                 self._sources[index] = made = Source(self._stream, source)
                 made.start()
 
+    def origin_appeared(self, name: str) -> None:
+        """A stream of the account was made: who waits for it need not wait longer."""
+        links = [self._mirror] if self._mirror is not None else list(self._sources.values())
+        for link in links:
+            if link.source.external is None and link.source.name == name and not link.following:
+                link.hurry()
+
     def stop(self) -> None:
         """Follow nothing more."""
         if self._mirror is not None:

@@ -61,14 +61,15 @@ class Ingest:
         self._limited = config.max_msg_size if config.max_msg_size >= 0 else UNLIMITED
         self._most = min(self._limited, MAX_RECORD if config.storage == "file" else UNLIMITED)
         transform = config.subject_transform
-        self._transform = (
-            SubjectTransform(transform.src or ">", transform.dest) if transform is not None else None
-        )
+        self._transform = self._compile(transform.src, transform.dest) if transform is not None else None
         republish = config.republish
-        self._republish = (
-            SubjectTransform(republish.src or ">", republish.dest or ">") if republish is not None else None
-        )
+        self._republish = self._compile(republish.src, republish.dest) if republish is not None else None
         self._headers_only = republish is not None and bool(republish.headers_only)
+
+    def _compile(self, source: str, destination: str) -> SubjectTransform | None:
+        if not destination:
+            return None
+        return SubjectTransform(source, destination, random_below=self._stream.host.random_below)
 
     def receive(self, message: Message) -> None:
         """Take one publish from the account and see that it is answered."""

@@ -71,8 +71,10 @@ class Link:
         self._timer: Timer | None = None
         self._watch: Watch | None = None
         self._stopped = False
+        below = stream.host.random_below
         self.transforms = [
-            SubjectTransform(t.src or ">", t.dest) if t.dest else None for t in source.subject_transforms
+            SubjectTransform(t.src, t.dest, random_below=below) if t.dest else None
+            for t in source.subject_transforms
         ]
 
     # --- what a subclass says
@@ -161,8 +163,12 @@ class Link:
             self._cut = not self.stream.account.account.has_interest(self._subject(self._config()))
         elif self._reply is None and (self._cut or not self.following):
             self._cut = False
-            self._fails = 0
-            self.retry()
+            self.hurry()
+
+    def hurry(self) -> None:
+        """Try again as soon as may be: there is reason to think that it goes well now."""
+        self._fails = 0
+        self.retry()
 
     # --- asking
 

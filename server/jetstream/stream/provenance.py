@@ -59,8 +59,14 @@ def consumer_index(source: StreamSource) -> str:
 
 
 def write(index: str, sequence: int, subject: str, identity: str) -> bytes:
-    """Give the header's value for a message `sequence` on `subject` of the source `index`."""
+    """Give the header's value for a message `sequence` on `subject` of the source `index`.
+
+    An external origin that is copied whole gets the short form that the leaf-node documentation shows: its
+    name with the hash and the sequence say all that a reader needs.
+    """
     origin, pattern, destination = index.split(" ")
+    if pattern == destination == ANY and ":" in origin:
+        return f"{origin} {sequence}".encode()
     value = f"{origin} {sequence} {pattern} {destination} {subject}"
     return (f"{value} {identity}" if identity else value).encode()
 

@@ -63,6 +63,7 @@ def check(config: StreamConfig, world: World) -> StreamConfig:
     _check_counter(config)
     _check_discard_new_per_subject(config)
     config = _with_delete_markers(config, world)
+    config = _with_schedules(config, world)
     _check_persist_mode(config)
     config = check_mirror(config, world)
     check_sources(config, world)
@@ -70,10 +71,11 @@ def check(config: StreamConfig, world: World) -> StreamConfig:
     check_cycles(config, world)
     config = check_subjects(config)
     _check_byte_limits(config, world)
-    _check_supported(config)
     check_transform(config)
     config = with_republish(config, world)
-    return _with_placement(config)
+    config = _with_placement(config)
+    _check_supported(config)
+    return config
 
 
 def _check_texts(config: StreamConfig) -> None:
@@ -188,6 +190,18 @@ def _with_delete_markers(config: StreamConfig, world: World) -> StreamConfig:
             raise invalid("subject delete marker cannot be set if roll-ups are disabled")
         config = replace(config, allow_rollup_hdrs=True, deny_purge=False)
     return replace(config, allow_msg_ttl=True)
+
+
+def _with_schedules(config: StreamConfig, world: World) -> StreamConfig:
+    if not config.allow_msg_schedules:
+        return config
+    if config.discard == "new":
+        raise invalid("message scheduling cannot use discard new")
+    if config.allow_rollup_hdrs:
+        return config
+    if world.pedantic:
+        raise invalid("message scheduling cannot be set if roll-ups are disabled")
+    return replace(config, allow_rollup_hdrs=True, deny_purge=False)
 
 
 def _check_persist_mode(config: StreamConfig) -> None:

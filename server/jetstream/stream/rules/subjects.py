@@ -12,6 +12,7 @@ from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import api_error
 from .....protocol.subject import collide, is_subset, is_valid
 from .....protocol.transform import SubjectTransform, TransformError
+from .mapping import mapping_fault
 from .world import World, invalid, pedantic
 
 INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
@@ -58,10 +59,9 @@ def check_transform(config: StreamConfig) -> None:
         return
     if transform.src and not is_valid(transform.src):
         raise api_error("JSStreamTransformInvalidSource", err=f"invalid subject {transform.src}")
-    try:
-        SubjectTransform(transform.src or ">", transform.dest)
-    except TransformError as error:
-        raise api_error("JSStreamTransformInvalidDestination", err=str(error)) from None
+    fault = mapping_fault(transform.src, transform.dest)
+    if fault:
+        raise api_error("JSStreamTransformInvalidDestination", err=fault)
 
 
 def with_republish(config: StreamConfig, world: World) -> StreamConfig:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .....protocol.api.stream import StreamConfig, StreamSource, SubjectTransformConfig
-from .....protocol.errors import ApiError, api_error
+from .....protocol.errors import api_error
 from .....protocol.subject import collide, is_literal, is_subset, is_valid
-from .....protocol.transform import SubjectTransform, TransformError
 from ..provenance import consumer_index, source_index
+from .mapping import mapping_fault
 from .world import World, invalid, pedantic
 
 API_PREFIX = "$JS.API"
@@ -122,11 +122,9 @@ def _check_durable(source: StreamSource, constant: str) -> None:
 
 def _check_filter(source: StreamSource, kind: str) -> None:
     if source.filter_subject and not is_valid(source.filter_subject):
-        raise _create_failed(f"subject filter '{source.filter_subject}' for the {kind}: invalid subject")
-
-
-def _create_failed(text: str) -> ApiError:
-    return api_error("JSStreamCreateErrF", err=text)
+        where = "the mirror" if kind == "mirror" else "the source:"
+        text = f"subject filter '{source.filter_subject}' for {where} invalid subject"
+        raise api_error("JSStreamCreateErrF", err=text)
 
 
 def _check_transforms(
@@ -140,12 +138,9 @@ def _check_transforms(
     for transform in transforms:
         if transform.src and not is_valid(transform.src):
             raise api_error(bad_source, err=f"invalid subject {transform.src}")
-        if not transform.dest:
-            continue
-        try:
-            SubjectTransform(transform.src or ">", transform.dest)
-        except TransformError as error:
-            raise api_error(bad_destination, err=str(error)) from None
+        fault = mapping_fault(transform.src, transform.dest)
+        if fault:
+            raise api_error(bad_destination, err=fault)
     for position, transform in enumerate(transforms):
         for other_position, other in enumerate(transforms):
             if position != other_position and overlaps(transform.src or ">", other.src or ">"):
