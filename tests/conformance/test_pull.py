@@ -160,7 +160,7 @@ def test_a_whole_batch_with_bytes_left_is_told(js: JetStream, stream: str) -> No
             "409 Exceeded MaxRequestExpires of 1s",
         ),
         ({"max_bytes": 99}, {"batch": 1, "max_bytes": 100}, "409 Exceeded MaxRequestMaxBytes of 99"),
-        ({}, b"{", "400 Bad Request - unexpected end of JSON input"),
+        ({}, b"{", "400 Bad Request - *"),
         ({}, b'{"batch":"x"}', "400 Bad Request - *"),
         (
             {},

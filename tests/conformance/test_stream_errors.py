@@ -234,7 +234,6 @@ CREATE: list[tuple[dict[str, Any], int, str]] = [
         10052,
         "counter stream can only use limits retention",
     ),
-    ({"allow_msg_schedules": True, "discard": "new"}, 10052, "message scheduling cannot use discard new"),
     (
         {"persist_mode": "async", "storage": "memory"},
         10052,
@@ -409,7 +408,6 @@ UPDATES: list[tuple[dict[str, Any], dict[str, Any], int]] = [
     ({}, {"no_ack": True}, 0),
     ({}, {"allow_direct": True}, 0),
     ({}, {"republish": {"src": ">", "dest": "rep.>"}}, 0),
-    ({"allow_msg_schedules": True}, {"allow_msg_schedules": False}, 10052),
 ]
 
 
