@@ -160,11 +160,15 @@ class StreamState(Record):
 
 @dataclass(slots=True)
 class StreamSourceInfo(Record):
-    """How a mirror or source is doing. `active`: nanoseconds since the last message, -1 never."""
+    """How a mirror or source is doing. `active`: nanoseconds since the last message, -1 never.
+
+    `seq`: the origin's sequence that a source has reached (nats-server 2.15).
+    """
 
     name: str = text(keep=True)
     external: ExternalStream | None = record(ExternalStream)
     lag: int = number(keep=True, go_type="uint64")
+    seq: int = number(go_type="uint64")
     active: int = duration(keep=True)
     error: ApiError | None = error()
     filter_subject: str = text()

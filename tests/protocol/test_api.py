@@ -95,6 +95,11 @@ def test_pub_ack_is_written_as_streams_do() -> None:
     assert stream.PubAck.parse(duplicate.to_wire()) == duplicate
 
 
+def test_source_info_has_the_sequence_after_the_lag() -> None:
+    body = {"name": "S", "lag": 0, "seq": 3, "active": 5, "filter_subject": "s.1"}
+    assert list(stream.StreamSourceInfo.from_json(body, strict=True).to_json()) == list(body)
+
+
 def test_replace_is_a_deep_copy() -> None:
     config = stream.StreamConfig(name="S", subjects=["a"], metadata={"k": "v"})
     other = config.replace(name="T")
