@@ -112,6 +112,8 @@ class Lexer:
         while self.at < size and self.text[self.at] not in SPACE and self.text[self.at] not in "=:":
             self.at += 1
         key = self.text[start : self.at]
+        if key.endswith("{"):
+            self.fail(f"unexpected {{ in the key {key!r}", "put a blank before it", at=start)
         if key.lower() == "include" and self.peek() and self.peek() in SPACE:
             return self._include(self.position(start))
         return Token(Kind.KEY, key, self.position(start))

@@ -109,14 +109,7 @@ class _Parser:
                 raise ConfigError.at(token.position, f"the key {token.text!r} has no value")
             if in_map and lexer.peek() in (",", "}", ""):
                 raise ConfigError.at(token.position, f"the key {token.text!r} has no value")
-            try:
-                node = self._value()
-            except ConfigError as error:
-                if token.text.endswith("{"):
-                    raise ConfigError.at(
-                        token.position, f"unexpected {{ in the key {token.text!r}", "put a blank before it"
-                    ) from error
-                raise
+            node = self._value()
             node.position = token.position
             into[token.text] = node
         lexer.end_of_entry(closable=in_map)

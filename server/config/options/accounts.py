@@ -130,7 +130,9 @@ class AccountOptions:
 
     name: str = ""
     nkey: str = option("", "nkey", "string", "Public account key.", reload=True)
-    users: list[UserOptions] = option(list, "users", "users", "Users of the account.", reload=True)
+    users: list[UserOptions] = option(
+        list, "users", "users", "Users of the account.", reload=True, section=UserOptions
+    )
     default_permissions: PermissionsOptions | None = option(
         None, "default_permissions", "permissions", "For users without permissions of their own.", reload=True
     )

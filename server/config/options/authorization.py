@@ -95,7 +95,9 @@ class AuthorizationOptions:
         "", "token", "string", "A token, plain or bcrypt, instead of users.", reload=True, secret=True
     )
     timeout: int | None = option(None, "timeout", "seconds", "Time to send CONNECT.", reload=True)
-    users: list[UserOptions] = option(list, "users", "users", "Users of account `$G`.", reload=True)
+    users: list[UserOptions] = option(
+        list, "users", "users", "Users of account `$G`.", reload=True, section=UserOptions
+    )
     default_permissions: PermissionsOptions | None = option(
         None,
         "default_permissions default_permission permissions",

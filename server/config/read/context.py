@@ -50,8 +50,9 @@ class Slot:
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """A close match as a hint, or ""."""
-    close = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return f'did you mean "{close[0]}"?' if close else ""
+    names = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    return f'did you mean "{names[close[0]]}"?' if close else ""
 
 
 def wrong(node: Node, what: str, hint: str = "") -> ConfigError:
