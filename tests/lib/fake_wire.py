@@ -1,0 +1,123 @@
+"""Client connections without sockets: a wire that remembers, and a service of clients on a fake clock."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from pyjs.server.accounts import Registry
+from pyjs.server.client import ClientConnection, Clients
+from pyjs.server.config.options import Options
+from pyjs.server.identity import ServerIdentity
+
+from .fake_clock import FakeClock
+
+PLAIN = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True, "protocol": 1}
+
+
+class FakeWire:
+    """Keeps what is written. With `stuck`, it stays in the write buffer as if the peer did not read."""
+
+    def __init__(self) -> None:
+        self.sent = b""
+        self.writes = 0
+        self.buffered = 0
+        self.stuck = False
+        self.closed = False
+        self.aborted = False
+        self.paused = False
+
+    def write(self, data: bytes) -> None:
+        self.sent += data
+        self.writes += 1
+        if self.stuck:
+            self.buffered += len(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = self.closed = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.buffered
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+
+class FakeClient:
+    """One client: `says` sends bytes and gives all that came back since."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.wire = FakeWire()
+        self.connection = ClientConnection(house.clients, self.wire, ("127.0.0.1", 5))
+        self.connection.open()
+        self.info = self.read_info()
+
+    def read(self) -> bytes:
+        self.house.clients.flusher.flush()
+        sent, self.wire.sent = self.wire.sent, b""
+        return sent
+
+    def read_info(self) -> dict[str, Any]:
+        line, _, rest = self.read().partition(b"\r\n")
+        assert line.startswith(b"INFO ")
+        self.wire.sent = rest
+        info: dict[str, Any] = json.loads(line[5:])
+        return info
+
+    def says(self, data: bytes | str) -> bytes:
+        self.connection.receive(data.encode() if isinstance(data, str) else data)
+        return self.read()
+
+    def connect(self, **fields: Any) -> FakeClient:
+        self.says("CONNECT " + json.dumps({**PLAIN, **fields}) + "\r\n")
+        return self
+
+    @property
+    def closed(self) -> str:
+        return self.connection.closed_reason
+
+
+class House:
+    """Clients on a fake clock. Slow checks are collected in `offloaded` until `work` runs them."""
+
+    def __init__(self, options: Options | None = None, seed: int = 1) -> None:
+        self.options = options or Options(host="127.0.0.1")
+        self.clock = FakeClock()
+        self.random = random.Random(seed)
+        self.registry = Registry(self.options, self.clock, random_bytes=self.random.randbytes)
+        identity = ServerIdentity.new("test", self.clock.now(), self.random.randbytes)
+        self.offloaded: list[tuple[Callable[[], bool], Callable[[bool], None]]] = []
+        self.clients = Clients(
+            self.options,
+            self.registry,
+            identity,
+            self.clock,
+            lambda function, done: self.offloaded.append((function, done)),
+            random_bytes=self.random.randbytes,
+        )
+
+    def work(self) -> None:
+        pending, self.offloaded = self.offloaded, []
+        for function, done in pending:
+            done(function())
+
+    def client(self) -> FakeClient:
+        """A socket just accepted; INFO was read."""
+        return FakeClient(self)
+
+    def connected(self, **fields: Any) -> FakeClient:
+        """A client that has sent CONNECT."""
+        return self.client().connect(**fields)
+
+    def reload(self, options: Options) -> None:
+        self.registry.reload(options)
+        self.clients.reload(options)

@@ -1,0 +1,63 @@
+"""Weighted subject mappings."""
+
+from __future__ import annotations
+
+import pytest
+from pyjs.server.accounts.mapping import Mapping, MappingError, Mappings
+
+
+def draws(*values: float):  # type: ignore[no-untyped-def]
+    return iter(values).__next__
+
+
+def test_weights_share_out_the_messages() -> None:
+    mapping = Mapping("a.*", [("x.$1", 30), ("y.$1", 70)])
+    assert mapping.choose("a.1", draws(0.0)) == "x.1"
+    assert mapping.choose("a.1", draws(0.2999)) == "x.1"
+    assert mapping.choose("a.1", draws(0.3)) == "y.1"
+    assert mapping.choose("a.1", draws(0.9999)) == "y.1"
+
+
+def test_a_missing_remainder_stays_itself() -> None:
+    mapping = Mapping("a", [("b", 10)])
+    assert mapping.choose("a", draws(0.05)) == "b"
+    assert mapping.choose("a", draws(0.5)) == "a"
+
+
+def test_a_remainder_is_loss_when_the_source_is_listed() -> None:
+    mapping = Mapping("a", [("a", 40), ("b", 10)])
+    assert mapping.choose("a", draws(0.3)) == "a"
+    assert mapping.choose("a", draws(0.45)) == "b"
+    assert mapping.choose("a", draws(0.6)) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "destinations"),
+    [
+        ("a..b", [("x", 100)]),
+        ("a", [("x", 60), ("y", 50)]),
+        ("a", [("x", 101)]),
+        ("a", [("x", -1)]),
+        ("a", [("x", 10), ("x", 20)]),
+        ("a.*", [("x.$2", 100)]),
+        ("a.>", [("x", 100)]),
+    ],
+)
+def test_impossible_mappings_are_refused(source: str, destinations: list[tuple[str, int]]) -> None:
+    with pytest.raises(MappingError):
+        Mapping(source, destinations)
+
+
+def test_literal_sources_go_before_patterns_and_a_source_is_mapped_once() -> None:
+    mappings = Mappings([Mapping("a.*", [("p", 100)]), Mapping("a.b", [("l", 100)])])
+    mappings.add(Mapping("a.b", [("m", 100)]))
+    found = mappings.find("a.b")
+    assert found is not None
+    assert found.weights == [("m", 100)]
+    assert mappings.find("b") is None
+    assert mappings.remove("a.b")
+    assert not mappings.remove("a.b")
+    found = mappings.find("a.b")
+    assert found is not None
+    assert found.source == "a.*"
+    assert [m.source for m in mappings] == ["a.*"]
