@@ -301,6 +301,8 @@ class JetStreamAccount:
     def info(self) -> AccountInfo:
         """Give usage and limits, as INFO answers."""
         limits = self.limits
+        for stream in self.streams.values():
+            stream.settle()
         return AccountInfo(
             memory=self.memory.used,
             storage=self.files.used,

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from ...protocol.errors import ApiError, api_error
 
+# Nearer than this to the server's limit, each message counts at once: more than one commit can bring.
+MARGIN = 256 * 1024 * 1024
+
 
 class Quota:
-    """Bytes used against a limit (-1: none). `reserved` is the sum of the max_bytes of streams."""
+    """Bytes used against a limit (-1: none). `reserved` is the sum of the max_bytes of streams.
+
+    guarded: `refusal` may refuse, so that usage has to be exact for each message; without, a stream's usage may be
+    counted once per commit.
+    """
 
     __slots__ = ("limit", "parent", "reserved", "used")
 
@@ -19,6 +26,14 @@ class Quota:
         self.parent = parent
         self.used = 0
         self.reserved = 0
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the limits matter for the next message: the account's own, or the server's nearly used up."""
+        if self.limit >= 0:
+            return True
+        parent = self.parent
+        return parent is not None and 0 <= parent.limit < parent.used + MARGIN
 
     def add(self, size: int) -> None:
         """Count `size` bytes more (or fewer)."""

@@ -166,6 +166,7 @@ class Stream:
 
     def _committed(self, last: int) -> None:
         self.committed_seq = last
+        self.settle()
         for consumer in list(self.consumers.values()):
             consumer.on_append(last)
 

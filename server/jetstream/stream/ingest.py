@@ -41,7 +41,7 @@ class Ingest:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._store = stream.store
-        self._clock = stream.clock
+        self._now = stream.clock.now
         self._committer = stream.committer
         self._limits = stream.limits
         self._dedupe = stream.dedupe
@@ -109,7 +109,7 @@ class Ingest:
         if committer.error is not None:
             raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {committer.error}")
         store = self._store
-        now = self._clock.now()
+        now = self._now()
         envelope: Envelope | None = None
         if header:
             envelope = judge(self._stream, subject, header, sourced=sourced)
@@ -118,10 +118,10 @@ class Ingest:
             self._check_duplicate(envelope, now)
         if size > self._most or len(header) > MAX_HEADER:
             raise self._too_large(header, size)
-        quota = self._quota
-        refusal = quota.refusal(store.size_of(subject, len(header), len(body)) if quota.limit >= 0 else 0)
-        if refusal is not None:
-            raise refusal
+        if self._quota.guarded:
+            refusal = self._quota.refusal(store.size_of(subject, len(header), len(body)))
+            if refusal is not None:
+                raise refusal
         if self._interest.by_interest and self._interest.nobody_wants(store.last_seq + 1, subject):
             return self._skip(subject, envelope, now)
         limits = self._limits
@@ -145,8 +145,10 @@ class Ingest:
             self._note(envelope, subject, sequence, now)
         if limits.active:
             limits.enforce(subject)
-        limits.stored()
-        self._stream.settle()
+        if limits.ages:
+            limits.stored()
+        if self._quota.guarded:
+            self._stream.settle()
         return sequence
 
     def replicate(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
@@ -164,7 +166,6 @@ class Ingest:
         if self._limits.active:
             self._limits.enforce(subject)
         self._limits.stored()
-        self._stream.settle()
         if self._committer.idle:
             self._committer.wake()
 

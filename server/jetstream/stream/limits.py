@@ -31,6 +31,7 @@ class Limits:
         "_store",
         "_timer",
         "active",
+        "ages",
         "discard_new",
         "expire_one",
         "keep",
@@ -49,6 +50,7 @@ class Limits:
         """Take over a new configuration; `enforce_all` then applies it to what is stored."""
         self._config = config
         self.discard_new = config.discard == "new"
+        self.ages = config.max_age > 0
         self.active = config.max_msgs > 0 or config.max_bytes > 0 or config.max_msgs_per_subject > 0
 
     def check_room(self, subject: str, size: int, *, rolls_up: bool = False) -> ApiError | None:

@@ -88,5 +88,5 @@ class Source(Link):
     def info(self) -> StreamSourceInfo:
         """Tell the origin's sequence too."""
         found = super().info()
-        found.extra["seq"] = self.copied
+        found.seq = self.copied
         return found
