@@ -188,7 +188,7 @@ class IndexedStream:
             seqs = self._index.seqs((), 0, self.last_seq)
             return self._purge_before(seqs[-keep])
         seqs = self._index.seqs(filters, 0, self.last_seq)
-        for seq in (chosen := [seq for seq in seqs[: len(seqs) - keep] if seq <= limit]):
+        for seq in (chosen := [seq for seq in seqs[: max(0, len(seqs) - keep)] if seq <= limit]):
             self._forget(seq, erase=False)
         return len(chosen)
 

@@ -21,7 +21,9 @@ SECTOR = 512
 class Inode:
     seen: bytearray = field(default_factory=bytearray)
     safe: bytes = b""
-    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)  # (offset, data), (size, None): cut
+    unsynced: list[tuple[int, bytes | None]] = field(
+        default_factory=list
+    )  # (offset, data), (size, None): cut
 
 
 def _apply(data: bytearray, offset: int, change: bytes | None) -> None:
@@ -212,13 +214,13 @@ class FakeDisk:
         self._check("remove_tree", path)
         for name in [name for name in self.seen if name.startswith(path + "/")]:
             self._name(name, None)
-        self.directories = {
-            one for one in self.directories if one != path and not one.startswith(path + "/")
-        }
+        self.directories = {one for one in self.directories if one != path and not one.startswith(path + "/")}
 
     def names(self, path: str) -> list[str]:
         self._check("names", path)
-        inside = [name[len(path) + 1 :] for name in [*self.seen, *self.directories] if name.startswith(path + "/")]
+        inside = [
+            name[len(path) + 1 :] for name in [*self.seen, *self.directories] if name.startswith(path + "/")
+        ]
         return sorted({name.partition("/")[0] for name in inside if name})
 
     def make_directory(self, path: str) -> None:

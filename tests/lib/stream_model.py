@@ -8,7 +8,16 @@ from typing import Any
 from pyjs.protocol.subject import matches
 from pyjs.store.message import StoredMessage
 
-FILTERS: list[tuple[str, ...]] = [(), (">",), ("a.*",), ("a.b",), ("*.b", "a.>"), ("a.b", "c"), ("none",), ("b.>",)]
+FILTERS: list[tuple[str, ...]] = [
+    (),
+    (">",),
+    ("a.*",),
+    ("a.b",),
+    ("*.b", "a.>"),
+    ("a.b", "c"),
+    ("none",),
+    ("b.>",),
+]
 
 
 class Model:
@@ -62,7 +71,9 @@ def check(store: Any, model: Model) -> None:
     assert (store.first_seq, store.last_seq) == (model.first_seq, model.last_seq)
     assert store.last_time == model.last_time
     assert store.first_time == (held[min(held)].time if held else 0)
-    assert store.bytes == sum(store.size_of(one.subject, len(one.header), len(one.body)) for one in held.values())
+    assert store.bytes == sum(
+        store.size_of(one.subject, len(one.header), len(one.body)) for one in held.values()
+    )
     gaps = [seq for seq in range(min(held), model.last_seq + 1) if seq not in held] if held else []
     assert list(store.deleted()) == gaps
     assert store.num_deleted == len(gaps)

@@ -11,7 +11,9 @@ from lib.stream_model import Model, check
 from pyjs.store.file import FileStream
 from pyjs.store.memory import MemoryStream
 
-SUBJECTS = st.sampled_from(["a.b", "a.c", "a", "c", "b.b", "b.c.d", "x.1", "x.2", "a.d", "a.e", "a.f", "a.g", "ü"])
+SUBJECTS = st.sampled_from(
+    ["a.b", "a.c", "a", "c", "b.b", "b.c.d", "x.1", "x.2", "a.d", "a.e", "a.f", "a.g", "ü"]
+)
 BODIES = st.binary(max_size=60)
 HEADERS = st.sampled_from([b"", b"", b"NATS/1.0\r\nA: b\r\n\r\n"])
 ANYWHERE = st.integers(0, 200)
@@ -39,7 +41,13 @@ class Streams(RuleBasedStateMachine):
         assert self.file.faults == []
         assert self.file.damaged() == []
 
-    @rule(subject=SUBJECTS, header=HEADERS, body=BODIES, gap=st.sampled_from([0, 0, 0, 1, 7]), step=st.integers(-1, 3))
+    @rule(
+        subject=SUBJECTS,
+        header=HEADERS,
+        body=BODIES,
+        gap=st.sampled_from([0, 0, 0, 1, 7]),
+        step=st.integers(-1, 3),
+    )
     def append(self, subject: str, header: bytes, body: bytes, gap: int, step: int) -> None:
         self.time = max(1, self.time + step)
         seq = self.model.last_seq + 1 + gap
@@ -67,7 +75,9 @@ class Streams(RuleBasedStateMachine):
         seq = sorted(self.model.held)[place % len(self.model.held)] if self.model.held else place
         message = self.model.held.pop(seq, None)
         for one in (self.memory, self.file):
-            expected = one.size_of(message.subject, len(message.header), len(message.body)) if message else None
+            expected = (
+                one.size_of(message.subject, len(message.header), len(message.body)) if message else None
+            )
             assert one.remove(seq, erase=erase) == expected
 
     @precondition(lambda self: self.model.held)
