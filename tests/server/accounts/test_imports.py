@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -313,17 +312,8 @@ def test_a_private_export_and_a_token_position_let_only_the_named_in() -> None:
         registry(A={"exports": [token]}, B={"imports": [stream("A", "by.C.x")]})
 
 
-@pytest.fixture
-def live() -> Callable[..., Registry]:
-    def make(**accounts: dict[str, Any]) -> Registry:
-        made = registry(**accounts)
-        return made
-
-    return make
-
-
-def test_a_reload_rewires_live_subscriptions(live: Callable[..., Registry]) -> None:
-    accounts = live(A={"exports": [OPEN_STREAM]}, B={"imports": [stream("A", "s", to="one")]})
+def test_a_reload_rewires_live_subscriptions() -> None:
+    accounts = registry(A={"exports": [OPEN_STREAM]}, B={"imports": [stream("A", "s", to="one")]})
     exporter, importer = accounts.accounts["A"], accounts.accounts["B"]
     heard: list[str] = []
     importer.subscribe(">", lambda m: heard.append(m.subject))
@@ -337,8 +327,8 @@ def test_a_reload_rewires_live_subscriptions(live: Callable[..., Registry]) -> N
     assert accounts.accounts["A"] is exporter
 
 
-def test_a_refused_reload_changes_nothing(live: Callable[..., Registry]) -> None:
-    accounts = live(A={"exports": [OPEN_STREAM]}, B={"imports": [stream("A", "s")]})
+def test_a_refused_reload_changes_nothing() -> None:
+    accounts = registry(A={"exports": [OPEN_STREAM]}, B={"imports": [stream("A", "s")]})
     heard: list[str] = []
     accounts.accounts["B"].subscribe("s", lambda m: heard.append(m.subject))
     with pytest.raises(AccountsError):

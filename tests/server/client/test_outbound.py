@@ -1,0 +1,115 @@
+"""Peers that do not read: pending bytes, write deadline, producers held back. And pings."""
+
+from __future__ import annotations
+
+import pytest
+from lib.fake_wire import FakeClient, House
+from pyjs.server.config.options import Options
+
+SECOND = 1_000_000_000
+BODY = b"PUB a 1000\r\n" + b"x" * 1000 + b"\r\n"
+
+
+@pytest.fixture
+def house() -> House:
+    return House(Options(max_pending=100_000, max_payload=50_000))
+
+
+def pair(house: House) -> tuple[FakeClient, FakeClient]:
+    producer, consumer = house.connected(), house.connected()
+    consumer.says("SUB a 1\r\n")
+    consumer.wire.stuck = True
+    return producer, consumer
+
+
+def test_too_much_unread_ends_the_consumer_not_the_producer(house: House) -> None:
+    producer, consumer = pair(house)
+    producer.says(BODY * 90)
+    assert not consumer.closed
+    producer.says(BODY * 10)
+    assert consumer.closed == "Slow Consumer (Pending Bytes)"
+    assert consumer.wire.aborted
+    assert not producer.closed
+    assert house.clients.statistics.slow_consumers == 1
+    assert producer.says("PING\r\n").startswith(b"PONG")
+
+
+def test_what_is_sent_in_time_keeps_the_consumer(house: House) -> None:
+    producer, consumer = pair(house)
+    for _ in range(5):
+        producer.says(BODY * 10)
+        house.clock.advance(9 * SECOND)
+        consumer.wire.buffered = 0
+        producer.says("PONG\r\n")
+        consumer.says("PONG\r\n")
+    assert not consumer.closed
+
+
+def test_what_is_not_out_by_the_deadline_ends_the_consumer(house: House) -> None:
+    producer, consumer = pair(house)
+    producer.says(BODY)
+    house.clock.advance(9 * SECOND)
+    assert not consumer.closed
+    house.clock.advance(SECOND)
+    assert consumer.closed == "Slow Consumer (Write Deadline)"
+
+
+def test_a_producer_waits_a_moment_for_those_behind(house: House) -> None:
+    producer, consumer = pair(house)
+    producer.connection.receive(BODY * 80)
+    behind = house.clients.flusher.take_behind()
+    assert behind == [consumer.connection]
+    producer.connection.stall(behind)
+    assert producer.wire.paused
+    house.clock.advance(SECOND // 100)
+    assert not producer.wire.paused
+    producer.connection.stall(behind)
+    consumer.connection.writable()
+    assert not producer.wire.paused
+    producer.connection.stall(behind)
+    consumer.connection.lost()
+    assert not producer.wire.paused
+    assert producer.connection.stalls == 3
+
+
+def test_producers_are_not_held_back_when_told_so(house: House) -> None:
+    house.options.no_fast_producer_stall = True
+    producer, consumer = pair(house)
+    producer.connection.stall([consumer.connection])
+    assert not producer.wire.paused
+
+
+def test_a_burst_of_the_server_itself_is_written_as_it_grows() -> None:
+    house = House()
+    consumer = house.connected()
+    consumer.says("SUB a 1\r\n")
+    before = consumer.wire.writes
+    for _ in range(5_000):
+        house.registry.global_account.publish("a", b"x" * 1000)
+    assert 4 <= consumer.wire.writes - before <= 6
+
+
+def test_pings_come_when_the_client_is_silent_and_stop_counting_when_it_answers(house: House) -> None:
+    house.options.ping_interval = 10 * SECOND
+    client = house.connected()
+    house.clock.advance(3 * SECOND)
+    assert client.read() == b"PING\r\n"
+    house.clock.advance(5_000_000)
+    client.says("PONG\r\n")
+    assert client.connection.heartbeat.rtt >= 5_000_000
+    house.clock.advance(9 * SECOND)
+    client.says("PUB a 0\r\n\r\n")
+    house.clock.advance(3 * SECOND)
+    assert client.read() == b""
+    house.clock.advance(13 * SECOND)
+    assert client.read() == b"PING\r\n"
+
+
+def test_a_client_that_never_answers_is_stale(house: House) -> None:
+    house.options.ping_interval = 10 * SECOND
+    client = house.connected()
+    house.clock.advance(60 * SECOND)
+    assert client.read() == b"PING\r\n" * 2 + b"-ERR 'Stale Connection'\r\n"
+    assert client.closed == "Stale Connection"
+    assert house.clients.statistics.stale == 1
+    assert house.clock.pending() == 0
