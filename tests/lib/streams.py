@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyjs.server.accounts.parcel import Message
 from pyjs.server.accounts.registry import Registry
 from pyjs.server.config.options import AccountJetStream, Options
 from pyjs.server.jetstream.account import JetStreamAccount
+from pyjs.server.jetstream.api.table import Api
 from pyjs.server.jetstream.host import Host
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.stream.core import Stream
@@ -101,9 +103,12 @@ class World:
             account, self.host, self.storage.account(account.name), self.limits, self.memory, self.files
         )
         self.js.recover()
+        self.api = Api(self.js)
+        self.api.start()
 
     def close(self) -> None:
         """Stop JetStream, leaving the files."""
+        self.api.stop()
         self.js.stop()
         self.storage.close()
         self.registry.stop()
@@ -127,6 +132,11 @@ class World:
         )
         self.account.publish(subject, body, reply=reply, header=block)
         return ear.bodies[0] if ear.bodies else b""
+
+    def call(self, suffix: str, body: Any = None) -> dict[str, Any]:
+        """One API call; gives the whole answer."""
+        answer = self.publish(f"$JS.API.{suffix}", json.dumps(body).encode() if body is not None else b"")
+        return dict(json.loads(answer))
 
     def subjects(self, stream: Stream) -> list[str]:
         """The subjects of all stored messages, in order."""

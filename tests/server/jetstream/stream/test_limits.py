@@ -42,9 +42,7 @@ def test_each_subject_keeps_its_newest(world: World) -> None:
 def test_discard_new_refuses_with_the_limits_name(world: World) -> None:
     world.stream("M", subjects=["m"], max_msgs=1, discard="new")
     world.stream("B", subjects=["b"], max_bytes=20, discard="new")
-    world.stream(
-        "P", subjects=["p.*"], max_msgs_per_subject=1, discard="new", discard_new_per_subject=True
-    )
+    world.stream("P", subjects=["p.*"], max_msgs_per_subject=1, discard="new", discard_new_per_subject=True)
     for subject in ("m", "p.a"):
         world.publish(subject)
     assert error(world.publish("m")) == (10077, "maximum messages exceeded")

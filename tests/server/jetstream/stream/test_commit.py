@@ -1,0 +1,93 @@
+"""Group commit: what is answered when, and what a failing disk means."""
+
+from __future__ import annotations
+
+import json
+
+from lib.streams import Ear, World
+
+
+def publish(world: World, subject: str, reply: str) -> None:
+    world.account.publish(subject, b"x", reply=reply)
+
+
+def test_an_answer_waits_for_the_sync(world: World) -> None:
+    world.stream(subjects=["s"], storage="file")
+    ear = Ear(world.account, "ack")
+    world.runner.held = True
+    publish(world, "s", "ack")
+    assert ear.bodies == []
+    world.runner.release()
+    assert ear.bodies == [b'{"stream":"S","seq":1}']
+
+
+def test_what_arrives_during_a_sync_is_synced_together_by_the_next(world: World) -> None:
+    stream = world.stream(subjects=["s"], storage="file")
+    ear = Ear(world.account, "ack")
+    world.runner.held = True
+    for _ in range(5):
+        publish(world, "s", "ack")
+    assert len(world.runner.jobs) == 1
+    world.runner.jobs.pop(0).finish()
+    assert (len(ear.bodies), stream.committed_seq) == (1, 1)
+    assert len(world.runner.jobs) == 1
+    world.runner.jobs.pop(0).finish()
+    assert (len(ear.bodies), stream.committed_seq) == (5, 5)
+    assert world.runner.jobs == []
+
+
+def test_a_duplicate_is_answered_no_sooner_than_its_original_is_on_disk(world: World) -> None:
+    world.stream(subjects=["s"], storage="file")
+    ear = Ear(world.account, "ack")
+    world.runner.held = True
+    header = b"NATS/1.0\r\nNats-Msg-Id: a\r\n\r\n"
+    for _ in range(2):
+        world.account.publish("s", b"x", reply="ack", header=header)
+    assert ear.bodies == []
+    world.runner.release()
+    assert ear.bodies == [b'{"stream":"S","seq":1}', b'{"stream":"S","seq":1,"duplicate": true}']
+
+
+def test_a_republish_waits_for_the_sync_too(world: World) -> None:
+    world.stream(subjects=["s"], storage="file", republish={"dest": "again.>"})
+    ear = Ear(world.account, "again.>")
+    world.runner.held = True
+    publish(world, "s", "ack")
+    assert ear.bodies == []
+    world.runner.release()
+    assert ear.bodies == [b"x"]
+
+
+def test_a_failed_sync_is_told_to_its_publishers_and_ends_the_stream(world: World) -> None:
+    stream = world.stream(subjects=["s"], storage="file")
+    ear = Ear(world.account, "ack")
+    world.runner.held = True
+    publish(world, "s", "ack")
+    job = world.runner.jobs.pop()
+    assert job.wait() is None
+    job._error = OSError(5, "Input/output error")
+    job.finish()
+    publish(world, "s", "ack")
+    assert [json.loads(body)["error"]["err_code"] for body in ear.bodies] == [10077, 10077]
+    assert stream.committed_seq == 0
+
+
+def test_a_stop_answers_what_was_stored(world: World) -> None:
+    world.stream(subjects=["s"], storage="file")
+    ear = Ear(world.account, "ack")
+    world.runner.held = True
+    publish(world, "s", "ack")
+    publish(world, "s", "ack")
+    world.js.stop()
+    assert len(ear.bodies) == 2
+
+
+def test_a_purge_is_answered_when_it_is_on_disk(world: World) -> None:
+    world.stream(subjects=["s"], storage="file")
+    publish(world, "s", "ack")
+    ear = Ear(world.account, "answer")
+    world.runner.held = True
+    world.account.publish("$JS.API.STREAM.PURGE.S", b"", reply="answer")
+    assert ear.bodies == []
+    world.runner.release()
+    assert json.loads(ear.bodies[0])["purged"] == 1
