@@ -71,6 +71,7 @@ class Block:
         self.live_bytes = 0
         self.dead_size = 0  # bytes in the file that messages no longer need
         self.max_time = header.last_time
+        # The stream's figures as of the block's end.
         self.state_floor = header.floor
         self.state_last = header.last_seq
         self.state_time = header.last_time

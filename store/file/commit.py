@@ -33,10 +33,10 @@ class Erasure:
     data: bytes
 
 
-def erasure(block: Block, offset: int, length: int, seq: int) -> Erasure:
+def erasure(block: Block, offset: int, length: int, seq: int, time: int) -> Erasure:
     """Overwrite a message with a record of the same length that has nothing of it."""
     body = bytes(length - record.FIXED)
-    return Erasure(block.path, offset, record.encode(record.ERASED, seq, block.seed, body=body))
+    return Erasure(block.path, offset, record.encode(record.ERASED, seq, block.seed, time=time, body=body))
 
 
 class StreamCommit:

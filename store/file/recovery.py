@@ -63,8 +63,7 @@ def recover(fs: FileSystem, directory: str) -> Recovered:
         block = index.block
         found.floor = max(found.floor, block.state_floor)
         found.last_seq = max(found.last_seq, block.state_last, block.last_row_seq)
-        if block.times or block.state_time:
-            found.last_time = block.times[-1] if block.times else block.state_time
+        found.last_time = block.state_time
         found.blocks.append(block)
     for place in range(len(files)):
         _note_missing(place, files[place], indexes, found)

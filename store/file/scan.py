@@ -80,7 +80,8 @@ class _Reader:
             if seq <= self.last:
                 return False
             self.know(seq - 1)
-            self.last = seq
+            self.last = block.state_last = seq
+            block.state_time = time
             at = offset + record.FIXED
             key = self.data[at : at + subject]
             number = self.ids.setdefault(key, len(self.ids))
@@ -90,6 +91,7 @@ class _Reader:
         if kind == record.COMMIT:
             self.know(seq)
             self.committed = offset + length
+            block.state_last, block.state_time = max(block.state_last, seq), time
         elif kind == record.DELETE:
             self.know(seq)
             block.tombs.extend(record.pairs_from_bytes(body))
@@ -101,6 +103,7 @@ class _Reader:
         elif kind == record.ERASED:
             self.know(seq - 1)
             self.last = max(seq, self.last)
+            block.state_last, block.state_time = max(block.state_last, seq), time
         return True
 
     def know(self, up_to: int) -> None:

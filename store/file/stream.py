@@ -65,7 +65,7 @@ class FileStream(IndexedStream):
         self._commit: StreamCommit | None = None
         self._compaction: Compaction | None = None
         self._deletes: list[int] = []
-        self._erasures: list[tuple[Block, int, int, int]] = []
+        self._erasures: list[tuple[Block, int, int, int, int]] = []
         self._sealed: list[Block] = []  # sealed since the last commit was begun
         self._skipped = False
         found = recover(self._fs, directory)
@@ -158,6 +158,7 @@ class FileStream(IndexedStream):
     def _roll(self) -> Block:
         """Seal the active block and begin a new one; nothing more is added to the sealed one."""
         self._sealed.append(self._active)
+        self._active.state_last, self._active.state_time = self.last_seq, self.last_time
         block = self._active = self._new_block(self._active.end)
         self._blocks.append(block)
         self._bases.append(block.header.last_seq)
@@ -241,7 +242,7 @@ class FileStream(IndexedStream):
         subject = self._index.names[number]
         if erase:
             length = block.lengths[row] & LENGTH
-            self._erasures.append((block, block.offsets[row], length, seq))
+            self._erasures.append((block, block.offsets[row], length, seq, block.times[row]))
             self._reader.forget(block)
             if row >= block.tail_row:
                 block.tail[row - block.tail_row] = b""
@@ -282,14 +283,14 @@ class FileStream(IndexedStream):
                 record.STATE, floor, active.seed, time=self.last_time, body=_U64.pack(self.last_seq)
             )
             active.add_pending(state)
-            active.state_floor, active.state_last, active.state_time = floor, self.last_seq, self.last_time
-            self._floor = floor
+            active.state_floor = self._floor = floor
             self._skipped = False
         if not (active.pending or self._sealed or self._erasures or removals):
             return None
         commit = StreamCommit(self._fs, self._handles, self.directory, self.last_seq)
         if active.pending:
-            active.add_pending(record.encode(record.COMMIT, self.last_seq, active.seed))
+            active.add_pending(record.encode(record.COMMIT, self.last_seq, active.seed, time=self.last_time))
+            active.state_last, active.state_time = self.last_seq, self.last_time
         for block in self._sealed:
             self._take(block, commit)
             commit.sidecars.append((sidecar_path(block.path), sidecar.encode(block, self._index.names)))

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from lib.fake_disk import FakeDisk
 from lib.stream_model import Model, check
-
 from pyjs.store.file import FileStream
 from pyjs.store.memory import MemoryStream
 
@@ -164,6 +163,8 @@ class Streams(RuleBasedStateMachine):
         self.open()
         survived = self.file
         assert self.committed.last_seq <= survived.last_seq <= self.model.last_seq
+        if survived.last_seq == self.committed.last_seq:
+            assert survived.last_time == self.committed.last_time
         present = {message.seq: message for message in _all(survived)}
         for seq, message in self.committed.held.items():
             if seq in self.model.held:
@@ -209,7 +210,7 @@ def _all(store: FileStream):  # type: ignore[no-untyped-def]
 
 
 Streams.TestCase.settings = settings(
-    max_examples=120,
+    max_examples=250,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
