@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.subject import has_wildcard, is_subset, is_valid, matches
 from ...protocol.wire.encode import tail as tail_of
 from .exports import ServiceExport, StreamExport
+from .families import ACKS, Families
 from .imports import ServiceImport, StreamImport
 from .interest import Interest
 from .internal import InternalSink
@@ -79,6 +80,7 @@ class Account:
         self.plans: dict[bytes, Plan] = {}
         self.generation = 0
         self.interest = Interest()
+        self.families = Families(self.interest)
         self.exports_streams: list[StreamExport] = []
         self.exports_services: list[ServiceExport] = []
         self.imports_streams: list[StreamImport] = []
@@ -235,10 +237,14 @@ class Account:
         """Who hears the literal `subject`; from the cache when nothing changed."""
         plan = self.plans.get(subject)
         if plan is None:
-            if len(self.plans) >= _MOST_PLANS:
-                self.plans.clear()
             text = subject.decode("utf-8", "surrogateescape")
             mapping = self.mappings.find(text) if self.mappings else None
+            if mapping is None and subject.startswith(ACKS):
+                plan = self.families.plan(subject, text)
+                if plan is not None:
+                    return plan
+            if len(self.plans) >= _MOST_PLANS:
+                self.plans.clear()
             plan = self.plans[subject] = Plan(subject, text, self.interest, mapping)
         return plan
 
@@ -250,10 +256,12 @@ class Account:
     def forget_plans(self) -> None:
         """Work everything out anew from the next message on."""
         self.generation += 1
+        self.families.clear()
         self.plans.clear()
 
     def _invalidate(self, subject: str) -> None:
         self.generation += 1
+        self.families.forget(subject)
         plans = self.plans
         if not has_wildcard(subject):
             plans.pop(subject.encode("utf-8", "surrogateescape"), None)

@@ -100,6 +100,15 @@ class Plan:
         reserved = subject.startswith(RESERVED)
         self.simple = mapping is None and not self.remotes and not reserved and self._simplify()
 
+    def under(self, subject: bytes, text: str) -> Plan:
+        """The same plan for another subject, which the very same callbacks hear (see `families`)."""
+        plan = Plan.__new__(Plan)
+        plan.subject, plan.text, plan.mapping = subject, text, None
+        plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
+        plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
+        plan.headers, plan.silent, plan.simple = self.headers, self.silent, self.simple
+        return plan
+
     def _simplify(self) -> bool:
         targets = []
         callbacks = []
