@@ -74,17 +74,15 @@ def parse_subject(subject: str) -> Delivery | None:
         return None
     if tokens[0] != "$JS" or tokens[1] != "ACK":
         return None
+    numbers = tokens[first : first + 5]
+    # int() alone would take signs, underscores and other scripts' digits: the wire has none of them
+    digits = "".join(numbers)
+    if not (digits.isascii() and digits.isdigit()):
+        return None
     try:
-        # isdigit() would take other scripts' digits, int() blanks and signs: the wire has neither.
-        return Delivery(*map(_number, tokens[first : first + 5]))
+        return Delivery(*map(int, numbers))
     except ValueError:
         return None
-
-
-def _number(token: str) -> int:
-    if not (token.isascii() and token.isdigit()):
-        raise ValueError(token)
-    return int(token)
 
 
 def parse_body(body: bytes) -> tuple[Verb, bytes]:

@@ -1,7 +1,7 @@
 """Delivery to pull requests.
 
 Promises: a request gets what it asked for or a status that says why not; no request outlives its time;
-the loop is given back after `BUDGET` messages. One timer for all requests.
+the loop is given back after `BUDGET` messages or `BYTES_BUDGET`. One timer for all requests.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .core import Consumer
 
 BUDGET = 512
+BYTES_BUDGET = 4 << 20
 FULL_CHECK_EVERY = 1_000_000_000
 API_LEVEL = 5
 
@@ -162,7 +163,10 @@ class Pulling:
         consumer.backlog.grow()
         trusted: Pull | None = None
         pinned = consumer.config.priority_policy == "pinned_client"
+        spent = 0
         for _ in range(BUDGET):
+            if spent > BYTES_BUDGET:
+                break
             taken = feed.take()
             if taken is None:
                 return not feed.stalled()
@@ -187,6 +191,7 @@ class Pulling:
                 queue.drop_head()
                 trusted = None
                 continue
+            spent += size
             consumer.sent(message.seq)
             self._served(pull, now)
             if not len(queue):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .core import Consumer
 
 BUDGET = 512
+BYTES_BUDGET = 4 << 20
 
 
 class Pushing:
@@ -128,11 +129,9 @@ class Pushing:
             return
         feed, sender = consumer.feed, consumer.sender
         consumer.backlog.grow()
+        spent = 0
         for _ in range(BUDGET):
-            if flow is not None and flow.full():
-                break
-            taken = feed.take()
-            if taken is None:
+            if (flow is not None and flow.full()) or (taken := feed.take()) is None:
                 break
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
@@ -147,8 +146,12 @@ class Pushing:
                 self._look()
                 break
             consumer.sent(message.seq)
+            spent += size
             if flow is not None and self._wants_answer(flow, size + len(self._subject)):
                 self._ask(flow)
+            if spent > BYTES_BUDGET:
+                consumer.clock.call_later(0, self.run)
+                break
         else:
             consumer.clock.call_later(0, self.run)
         consumer.delivered()

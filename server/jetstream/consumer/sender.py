@@ -14,6 +14,7 @@ from .acks import ack_prefix
 from .backlog import Backlog
 from .feed import Feed
 from .ledger import Ledger
+from .outlet import Outlet
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
@@ -23,19 +24,19 @@ class Sender:
     """Sends messages of one consumer. `delivered_at`: when the last one went (ns)."""
 
     __slots__ = (
-        "_account",
         "_backlog",
         "_feed",
         "_ledger",
         "_prefix",
         "delivered_at",
         "headers_only",
+        "outlet",
     )
 
     def __init__(
         self, account: Account, stream: str, consumer: str, ledger: Ledger, feed: Feed, backlog: Backlog
     ) -> None:
-        self._account = account
+        self.outlet = Outlet(account)
         self._ledger = ledger
         self._feed = feed
         self._backlog = backlog
@@ -68,7 +69,7 @@ class Sender:
             self._backlog.count -= 1
         else:
             ledger.redeliver(seq, now)
-        if self._account.publish(to, message.body, reply=ack_subject, header=header, show_as=message.subject):
+        if self.outlet.send(to, message.subject, ack_subject, header, message.body):
             self.delivered_at = now
             return True
         ledger.undo(seq, count, before)
