@@ -126,7 +126,7 @@ class Process:
         if self.options.pid_file:
             write_pid(self.options.pid_file)
         if self.options.ports_file_dir:
-            self._ports_file = ports_path(self.options.ports_file_dir, self.program)
+            self._ports_file = ports_path(self.options.ports_file_dir, self.program.replace(" ", "-"))
             write_ports(self._ports_file, self.server.urls())
 
 

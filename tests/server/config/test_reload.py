@@ -1,0 +1,78 @@
+"""Which changes of the configuration a running server follows."""
+
+from __future__ import annotations
+
+import pytest
+from pyjs.server.config.load import load_text
+from pyjs.server.config.options import Options, specs
+from pyjs.server.config.reload import RESTART, compare
+
+
+def changes(old: str, new: str) -> tuple[list[str], list[str]]:
+    found = compare(load_text(old), load_text(new))
+    return [change.path for change in found.changes], found.refused
+
+
+def test_the_same_configuration_changes_nothing() -> None:
+    assert changes("port: 1", "port: 1 # a comment") == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("port: 1", "port: 1, debug: true", "debug"),
+        ("port: 1", "port: 1, logfile: /x", "log_file"),
+        ("max_payload: 1k", "max_payload: 2k", "max_payload"),
+        ("authorization { user: a, pass: b }", "authorization { user: c, pass: b }", "authorization.user"),
+        ("accounts { A {} }", "accounts { A { users: [{user: a, pass: b}] } }", "accounts"),
+        ("mappings { a: b }", "mappings { a: c }", "mappings"),
+        ("port: 1", "port: 1, ping_interval: 5s", "ping_interval"),
+    ],
+)
+def test_a_change_that_is_followed(old: str, new: str, path: str) -> None:
+    assert changes(old, new) == ([path], [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("port: 1", "port: 2", "config reload not supported for port: old=1, new=2"),
+        ("server_name: a", "server_name: b", "config reload not supported for server_name: old=a, new=b"),
+        (
+            "jetstream { store_dir: /a }",
+            "jetstream { store_dir: /b }",
+            "config reload not supported for jetstream.store_dir: old=/a, new=/b",
+        ),
+        (
+            "leafnodes { port: 7422 }",
+            "leafnodes { port: 7423 }",
+            "config reload not supported for leafnodes.port: old=7422, new=7423",
+        ),
+        (
+            "port: 1",
+            "port: 1\ncluster { port: 6222 }",
+            "config reload not supported for cluster.port: old=None, new=6222",
+        ),
+        ("accounts { A {} }\nsystem_account: A", "accounts { A {} }", "for system_account: old=A, new="),
+        (
+            "jetstream { store_dir: /a, key: one }",
+            "jetstream { store_dir: /a, key: two }",
+            "config reload not supported for jetstream.key: old=[REDACTED], new=[REDACTED]",
+        ),
+    ],
+)
+def test_a_change_that_needs_a_restart_is_refused(old: str, new: str, text: str) -> None:
+    _, refused = changes(old, new)
+    assert len(refused) == 1
+    assert text in refused[0]
+
+
+def test_every_path_that_needs_a_restart_is_an_option() -> None:
+    for path in RESTART:
+        cls = Options
+        *blocks, name = path.split(".")
+        for block in blocks:
+            section = specs(cls)[block].section
+            assert section is not None
+            cls = section
+        assert name in specs(cls)

@@ -1,0 +1,71 @@
+"""What is parsed but not served: warned of, or refused where going without would be unsafe."""
+
+from __future__ import annotations
+
+import pytest
+from pyjs.server.config.load import load_text
+from pyjs.server.config.options import Options, specs
+from pyjs.server.config.support import UNSERVED, unserved
+
+ACCOUNT_KEY = "ADECCNBUEBWZ727OMBFSN7OMK2FPYRM52TJS25TFQWYS76NPOJBN3KU4"
+
+
+def rows(text: str) -> tuple[list[str], list[str]]:
+    warnings, refusals = unserved(load_text(text))
+    return [str(w) for w in warnings], [str(r) for r in refusals]
+
+
+def test_a_plain_configuration_is_served() -> None:
+    assert rows(
+        "port: 4222\njetstream { store_dir: /x }\naccounts { A { users: [{user: a, pass: b}] } }"
+    ) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("\nmqtt { port: 1883 }", "2:1: mqtt: "),
+        ("websocket { port: 8080, no_tls: true }", "1:1: websocket: "),
+        ("gateway { name: a, port: 7222 }", "1:1: gateway: "),
+        ("syslog: true", "1:1: syslog: "),
+        ("ocsp: true", "1:1: ocsp: "),
+    ],
+)
+def test_a_part_that_may_be_missed_is_warned_of(text: str, start: str) -> None:
+    warnings, refusals = rows(text)
+    assert refusals == []
+    assert len(warnings) == 1
+    assert warnings[0].startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("jetstream {\n store_dir: /x\n key: secret }", "3:2: jetstream.key: "),
+        ("proxy_protocol: true", "1:1: proxy_protocol: "),
+        (
+            f"authorization {{ users: [{{user: a}}]\n auth_callout {{ issuer: {ACCOUNT_KEY}, users: a }} }}",
+            "2:2: authorization.auth_callout: ",
+        ),
+        (
+            "accounts { A { users: [{user: a, pass: b,\n proxy_required: true}] } }",
+            "2:2: accounts.A.users.0.proxy_required: ",
+        ),
+        ("resolver: MEMORY", "1:1: resolver: "),
+    ],
+)
+def test_what_would_be_unsafe_to_go_without_is_refused(text: str, start: str) -> None:
+    warnings, refusals = rows(text)
+    assert warnings == []
+    assert len(refusals) == 1
+    assert refusals[0].startswith(start)
+
+
+def test_every_row_names_an_option() -> None:
+    for row in UNSERVED:
+        assert row.action in ("warn", "refuse")
+        cls: type[object] | None = Options
+        for step in row.path.replace(".*", "").split("."):
+            assert cls is not None
+            assert step in specs(cls), row.path
+            cls = specs(cls)[step].section
