@@ -20,13 +20,14 @@ from .account import JetStreamAccount
 from .api.absent import AbsentApi
 from .api.table import Api
 from .host import API_LEVEL, Host, Log, Silent
+from .lazydisk import LazyDisk
 from .quota import Quota
 from .stream.commit import LoopRunner
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
     from ..accounts.registry import Registry
-    from ..clock import Clock
+    from ..clock import Clock, Timer
     from ..config.options import Options
 
 WORKERS = 4
@@ -62,6 +63,8 @@ class JetStream:
         self._absent: dict[str, AbsentApi] = {}
         self._executor: ThreadPoolExecutor | None = None
         self._storage: Storage | None = None
+        self._lazy: LazyDisk | None = None
+        self._sync_timer: Timer | None = None
 
     @property
     def domain(self) -> str:
@@ -77,7 +80,10 @@ class JetStream:
             options.max_file if options.max_file is not None else _disk_share(options.store_dir)
         )
         self._executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="jetstream")
-        self._storage = Storage(options.store_dir)
+        if options.sync_interval:
+            self._lazy = LazyDisk()
+            self._sync_later()
+        self._storage = Storage(options.store_dir, fs=self._lazy)
         limits = options.limits
         self.host = Host(
             clock=self._clock,
@@ -86,7 +92,6 @@ class JetStream:
             server_id=self._server_id,
             domain=options.domain,
             strict=options.strict,
-            lazy_sync=options.sync_interval or None,
             duplicates_limit=limits.duplicate_window,
             max_ack_pending=limits.max_ack_pending,
             max_request_batch=limits.max_request_batch,
@@ -97,6 +102,26 @@ class JetStream:
         for account, share in self._entitled():
             self.enable(account, share)
         self._refuse_others()
+
+    def _sync_later(self) -> None:
+        interval = self.options.jetstream.sync_interval
+        assert interval is not None
+        self._sync_timer = self._clock.call_later(interval, self._sync)
+
+    def _sync(self) -> None:
+        """Sync on a worker thread what was written since the last time."""
+        assert self._lazy is not None and self._executor is not None
+        self._executor.submit(self._flush, self._lazy)
+        self._sync_later()
+
+    def _flush(self, disk: LazyDisk) -> None:
+        try:
+            disk.flush()
+        except OSError as error:
+            self._alarm(f"JetStream could not sync: {error}")
+
+    def _alarm(self, text: str) -> None:
+        self._log.error(text)
 
     def _refuse_others(self) -> None:
         """Let accounts without JetStream be told so."""
@@ -121,6 +146,8 @@ class JetStream:
         for absent in self._absent.values():
             absent.stop()
         self._absent.clear()
+        if self._sync_timer is not None:
+            self._sync_timer.cancel()
         if self._storage is not None:
             self._storage.close()
         if self._executor is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.identifier import new_id
 from ..clock import Clock
@@ -50,8 +50,7 @@ class Silent:
 class Host:
     """The surroundings of JetStream. Durations in ns, sizes in bytes, 0 = no limit.
 
-    server_name is shown in advisories and as the leader; domain "" is none. lazy_sync: None means that an
-    answer waits for the disk, else the time between syncs.
+    server_name is shown in advisories and as the leader; domain "" is none.
     """
 
     clock: Clock
@@ -61,14 +60,12 @@ class Host:
     cluster_name: str = ""
     domain: str = ""
     strict: bool = True
-    lazy_sync: int | None = None
     duplicates_limit: int = 0
     max_ack_pending: int = 0
     max_request_batch: int = 0
     max_pending: int = DEFAULT_MAX_PENDING
     log: Log = field(default_factory=Silent)
     random_bytes: Callable[[int], bytes] = random.randbytes
-    cluster_info: Callable[[], dict[str, Any]] | None = None
 
     def random_below(self, bound: int) -> int:
         """Draw a number in [0, bound)."""

@@ -15,8 +15,8 @@ MARGIN = 256 * 1024 * 1024
 class Quota:
     """Bytes used against a limit (-1: none). `reserved` is the sum of the max_bytes of streams.
 
-    guarded: `refusal` may refuse, so that usage has to be exact for each message; without, a stream's usage may be
-    counted once per commit.
+    guarded: `refusal` may refuse, so that usage has to be exact for each message; without, a stream's usage
+    may be counted once per commit.
     """
 
     __slots__ = ("limit", "parent", "reserved", "used")
@@ -29,7 +29,10 @@ class Quota:
 
     @property
     def guarded(self) -> bool:
-        """Whether the limits matter for the next message: the account's own, or the server's nearly used up."""
+        """Whether the limits matter for the next message:
+
+        the account's own, or the server's nearly used up.
+        """
         if self.limit >= 0:
             return True
         parent = self.parent

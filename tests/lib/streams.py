@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from lib.fake_clock import FakeClock
-
 from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.accounts.account import Account
@@ -38,7 +37,7 @@ class HeldJob:
             self._ran = True
             try:
                 self._job()
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 self._error = error
         return self._error
 

@@ -15,6 +15,7 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
+from ....store.errors import StoreError
 from .dedupe import HEADER as MSG_ID
 from .envelope import Envelope, judge
 
@@ -82,7 +83,7 @@ class Ingest:
                 committer.answers.append(
                     (reply, b'%b%d,"duplicate": true}' % (self._ack, duplicate.sequence))
                 )
-        except ApiError as error:
+        except (ApiError, StoreError) as error:
             if reply and self._acks:
                 self._stream.send(reply, b"", self.refusal(error))
             return
@@ -92,8 +93,10 @@ class Ingest:
         if committer.idle:
             committer.wake()
 
-    def refusal(self, error: ApiError) -> bytes:
+    def refusal(self, error: ApiError | StoreError) -> bytes:
         """Give the answer that tells a publisher of `error`."""
+        if isinstance(error, StoreError):
+            error = api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
         return json.dumps(
             {"error": error.to_json(), "stream": self._stream.name, "seq": 0}, separators=(",", ":")
         ).encode()
@@ -118,21 +121,11 @@ class Ingest:
             self._check_duplicate(envelope, now)
         if size > self._most or len(header) > MAX_HEADER:
             raise self._too_large(header, size)
-        if self._quota.guarded:
-            refusal = self._quota.refusal(store.size_of(subject, len(header), len(body)))
-            if refusal is not None:
-                raise refusal
         if self._interest.by_interest and self._interest.nobody_wants(store.last_seq + 1, subject):
             return self._skip(subject, envelope, now)
         limits = self._limits
-        if limits.discard_new:
-            refusal = limits.check_room(
-                subject,
-                store.size_of(subject, len(header), len(body)),
-                rolls_up=envelope is not None and bool(envelope.rollup),
-            )
-            if refusal is not None:
-                raise refusal
+        if self._quota.guarded or limits.discard_new:
+            self._check_room(subject, len(header), len(body), envelope)
         if self._republish is not None:
             previous = store.subject_last(subject)
             sequence = store.append(subject, header, body, now)
@@ -150,6 +143,16 @@ class Ingest:
         if self._quota.guarded:
             self._stream.settle()
         return sequence
+
+    def _check_room(self, subject: str, header: int, body: int, envelope: Envelope | None) -> None:
+        """Raise ApiError if the account, the server or the stream has no room for the message."""
+        size = self._store.size_of(subject, header, body)
+        refusal = self._quota.refusal(size)
+        if refusal is None and self._limits.discard_new:
+            rolls_up = envelope is not None and bool(envelope.rollup)
+            refusal = self._limits.check_room(subject, size, rolls_up=rolls_up)
+        if refusal is not None:
+            raise refusal
 
     def replicate(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
         """Store a mirrored message under its origin's sequence and time. Raises ApiError."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lib.streams import World
-
 from pyjs.protocol import headers
 from pyjs.server.accounts.parcel import Message
 from pyjs.server.jetstream.stream.core import Stream

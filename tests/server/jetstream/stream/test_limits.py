@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from lib.streams import World
-
 from pyjs.server.config.options import AccountJetStream
 
 SECOND = 1_000_000_000

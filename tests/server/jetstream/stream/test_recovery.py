@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from lib.streams import World
-
 from pyjs.protocol.errors import ApiError
 
 SECOND = 1_000_000_000

@@ -1,0 +1,63 @@
+"""LazyDisk: a disk whose message files are synced now and then, as the configuration's `sync_interval` asks.
+
+Promises: what was written is synced at the next `flush`, or when its file is closed; configurations are still
+synced at once. Until then an acknowledged message survives the end of the process, but not that of the
+machine.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+
+from ...store.fs import Disk
+
+LAZY = ("/msgs/", "/consumers/")
+EAGER = "/meta.json"
+
+
+class LazyDisk(Disk):
+    """A disk that remembers what is to be synced. Its methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._lazy: set[int] = set()  # descriptors of files that may wait
+        self._dirty: set[int] = set()
+
+    def open(self, path: str, *, create: bool = False) -> int:
+        """Open a file for reading and writing."""
+        file = super().open(path, create=create)
+        if EAGER not in path and any(part in path for part in LAZY):
+            with self._lock:
+                self._lazy.add(file)
+        return file
+
+    def sync(self, file: int) -> None:
+        """Sync, or note that it is to be done."""
+        with self._lock:
+            if file in self._lazy:
+                self._dirty.add(file)
+                return
+        super().sync(file)
+
+    def close(self, file: int) -> None:
+        """Sync what is left to sync, and close."""
+        with self._lock:
+            self._lazy.discard(file)
+            dirty = file in self._dirty
+            self._dirty.discard(file)
+        if dirty:
+            super().sync(file)
+        super().close(file)
+
+    def flush(self) -> None:
+        """Sync everything that was written. Raises OSError."""
+        with self._lock:
+            # A copy of the descriptor stays good when its owner closes the file meanwhile.
+            files = [os.dup(file) for file in self._dirty]
+            self._dirty.clear()
+        for file in files:
+            try:
+                super().sync(file)
+            finally:
+                super().close(file)
