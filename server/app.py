@@ -154,8 +154,11 @@ class Server:
         """Apply what of `options` can change while running: users, accounts, permissions, mappings, exports,
         imports, limits, logging. What cannot is for `config.reload` to refuse before.
 
-        Raises AccountsError and changes nothing when the accounts cannot be.
+        Raises AccountsError or TLSConfigError, and changes nothing, when the accounts or certificates cannot
+        be.
         """
+        if options.tls is not None:
+            self.listener.tls_context(options.tls)
         gone = self.registry.reload(options)
         self.options = options
         self.clients.reload(options)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.plan import Outbox, Plan
     from .clients import Clients
+    from .secure import SecureWire
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
 _RESERVED_REPLIES = (b"_R_.", b"$JS.ACK.", b"_GR_.")
@@ -57,6 +58,7 @@ class ClientConnection(Outbound):
         self.in_bytes = 0
         self.stalls = 0
         self.closed_reason = ""
+        self.secure: SecureWire | None = None
         self.parser = ClientParser(
             options.max_control_line, options.max_payload, headers=not options.no_header_support
         )
@@ -373,6 +375,7 @@ class ClientConnection(Outbound):
 
     def reload(self) -> None:
         """New options are in force."""
+        self.write_deadline = self.clients.options.write_deadline
         self.handshake.reload()
 
     def send_async_info(self) -> None:

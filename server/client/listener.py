@@ -1,67 +1,20 @@
-"""The asyncio shell of client connections: sockets in, transports for `ClientConnection`, bytes both ways."""
+"""The listening socket for clients, and the sockets it has accepted."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from .connection import ClientConnection
+from .socket_protocol import ClientProtocol
 
 if TYPE_CHECKING:
+    import ssl
+
+    from ..config.options import TLSOptions
     from .clients import Clients
-    from .outbound import Wire
 
 _BACKLOG = 1024
 _CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
-
-
-class ClientProtocol(asyncio.Protocol):
-    """One accepted socket. Thin: every decision is the connection's."""
-
-    def __init__(self, listener: ClientListener) -> None:
-        self._listener = listener
-        self._clients = listener.accepted(self)
-        self._wire: asyncio.Transport | None = None
-        self.connection: ClientConnection | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Greet the client."""
-        wire = self._wire = cast("asyncio.Transport", transport)
-        sock = wire.get_extra_info("socket")
-        if sock is not None and sock.family in {socket.AF_INET, socket.AF_INET6}:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        peer = wire.get_extra_info("peername") or ("", 0)
-        connection = ClientConnection(self._clients, cast("Wire", wire), (str(peer[0]), int(peer[1])))
-        self.connection = connection
-        wire.set_write_buffer_limits(high=connection.stall_at)
-        connection.open()
-
-    def data_received(self, data: bytes) -> None:
-        """Serve a read, then hold back who outruns the others."""
-        connection = self.connection
-        assert connection is not None
-        connection.receive(data)
-        behind = self._clients.flusher.behind
-        if behind:
-            connection.stall(self._clients.flusher.take_behind())
-
-    def resume_writing(self) -> None:
-        """The peer has read what it was behind with."""
-        if self.connection is not None:
-            self.connection.writable()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone."""
-        if self.connection is not None:
-            self.connection.lost("Client Closed" if exc is None else "Read Error")
-            self._clients.flusher.flush()
-        self._listener.gone(self)
-
-    def abort(self) -> None:
-        """Close now, whatever was not sent."""
-        if self._wire is not None:
-            self._wire.abort()
 
 
 class ClientListener:
@@ -73,16 +26,31 @@ class ClientListener:
         self._open: set[ClientProtocol] = set()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._tls: tuple[TLSOptions, ssl.SSLContext] | None = None
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; port 0 or -1 takes a free one. Raises OSError, naming the address, when it is taken."""
+        """Listen; port 0 or -1 takes a free one.
+
+        Raises OSError, naming the address, when it is taken; TLSConfigError for certificates that cannot be
+        used.
+        """
+        if self._clients.options.tls is not None:
+            self.tls_context(self._clients.options.tls)
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: ClientProtocol(self), host or None, max(0, port), backlog=_BACKLOG
         )
         self.port = self._server.sockets[0].getsockname()[1]
         self._clients.info.port = self.port
+
+    def tls_context(self, options: TLSOptions) -> ssl.SSLContext:
+        """The context of `options`, the latest being kept. Raises TLSConfigError."""
+        from ..config.tls import server_context
+
+        if self._tls is None or self._tls[0] != options:
+            self._tls = (options, server_context(options))
+        return self._tls[1]
 
     def accepted(self, protocol: ClientProtocol) -> Clients:
         """A socket was accepted."""
