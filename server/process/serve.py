@@ -10,6 +10,7 @@ from ..accounts.registry import AccountsError
 from ..app import Server
 from ..config.reload import compare
 from ..config.support import unserved
+from ..config.tls import TLSConfigError
 from ..config.tree import ConfigError
 from ..logging import Logger
 from .files import ports_path, write_pid, write_ports
@@ -42,7 +43,7 @@ class Process:
         try:
             await self.server.start()
             self._write_files()
-        except (OSError, AccountsError) as error:
+        except (OSError, AccountsError, TLSConfigError) as error:
             self.log.fatal(_reason(error))
             await self.server.stop()
             return 1
@@ -112,7 +113,7 @@ class Process:
                 write_pid(options.pid_file)
         except ConfigError as error:
             return [str(problem) for problem in error.problems]
-        except (AccountsError, OSError) as error:
+        except (AccountsError, OSError, TLSConfigError) as error:
             return [_reason(error)]
         self.options = options
         for warning in (*options.warnings, *warnings):
