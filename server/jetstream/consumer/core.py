@@ -223,7 +223,7 @@ class Consumer:
             self.backlog.recount(self.feed.tail, self.feed.picked, config.filters)
             self.stream.consumer_changed()
         if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, Pushing):
-            for seq in self.ledger.expire_all(self.clock.now()):
+            for seq in self.ledger.expire_all():
                 self._give_up(seq)
             self.delivery.listen()
         self.delivery.run()

@@ -17,6 +17,7 @@ from ....store.consumer import ConsumerState
 
 # The reference lets the timer come a little late, so that a burst expires in one go.
 _GRACE = 1_000_000
+_PARKED = 0  # the deadline of what is queued: it has passed, or does not matter
 
 
 class Ledger:
@@ -239,7 +240,7 @@ class Ledger:
         if seq not in self.pending:
             return False
         self._stamp(seq, now)
-        if self.backoff or seq in self._special:
+        if seq not in self.queued and (self.backoff or seq in self._special):
             self._set_deadline(seq, now + self.wait(seq))
         return True
 
@@ -308,16 +309,17 @@ class Ledger:
         self._special[seq] = deadline
         heapq.heappush(self._due, (deadline, seq))
         if len(self._due) > 2 * len(self._special) + 1024:
-            self._due = [(at, seq) for seq, at in self._special.items()]
+            self._due = [(at, seq) for seq, at in self._special.items() if at != _PARKED]
             heapq.heapify(self._due)
 
     def queue(self, seq: int) -> None:
         """Offer a pending message for redelivery, if it is not yet."""
         self.queued[seq] = None
+        self._special[seq] = _PARKED
 
     def queue_first(self, seq: int) -> None:
         """Offer a message before all others: it was taken and could not be sent."""
-        self.queued[seq] = None
+        self.queue(seq)
         self.queued.move_to_end(seq, last=False)
 
     def take(self) -> int:
@@ -337,15 +339,9 @@ class Ledger:
         expired.sort()
         exhausted = []
         for seq in expired:
-            waiting = seq in self.queued
-            if not waiting and self.exhausted(seq):
+            if self.exhausted(seq):
                 exhausted.append(seq)
-                continue
-            # Timed anew, or a message that nobody fetches would expire on every look.
-            self._stamp(seq, now)
-            if self.backoff:
-                self._set_deadline(seq, now + self.wait(seq))
-            if not waiting:
+            else:
                 self.queue(seq)
         return exhausted
 
@@ -373,11 +369,13 @@ class Ledger:
         in_order = sorted(self.pending.items(), key=lambda item: item[1][1])
         self.pending.clear()
         self.pending.update(in_order)
-        if self.backoff:
-            for seq, entry in self.pending.items():
+        for seq, entry in self.pending.items():
+            if seq in self.queued:
+                self._special[seq] = _PARKED
+            elif self.backoff:
                 self._set_deadline(seq, entry[1] + self.wait(seq))
 
-    def expire_all(self, now: int) -> list[int]:
+    def expire_all(self) -> list[int]:
         """As `expire`, with every wait over (the delivery subject changed)."""
         exhausted = []
         for seq in sorted(self.pending):
@@ -385,9 +383,8 @@ class Ledger:
                 continue
             if self.exhausted(seq):
                 exhausted.append(seq)
-                continue
-            self._stamp(seq, now)
-            self.queue(seq)
+            else:
+                self.queue(seq)
         return exhausted
 
     def next_deadline(self) -> int | None:
