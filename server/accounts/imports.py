@@ -127,9 +127,13 @@ class Response:
 
 
 def respond(response: Response, parcel: Parcel) -> bool:
-    """Carry one response to the requestor; tells whether anyone took it."""
+    """Carry one response to the requestor; tells whether anyone took it.
+
+    A pulled message keeps the subject of its acknowledgement; no other reply means anything over there.
+    """
     importer = response.importer
-    answer = parcel.rewritten(importer, response.reply, b"", parcel.header, (*parcel.chain, response.service))
+    reply = parcel.reply if parcel.reply.startswith(JS_ACK) else b""
+    answer = parcel.rewritten(importer, response.reply, reply, parcel.header, (*parcel.chain, response.service))
     return route(importer.plan(response.reply), answer) > 0
 
 
