@@ -133,7 +133,9 @@ def respond(response: Response, parcel: Parcel) -> bool:
     """
     importer = response.importer
     reply = parcel.reply if parcel.reply.startswith(JS_ACK) else b""
-    answer = parcel.rewritten(importer, response.reply, reply, parcel.header, (*parcel.chain, response.service))
+    answer = parcel.rewritten(
+        importer, response.reply, reply, parcel.header, (*parcel.chain, response.service)
+    )
     return route(importer.plan(response.reply), answer) > 0
 
 

@@ -126,10 +126,7 @@ class Interest:
         """
         plain: list[Subscription] = []
         groups: Groups = {}
-        tokens = subject.split(".")
-        if "" in tokens:
-            return plain, groups
-        for bucket in self._matching(subject, tokens):
+        for bucket in self._matching(subject):
             plain.extend(bucket.plain)
             for queue, members in bucket.groups.items():
                 groups.setdefault(queue, []).extend(members)
@@ -137,33 +134,35 @@ class Interest:
 
     def has_match(self, subject: str) -> bool:
         """Whether anyone hears the literal `subject`."""
-        tokens = subject.split(".")
-        return "" not in tokens and any(True for _ in self._matching(subject, tokens))
+        return bool(self._matching(subject))
 
-    def _matching(self, subject: str, tokens: list[str]) -> Iterator[_Bucket]:
+    def _matching(self, subject: str) -> list[_Bucket]:
         literal = self._literal.get(subject)
-        if literal is not None:
-            yield literal
+        found = [] if literal is None else [literal]
+        if self._root.empty:
+            return found
+        tokens = subject.split(".")
+        if "" in tokens:
+            return []
         level = [self._root]
         for token in tokens:
             following: list[_Node] = []
             for node in level:
                 if node.rest is not None:
-                    yield node.rest
+                    found.append(node.rest)
                 children = node.children
                 if children:
                     child = children.get(token) if token != ANY_TOKEN else None
                     if child is not None:
                         following.append(child)
-                    child = children.get("*")
+                    child = children.get(ANY_TOKEN)
                     if child is not None:
                         following.append(child)
             if not following:
-                return
+                return found
             level = following
-        for node in level:
-            if node.here is not None:
-                yield node.here
+        found.extend(node.here for node in level if node.here is not None)
+        return found
 
     def _pattern_bucket(self, pattern: str) -> _Bucket:
         tokens, rest = _split(pattern)

@@ -36,6 +36,9 @@ class Outbox(Protocol):
     def flush(self) -> None:
         """Write what is in `out`."""
 
+    def send_message(self, prefix: bytes, tail: bytes, size: int) -> None:
+        """Queue one message; `size` is what counts as its bytes."""
+
     def when_writable(self, resume: Callable[[], None]) -> None:
         """Call `resume` once when the peer has caught up, or is gone."""
 
@@ -89,16 +92,25 @@ class Plan:
         self.text = text
         self.mapping = mapping
         plain, groups = interest.match(text)
-        self.plain = tuple(s for s in plain if s.kind not in _REMOTE)
-        self.remotes = tuple(s for s in plain if s.kind in _REMOTE)
-        self.groups = tuple(Group(queue, members) for queue, members in groups.items())
-        self.silent = not plain and not groups and mapping is None
+        self.plain: tuple[Subscription, ...] = ()
+        self.remotes: tuple[Subscription, ...] = ()
+        self.groups: tuple[Group, ...] = ()
         self.targets: tuple[Target, ...] = ()
         self.choices: tuple[tuple[Target, ...], ...] = ()
         self.callbacks: tuple[Subscription, ...] = ()
-        self.headers = False
-        reserved = subject.startswith(RESERVED)
-        self.simple = mapping is None and not self.remotes and not reserved and self._simplify()
+        self.headers = True
+        self.silent = not plain and not groups and mapping is None
+        self.simple = mapping is None and not subject.startswith(RESERVED)
+        if self.silent:
+            return
+        if plain:
+            self.plain = tuple([s for s in plain if s.kind not in _REMOTE])
+            if len(self.plain) < len(plain):
+                self.remotes = tuple([s for s in plain if s.kind in _REMOTE])
+                self.simple = False
+        if groups:
+            self.groups = tuple([Group(queue, members) for queue, members in groups.items()])
+        self.simple = self.simple and self._simplify()
 
     def under(self, subject: bytes, text: str) -> Plan:
         """The same plan for another subject, which the very same callbacks hear (see `families`)."""
@@ -124,7 +136,9 @@ class Plan:
             if group.remotes or not all(map(_is_fast, group.members)):
                 return False
             choices.append(tuple(self._target(member) for member in group.members))
-        self.headers = all(t[1].headers for t in targets) and all(t[1].headers for c in choices for t in c)
+        for targets_of in (targets, *choices):
+            for target in targets_of:
+                self.headers = self.headers and target[1].headers
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
         return True
 
