@@ -1,0 +1,87 @@
+"""A hub and a leaf as the documentation of leaf nodes sets them up, each of either implementation."""
+
+from __future__ import annotations
+
+from .eventually import eventually
+from .jetstream import JetStream
+from .pool import START
+from .process import ServerProcess
+from .wire import Wire
+
+ACCOUNTS = """
+accounts {
+    SYS: { users: [{user: admin, password: admin}] },
+    ACC: { users: [{user: acc, password: acc}], jetstream: enabled }
+}
+system_account: SYS
+"""
+HUB = """
+listen: 127.0.0.1:<client>
+server_name: hub-server
+jetstream { store_dir="<store>", domain=hub }
+leafnodes { listen: 127.0.0.1:<leaf> }
+"""
+LEAF = """
+listen: 127.0.0.1:<client>
+server_name: leaf-server
+jetstream { store_dir="<store>", domain=leaf }
+leafnodes {
+    reconnect: 1
+    remotes = [
+        { urls: ["nats-leaf://admin:admin@127.0.0.1:@hub@"], account: "SYS" },
+        { urls: ["nats-leaf://acc:acc@127.0.0.1:@hub@"], account: "ACC" }
+    ]
+}
+"""
+
+
+class Pair:
+    """Two running servers with the leaf connected."""
+
+    def __init__(
+        self, hub: str, leaf: str, hub_config: str = HUB + ACCOUNTS, leaf_config: str = LEAF + ACCOUNTS
+    ) -> None:
+        """`@hub@` in the leaf's configuration becomes the hub's leaf port."""
+        self.hub = START[hub](hub_config)
+        try:
+            self.leaf = START[leaf](leaf_config.replace("@hub@", str(self.hub.ports["leaf"])))
+        except BaseException:
+            self.hub.stop()
+            raise
+
+    def close(self) -> None:
+        """Stop both."""
+        self.leaf.stop()
+        self.hub.stop()
+
+    def joined(self, user: str = "acc") -> None:
+        """Return when a request of `user` on either side reaches the same user on the other."""
+        with login(self.hub, user) as hub, login(self.leaf, user) as leaf:
+            for here, there in ((hub, leaf), (leaf, hub)):
+                heard(here, there, "is.the.link.up")
+
+
+def login(server: ServerProcess, user: str = "acc") -> Wire:
+    """A client whose password is its name."""
+    return server.connect(**{"user": user, "pass": user})
+
+
+def api(server: ServerProcess, user: str = "acc", prefix: str = "$JS.API") -> JetStream:
+    """The API as `user` sees it."""
+    return JetStream(login(server, user), prefix)
+
+
+def heard(listener: Wire, sender: Wire, subject: str) -> None:
+    """Return when what `sender` publishes on `subject` reaches `listener`; leaves nothing behind."""
+    listener.sub(subject, "probe")
+    listener.sync()
+
+    def arrives() -> bool:
+        sender.pub(subject, b"probe")
+        sender.sync()
+        listener.held.clear()
+        return any(getattr(f, "sid", "") == "probe" for f in listener.sync())
+
+    eventually(arrives, 15)
+    listener.send("UNSUB probe\r\n")
+    listener.sync()
