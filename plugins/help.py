@@ -19,8 +19,8 @@ def help_command(context: click.Context, path: tuple[str, ...]) -> None:
     for name in path:
         if not isinstance(command, click.Group):
             raise click.UsageError(f'"{command.name}" has no sub commands', ctx=walked)
-        _, found, _ = command.resolve_command(walked, [name])
+        canonical, found, _ = command.resolve_command(walked, [name])
         assert found is not None
         command = found
-        walked = click.Context(command, parent=walked, info_name=name)
+        walked = click.Context(command, parent=walked, info_name=canonical)
     click.echo(walked.get_help())

@@ -25,15 +25,15 @@ from .options import Given, apply, configuration, without_reserved
 
 
 @click.command(cls=Command)
-@click.argument("source", shell_complete=complete.streams)
+@click.argument("original", metavar="SOURCE", shell_complete=complete.streams)
 @click.argument("destination")
 @configuration("copy")
 @JSON
-async def copy(source: str, destination: str, as_json: bool, **given: Any) -> None:
+async def copy(original: str, destination: str, as_json: bool, **given: Any) -> None:
     """Create a Stream from another one's configuration and the flags given."""
     _refuse_origins(given)
     async with connect() as link:
-        config = _config_of(await link.js.stream_info(source))
+        config = _config_of(await link.js.stream_info(original))
         config.name = destination
         apply(config, given)
         await create(link, config, as_json=as_json)

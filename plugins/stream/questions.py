@@ -81,7 +81,7 @@ async def _policies(config: StreamConfig, given: Given) -> None:
             default="limits",
             noted=RETENTION_FLAG,
             explain="Messages are kept within limits of size and age (Limits), as long as Consumers want "
-            " them (Interest), or until any one worker handled them (Work Queue)",
+            "them (Interest), or until any one worker handled them (Work Queue)",
         )
     if given.get("discard") is None:
         config.discard = await prompt.choose(

@@ -1,7 +1,11 @@
-"""Running `pyjs` as a user does: a process, its output, its exit code."""
+"""Running `pyjs` as a user does: its words, its output, its exit code.
+
+`run` runs a command in this process (fast, and its leaks are seen); `process` and `terminal` start one.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,11 +13,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyjs.cli import entry
+
 from .terminal import Terminal
 
 PYJS = (sys.executable, "-c", "from pyjs.cli.entry import main; main()")
 # Variables that would change where a command connects; tests start without them.
 CLEARED = ("NATS_URL", "NATS_USER", "NATS_PASSWORD", "NATS_CONTEXT", "NATS_CREDS", "NATS_TOKEN", "NATS_NKEY")
+
+
+class _Captured(io.TextIOWrapper):
+    """A text stream over bytes, as stdout is, that remembers what was written."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+
+    def text(self) -> str:
+        self.flush()
+        written: bytes = self.buffer.getvalue()  # type: ignore[attr-defined]
+        return written.decode()
 
 
 @dataclass
@@ -47,10 +65,30 @@ class Cli:
         """The same with these flags in front instead."""
         return Cli(self.home, *flags)
 
-    def run(
+    def run(self, *words: str, env: Mapping[str, str] | None = None, stdin: str = "") -> Result:
+        """Run `pyjs words…` in this process, without a terminal."""
+        out, err = _Captured(), _Captured()
+        kept, here, streams = dict(os.environ), Path.cwd(), (sys.stdin, sys.stdout, sys.stderr)
+        os.environ.clear()
+        os.environ.update(self.environment(env))
+        os.chdir(self.home)
+        sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+        sys.stdout, sys.stderr = out, err
+        try:
+            code = entry.run([*self.flags, *words])
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = streams
+            os.chdir(here)
+            os.environ.clear()
+            os.environ.update(kept)
+        return Result(code, out.text(), err.text())
+
+    def process(
         self, *words: str, env: Mapping[str, str] | None = None, stdin: str = "", seconds: float = 30.0
     ) -> Result:
-        """Run `pyjs words…` without a terminal."""
+        """Run `pyjs words…` in a process of its own, without a terminal."""
         done = subprocess.run(
             [*PYJS, *self.flags, *words],
             input=stdin,

@@ -48,14 +48,14 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.screen = Screen(self.master)
         self.stream = pyte.ByteStream(self.screen)
-        self.stderr = tempfile.TemporaryFile()
+        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
         self.process = subprocess.Popen(
             list(command),
             stdin=slave,
             stdout=slave,
             stderr=self.stderr,
             cwd=cwd,
-            env={**os.environ, "TERM": "xterm", **(env or {})},
+            env={**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **(env or {})},
             start_new_session=True,
             preexec_fn=_take_terminal,
         )
@@ -110,12 +110,16 @@ class Terminal:
                 raise AssertionError("nothing asked, nothing shown:\n" + "\n".join(self.lines()))
 
     def _asked(self) -> str:
+        row = self._asked_at()
+        return self.screen.display[row].rstrip()[2:] if row >= 0 else ""
+
+    def _asked_at(self) -> int:
         # A list has its question some lines above the cursor; an answered question has no hint.
         for number in range(self.screen.cursor.y, max(-1, self.screen.cursor.y - 30), -1):
             line = self.screen.display[number].rstrip()
             if line.startswith("? ") and (number == self.screen.cursor.y or "[arrows" in line):
-                return line[2:]
-        return ""
+                return number
+        return -1
 
     def answer(self, question: str, text: str) -> None:
         """Wait for `question` and answer it."""
@@ -123,12 +127,19 @@ class Terminal:
         assert question in readings(shown), f"asked {shown!r}, expected {question!r}:\n" + "\n".join(
             self.lines()
         )
-        before = self.lines()
+        row = self._asked_at()
         self.type(text + "\r")
         deadline = time.monotonic() + SECONDS
-        while self.lines() == before or self._asked() == shown:
-            if not self.read(max(0.0, deadline - time.monotonic())):
-                break
+        while not self._answered(row, shown):
+            assert self.read(max(0.0, deadline - time.monotonic())) or not self.open, "\n".join(self.lines())
+
+    def _answered(self, row: int, shown: str) -> bool:
+        """Whether the question in `row` has become its answer, or a complaint."""
+        line = self.screen.display[row].rstrip()
+        if not self.open or (line and not line.startswith("? " + shown)):
+            return True
+        below = any(each.strip() for each in self.screen.display[row + 1 :])
+        return bool(line) and below and "[arrows" not in shown
 
     def finish(self, seconds: float = SECONDS) -> int:
         """Wait for the end of the command; its exit code."""
