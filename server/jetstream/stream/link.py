@@ -36,11 +36,14 @@ APART = 2 * SECOND  # between two attempts
 PATIENCE = 10 * SECOND  # for an answer to an attempt
 BACKOFF = 10 * SECOND  # more for each failure in a row
 LONGEST = 120 * SECOND
+MOST_STALLS = 3  # heartbeats that tell of unanswered flow control
 ACK_WAIT = 22 * 3600 * SECOND
 API = "$JS.API"
 TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
 OTHER_STREAM = 10225
 CONTROL = b"NATS/1.0 100"
+# Newer than the error table: what nats-server 2.15.1 says when answers to flow control do not arrive.
+STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
 
 
 class Link:
@@ -66,6 +69,7 @@ class Link:
         self._level = self.first_level
         self._sourcing = True
         self._cut = False
+        self._stalls = 0
         self._reply: Subscription | None = None
         self._feed: Subscription | None = None
         self._timer: Timer | None = None
@@ -298,7 +302,8 @@ class Link:
         if told and self.identity and told != self.identity:
             self.began_anew()
         self.identity = told
-        self.error = None
+        if self._stalls < MOST_STALLS:
+            self.error = None
         self._fails = 0
         self._consumer = name
         self._delivered = 0
@@ -331,6 +336,8 @@ class Link:
         if not self._advance(delivery):
             return
         self.lag = max(delivery.pending - 1, 0)
+        if self._stalls:
+            self._stalls, self.error = 0, None
         header = message.header
         if header:
             header = headers.remove(headers.remove(header, prefix=b"Nats-Expected-"), prefix=b"Nats-Batch-")
@@ -370,8 +377,14 @@ class Link:
             self.retry()
             return
         stalled = headers.get(message.header, b"Nats-Consumer-Stalled")
-        if stalled:
+        if not stalled:
+            return
+        self._stalls += 1
+        if self._stalls < MOST_STALLS:
             self._answer_flow(stalled.decode("utf-8", "replace"))
+        else:
+            # The answers do not get through (an import is missing): a new consumer has a new window.
+            self.retry(STALLED)
 
     def _answer_flow(self, reply: str) -> None:
         """Ask for more once all that came so far is on disk."""
