@@ -24,7 +24,7 @@ from . import sidecar
 from .block import HAS_HEADER, LENGTH, Block
 from .commit import StreamCommit, Write, erasure, replace_unsynced
 from .compaction import Compaction, choose_run
-from .header import Header, make_seed
+from .header import HEADER_SIZE, Header, make_seed
 from .reader import BlockReader
 from .recovery import Recovered, block_path, recover, sidecar_path
 
@@ -329,8 +329,9 @@ class FileStream(IndexedStream):
 
     def _retire(self, floor: int) -> list[str]:
         """Take the blocks that are wholly below the floor off the list; give their files, to be removed."""
-        if not self._active.live and self._active.end > self._block_size // 4 and floor > self.last_seq:
-            self._roll()
+        size = self._active.end - HEADER_SIZE
+        if floor > self.last_seq and size > self._block_size // 4:
+            self._roll()  # an emptied stream gives its space back
         retired = 0
         while retired + 1 < len(self._blocks) and self._bases[retired + 1] < floor:
             retired += 1

@@ -1,9 +1,9 @@
 """A disk in memory that fails the way real ones do.
 
 It keeps what a program sees apart from what would survive: data is safe after `sync`, names after
-`sync_directory`. `crash` throws the rest away, but not neatly: of what was not synced an arbitrary part survives, the
-last write torn. `kill` is the end of the process alone: everything written is still there. Beyond that, single
-operations can be made to fail (`fail`), space to run out (`space`), and bits to flip (`flip`).
+`sync_directory`. `crash` throws the rest away, not neatly: of what was not synced an arbitrary part survives,
+the last write torn. `kill` is the end of the process alone: everything written is still there. Beyond that,
+single operations can be made to fail (`fail`), space to run out (`space`), and bits to flip (`flip`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class FakeDisk:
     def crash(self, choose: Choose, *, lose_sectors: bool = False) -> None:
         """Cut the power: of what was not synced, `choose` says what survives.
 
-        With `lose_sectors` single sectors of an unsynced write can be missing (zeros) before others that are there.
+        With `lose_sectors` sectors of an unsynced write can be missing (zeros) before others that are there.
         """
         self.kill()
         survive = choose(len(self.changes))

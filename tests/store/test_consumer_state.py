@@ -1,0 +1,142 @@
+"""A consumer's state survives crashes, costs by what changed, and says when it is damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lib.fake_disk import FakeDisk
+from pyjs.store.consumer import ConsumerState, FileConsumer, MemoryConsumer
+from pyjs.store.errors import Damaged, StoreClosed, StoreFailed
+
+PLACE = st.integers(1, 40)
+STATES = st.builds(
+    ConsumerState,
+    st.tuples(PLACE, PLACE),
+    st.tuples(PLACE, PLACE),
+    st.dictionaries(PLACE, st.tuples(PLACE, st.integers(0, 2**62))),
+    st.dictionaries(PLACE, PLACE),
+)
+
+
+def test_the_last_saved_state_is_loaded(tmp_path: Path) -> None:
+    store = FileConsumer(str(tmp_path / "c"))
+    assert store.load() is None
+    store.save(ConsumerState((1, 1)))
+    state = ConsumerState((2, 9), (1, 3), {9: (2, 77)}, {9: 3})
+    store.save(state)
+    assert store.begin_commit() is not None
+    with pytest.raises(RuntimeError):
+        store.begin_commit()
+    store = FileConsumer(str(tmp_path / "c"))
+    store.save(state)
+    store.close()
+    store.close()
+    with pytest.raises(StoreClosed):
+        store.save(state)
+    again = FileConsumer(str(tmp_path / "c"))
+    assert again.load() == state
+    again.delete()
+    assert FileConsumer(str(tmp_path / "c")).load() is None
+
+
+def test_a_memory_consumer_keeps_its_state_while_it_lives() -> None:
+    store = MemoryConsumer()
+    store.save(ConsumerState((1, 1)))
+    assert store.begin_commit() is None
+    store.commit_sync()
+    store.close()
+    assert store.load() == ConsumerState((1, 1))
+    store.delete()
+    assert store.load() is None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(STATES, min_size=1, max_size=12), st.data())
+def test_a_crash_leaves_a_state_not_older_than_the_last_commit(
+    states: list[ConsumerState], data: st.DataObject
+) -> None:
+    disk = FakeDisk()
+    store = FileConsumer("/c", fs=disk)
+    committed = -1
+    for number, state in enumerate(states):
+        store.save(state)
+        if data.draw(st.booleans()):
+            store.commit_sync()
+            committed = number
+        if data.draw(st.integers(0, 3)) == 0:
+            commit = store.begin_commit()
+            if commit is not None and data.draw(st.booleans()):
+                disk.fail("sync")
+                with pytest.raises(OSError, match="error"):
+                    commit.run()
+            disk.crash(lambda most: data.draw(st.integers(0, most)))
+            store = FileConsumer("/c", fs=disk)
+            loaded = store.load()
+            assert store.fault == ""
+            assert loaded in ([None] if committed < 0 else []) + states[max(committed, 0) : number + 1]
+    store.save(states[-1])
+    store.close()
+    assert FileConsumer("/c", fs=disk).load() == states[-1]
+
+
+def test_a_save_costs_by_what_changed_and_the_log_stays_bounded() -> None:
+    disk = FakeDisk()
+    store = FileConsumer("/c", fs=disk)
+    pending = {seq: (seq, seq) for seq in range(1, 10_001)}
+    for number in range(1, 2001):
+        pending = dict(pending)
+        del pending[number]
+        pending[10_000 + number] = (10_000 + number, 1)
+        store.save(ConsumerState((10_000 + number, 10_000 + number), (number, number), pending, {}))
+        before = store._end
+        store.commit_sync()
+        if number > 1:
+            assert store._end - before < 200
+    assert len(disk.seen["/c/state"].seen) < 5 * 10_000 * 24
+    assert FileConsumer("/c", fs=disk).load() == ConsumerState((12_000, 12_000), (2000, 2000), pending, {})
+
+
+def test_the_log_is_begun_anew_when_it_has_grown() -> None:
+    disk = FakeDisk()
+    store = FileConsumer("/c", fs=disk)
+    for number in range(1, 3000):
+        store.save(ConsumerState((number, number), (0, 0), {number: (number, number)}, {}))
+        store.commit_sync()
+    assert len(disk.seen["/c/state"].seen) < 70_000
+    assert not [path for path in disk.seen if path.endswith(".tmp")]
+
+
+def test_damage_is_told_apart_from_an_unfinished_save() -> None:
+    disk = FakeDisk()
+    store = FileConsumer("/c", fs=disk)
+    for number in (1, 2, 3):
+        store.save(ConsumerState((number, number)))
+        store.commit_sync()
+    size = len(disk.seen["/c/state"].seen) // 3
+    disk.kill()
+    disk.flip("/c/state", size + 40)
+    damaged = FileConsumer("/c", fs=disk)
+    assert damaged.load() == ConsumerState((1, 1))
+    assert "damaged" in damaged.fault
+    damaged.save(ConsumerState((4, 4)))
+    damaged.close()
+    assert FileConsumer("/c", fs=disk).load() == ConsumerState((4, 4))
+    disk.flip("/c/state", 40)
+    with pytest.raises(Damaged):
+        FileConsumer("/c", fs=disk).load()
+    assert "/c/state" in disk.seen
+
+
+def test_a_failed_save_is_not_repeated() -> None:
+    disk = FakeDisk()
+    store = FileConsumer("/c", fs=disk)
+    store.save(ConsumerState((1, 1)))
+    disk.fail("sync")
+    with pytest.raises(OSError, match="error"):
+        store.commit_sync()
+    with pytest.raises(StoreFailed):
+        store.save(ConsumerState((2, 2)))
+    store.close()

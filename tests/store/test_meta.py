@@ -1,0 +1,135 @@
+"""Configurations on the disk: found again under any name, replaced in one step, reported when damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lib.fake_disk import FakeDisk
+from pyjs.store.consumer import ConsumerState
+from pyjs.store.meta import Asset, Storage, directory_name
+
+NAMES = ["S", "$G", "..", ".", "a/b", "A b", "ü", "%2E", "x" * 255, "x" * 254 + "y", "", "con:1", "a~b"]
+
+
+def test_any_name_is_a_safe_directory_and_found_again(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    for account in NAMES:
+        storage.account(account).write_stream("S", {"config": account})
+    assert len({directory_name(name) for name in NAMES}) == len(NAMES)
+    for account in NAMES:
+        assert storage.account(account).streams() == [Asset("S", {"config": account})]
+    streams = storage.account("A")
+    for name in NAMES:
+        streams.write_stream(name, {"n": name})
+        streams.write_consumer("S", name, {"c": name})
+    assert sorted(asset.name for asset in streams.streams()) == sorted(NAMES)
+    assert {asset.name: asset.document for asset in streams.consumers("S")} == {n: {"c": n} for n in NAMES}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["jetstream"]
+    storage.close()
+
+
+@given(st.text(max_size=300))
+def test_directory_names_hold_nothing_unsafe(name: str) -> None:
+    safe = directory_name(name)
+    assert 0 < len(safe) <= 200
+    assert not safe.startswith(".")
+    assert safe.isascii()
+    assert not set(safe) & set('/\\:*?"<>| \0')
+
+
+def test_a_stream_and_its_consumer_live_in_their_folders(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    account = storage.account("$G")
+    account.write_stream("S", {"a": 1})
+    account.write_stream("S", {"a": 2})
+    account.write_consumer("S", "C", {"b": 1})
+    stream = account.open_stream("S")
+    stream.append("s", b"", b"", 1)
+    stream.close()
+    consumer = account.open_consumer("S", "C")
+    consumer.save(ConsumerState((1, 1)))
+    consumer.close()
+    folder = tmp_path / "jetstream" / "$G" / "streams" / "S"
+    assert sorted(path.name for path in folder.iterdir()) == ["consumers", "meta.json", "msgs"]
+    assert sorted(path.name for path in (folder / "consumers" / "C").iterdir()) == ["meta.json", "state"]
+    assert storage.accounts() == ["$G"]
+    assert account.streams() == [Asset("S", {"a": 2})]
+    assert account.open_consumer("S", "C").load() == ConsumerState((1, 1))
+    account.remove_consumer("S", "C")
+    assert account.consumers("S") == []
+    account.remove_stream("S")
+    account.remove_stream("S")
+    assert account.streams() == []
+    assert not folder.exists()
+    storage.close()
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_a_damaged_configuration_is_reported_and_kept(data: st.DataObject) -> None:
+    disk = FakeDisk()
+    account = Storage("/d", fs=disk).account("A")
+    account.write_stream("S", {"subjects": ["a", "b"]})
+    path = "/d/jetstream/A/streams/S/meta.json"
+    size = len(disk.seen[path].seen)
+    disk.flip(path, data.draw(st.integers(0, size - 1)), data.draw(st.integers(1, 255)))
+    [asset] = account.streams()
+    assert asset.name == "S"
+    assert asset.document is None
+    assert "meta.json" in asset.damage
+    assert path in disk.seen
+
+
+def test_a_stream_whose_configuration_is_gone_is_reported() -> None:
+    disk = FakeDisk()
+    account = Storage("/d", fs=disk).account("A")
+    account.write_stream("S", {})
+    stream = account.open_stream("S")
+    stream.append("a", b"", b"", 1)
+    stream.close()
+    disk.remove("/d/jetstream/A/streams/S/meta.json")
+    [asset] = account.streams()
+    assert asset.name == "S"
+    assert "missing" in asset.damage
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_a_crash_leaves_the_old_or_the_new_configuration(data: st.DataObject) -> None:
+    disk = FakeDisk()
+    account = Storage("/d", fs=disk).account("A")
+    account.write_stream("S", {"n": 1})
+    fault = data.draw(st.sampled_from(["", "open", "write", "sync", "rename", "sync_directory"]))
+    if fault:
+        disk.fail(fault)
+    try:
+        account.write_stream("S", {"n": 2, "more": "x" * 600})
+        allowed = [2]
+    except OSError:
+        allowed = [1, 2]
+    disk.crash(lambda most: data.draw(st.integers(0, most)), lose_sectors=True)
+    [asset] = account.streams()
+    assert asset.document is not None
+    assert asset.document["n"] in allowed
+    account.write_stream("S", {"n": 3})
+    assert account.streams()[0].document == {"n": 3}
+
+
+def test_a_creation_that_never_ended_is_no_stream() -> None:
+    disk = FakeDisk()
+    account = Storage("/d", fs=disk).account("A")
+    disk.fail("rename")
+    with pytest.raises(OSError, match="error"):
+        account.write_stream("S", {})
+    assert account.streams() == []
+
+
+def test_a_configuration_can_be_read_by_people(tmp_path: Path) -> None:
+    account = Storage(str(tmp_path)).account("A")
+    account.write_stream("S", {"config": {"name": "S", "subjects": ["ü"]}})
+    text = (tmp_path / "jetstream/A/streams/S/meta.json").read_text()
+    assert json.loads(text.partition("\n")[2]) == {"config": {"name": "S", "subjects": ["ü"]}}
