@@ -69,6 +69,9 @@ class Rig:
         limits = AccountJetStream()
         self.jetstream = JetStreamAccount(self.account, self.host, directory, limits, Quota(), Quota())
         config = {"name": "S", "subjects": ["s.>"], "storage": "memory", "num_replicas": 1, **stream}
+        self.messages: list[Message] = []
+        if directory is not None:
+            self.jetstream.recover()
         self.stream = self.jetstream.create(StreamConfig.from_json(config))
 
     def info(self, text: str) -> None:

@@ -1,9 +1,9 @@
 """The saver: carries a consumer's ledger to the disk.
 
 Promises: at most one commit runs at a time; a change is on its way to the disk within `INTERVAL`; those
-who must know (`after`) are called when all that had happened before is durable. A failed write is logged
-and tried again with the next change: the state on the disk is then older, so messages come again rather
-than get lost.
+who must know (`after`) are called when all that had happened before is durable. When a write fails, that
+is logged and nothing more is written or confirmed: the state on the disk is then older, so that messages
+come again rather than get lost.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from ....store.consumer import ConsumerStore
 from ....store.errors import StoreError
+from ....store.stream import Commit
 from .alarm import Alarm
 from .ledger import Ledger
 
 if TYPE_CHECKING:
     from ..host import Host
+    from ..stream.commit import Job
 
 INTERVAL = 100_000_000
 PER_PENDING = 5_000  # ns more of rest per pending message: the state is written whole
@@ -26,7 +28,20 @@ PER_PENDING = 5_000  # ns more of rest per pending message: the state is written
 class Saver:
     """Saves one consumer's ledger in its store."""
 
-    __slots__ = ("_alarm", "_dirty", "_host", "_last", "_ledger", "_running", "_store", "_waiting", "_what")
+    __slots__ = (
+        "_alarm",
+        "_broken",
+        "_closed",
+        "_dirty",
+        "_host",
+        "_job",
+        "_last",
+        "_ledger",
+        "_running",
+        "_store",
+        "_waiting",
+        "_what",
+    )
 
     def __init__(self, store: ConsumerStore, ledger: Ledger, host: Host, what: str) -> None:
         self._store = store
@@ -36,15 +51,18 @@ class Saver:
         self._alarm = Alarm(host.clock, self._begin)
         self._waiting: list[Callable[[], None]] = []
         self._dirty = False
-        self._running = False
+        self._closed = self._broken = False
+        # the commit that runs, and the work it is
+        self._running: Commit | None = None
+        self._job: Job | None = None
         self._last = 0
 
     def changed(self) -> None:
         """Save soon."""
-        if self._dirty:
+        if self._dirty or self._closed or self._broken:
             return
         self._dirty = True
-        if not self._running:
+        if self._running is None:
             self._arm()
 
     def _arm(self) -> None:
@@ -53,14 +71,16 @@ class Saver:
 
     def after(self, done: Callable[[], None]) -> None:
         """Save as soon as the disk is free, and then call `done`."""
+        if self._closed or self._broken:
+            return
         self._waiting.append(done)
         self._dirty = True
-        if not self._running:
+        if self._running is None:
             # not at once: acks that came in the same read go in the same write
             self._alarm.at(self._host.clock.now())
 
     def _begin(self) -> None:
-        if self._running or not self._dirty:
+        if self._running is not None or not self._dirty:
             return
         self._dirty = False
         waiting, self._waiting = self._waiting, []
@@ -75,11 +95,12 @@ class Saver:
             for done in waiting:
                 done()
             return
-        self._running = True
+        self._running = commit
 
         def finished(error: BaseException | None) -> None:
-            self._running = False
-            self._store.finish(commit)
+            if self._running is not commit:
+                return  # closed meanwhile
+            self._end_commit()
             if error is not None:
                 self._failed(error)
             else:
@@ -90,17 +111,35 @@ class Saver:
             elif self._dirty:
                 self._arm()
 
-        self._host.runner.work(commit.run, finished)
+        job = self._host.runner.work(commit.run, finished)
+        self._job = job if self._running is commit else None
+
+    def _end_commit(self) -> None:
+        commit, self._running, self._job = self._running, None, None
+        if commit is not None:
+            self._store.finish(commit)
 
     def _failed(self, error: BaseException) -> None:
+        self._broken = True
+        self._waiting.clear()
         self._host.log.error(f"{self._what}: its state can not be written: {error}")
+
+    def _settle(self) -> None:
+        """Take no more, and wait for the write that is going on."""
+        self._closed = True
+        self._alarm.clear()
+        self._waiting.clear()
+        if self._job is not None:
+            error = self._job.wait()
+            if error is not None:
+                self._failed(error)
+        self._end_commit()
 
     def close(self) -> None:
         """Save what is not saved and let go of the file."""
-        self._alarm.clear()
-        self._waiting.clear()
+        self._settle()
         try:
-            if self._dirty and not self._running:
+            if self._dirty and not self._broken:
                 self._store.save(self._ledger.state())
                 self._store.commit_sync()
             self._store.close()
@@ -109,10 +148,8 @@ class Saver:
 
     def abandon(self) -> None:
         """Let go of the file, saving nothing: the consumer is deleted."""
-        self._alarm.clear()
-        self._waiting.clear()
-        self._dirty = False
+        self._settle()
         try:
-            self._store.close()
+            self._store.delete()
         except (OSError, StoreError) as error:
             self._failed(error)

@@ -1,0 +1,156 @@
+"""Consumers on the disk: what a restart, a kill and a failing disk leave of them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from lib.consumer_rig import SECOND, Rig
+from lib.fake_disk import FakeDisk
+from pyjs.server.jetstream.consumer.ledger import Ledger
+from pyjs.store.consumer import ConsumerState
+from pyjs.store.meta import Storage
+
+FILE = {"storage": "file"}
+SETTLE = 200_000_000  # after this long, everything that happened is saved
+
+
+def make(disk: FakeDisk, **stream: object) -> Rig:
+    """A server on this disk; the stream S is made or found."""
+    directory = Storage("/data", fs=disk).account("A")
+    return Rig(directory, **{**FILE, **stream})
+
+
+def again(rig: Rig, disk: FakeDisk, *, graceful: bool) -> Rig:
+    """Start over from the disk, after a stop or after a kill."""
+    if graceful:
+        rig.jetstream.stop()
+    else:
+        disk.kill()
+    return make(disk)
+
+
+def pulled(rig: Rig, batch: int) -> list[tuple[str, str]]:
+    got = rig.hear("inbox")
+    rig.pull(rig.stream.consumers["C"], f'{{"batch":{batch},"no_wait":true}}')
+    messages = [m for m in got.take() if m.reply]
+    rig.messages = messages
+    return [(m.body.decode(), m.reply.split(".")[4]) for m in messages]
+
+
+@pytest.mark.parametrize("graceful", [True, False])
+def test_a_durable_goes_on_where_it_was(graceful: bool) -> None:
+    disk = FakeDisk()
+    rig = make(disk)
+    rig.consumer(durable_name="C", ack_policy="explicit", ack_wait=5 * SECOND)
+    rig.publish("1", "2", "3", "4")
+    pulled(rig, 3)
+    rig.ack(rig.messages[0])
+    rig.ack(rig.messages[2])
+    rig.clock.advance(SETTLE)
+    before = rig.stream.consumers["C"].info()
+    rig = again(rig, disk, graceful=graceful)
+    after = rig.stream.consumers["C"].info()
+    assert after.created == before.created
+    assert after.config == before.config
+    assert (after.delivered.consumer_seq, after.delivered.stream_seq) == (3, 3)
+    assert (after.ack_floor.consumer_seq, after.ack_floor.stream_seq) == (1, 1)
+    assert (after.num_ack_pending, after.num_pending) == (1, 1)
+    assert pulled(rig, 5) == [("4", "1")]
+    rig.clock.advance(6 * SECOND)
+    assert pulled(rig, 5) == [("2", "2"), ("4", "2")]
+
+
+def test_an_ack_that_was_answered_survives_a_kill() -> None:
+    disk = FakeDisk()
+    rig = make(disk)
+    rig.consumer(durable_name="C", ack_policy="explicit", ack_wait=SECOND)
+    rig.publish(*map(str, range(20)))
+    pulled(rig, 20)
+    answers = rig.hear("answer")
+    answered = set()
+    for message in rig.messages[::2]:
+        rig.ack(message, reply="answer")
+        rig.clock.advance(0)
+        if answers.take():
+            answered.add(message.body.decode())
+    assert answered
+    disk.crash(lambda most: random.Random(3).randint(0, most))
+    rig = make(disk)
+    rig.clock.advance(3 * SECOND)
+    assert not answered & {body for body, _ in pulled(rig, 50)}
+
+
+def test_an_ack_is_not_answered_when_it_cannot_be_written() -> None:
+    disk = FakeDisk()
+    rig = make(disk)
+    consumer = rig.consumer(durable_name="C", ack_policy="explicit")
+    rig.publish("1")
+    pulled(rig, 1)
+    rig.clock.advance(SETTLE)
+    answers = rig.hear("answer")
+    disk.fail("sync")
+    rig.ack(rig.messages[0], reply="answer")
+    rig.clock.advance(SETTLE)
+    assert answers.take() == []
+    assert any("can not be written" in line for line in rig.log)
+    consumer.stop()
+
+
+def test_a_deleted_consumer_does_not_come_back() -> None:
+    disk = FakeDisk()
+    rig = make(disk)
+    rig.consumer(durable_name="C").delete()
+    rig = again(rig, disk, graceful=False)
+    assert rig.stream.consumers == {}
+
+
+def test_a_memory_consumer_of_a_file_stream_ends_with_the_server() -> None:
+    disk = FakeDisk()
+    rig = make(disk)
+    rig.consumer(durable_name="C", mem_storage=True)
+    assert again(rig, disk, graceful=True).stream.consumers == {}
+
+
+def test_an_update_and_a_pause_are_kept() -> None:
+    disk = FakeDisk()
+    rig = make(disk)
+    rig.consumer(durable_name="C", ack_policy="explicit")
+    rig.consumer(durable_name="C", ack_policy="explicit", description="new", filter_subject="s.x")
+    rig = again(rig, disk, graceful=False)
+    config = rig.stream.consumers["C"].config
+    assert (config.description, config.filter_subject) == ("new", "s.x")
+
+
+def test_a_damaged_consumer_is_told_and_left_alone() -> None:
+    disk = FakeDisk()
+    rig = make(disk)
+    rig.consumer(durable_name="C")
+    rig.consumer(durable_name="D")
+    rig.jetstream.stop()
+    disk.flip("/data/jetstream/A/streams/S/consumers/C/meta.json", 40)
+    rig = make(disk)
+    assert list(rig.stream.consumers) == ["D"]
+    assert any("'A > S > C'" in line for line in rig.log)
+    assert disk.exists("/data/jetstream/A/streams/S/consumers/C/meta.json")
+
+
+def test_a_state_past_its_stream_is_brought_back_with_a_word_in_the_log() -> None:
+    ledger = Ledger(track=True, ack_wait=SECOND)
+    ledger.restore(
+        ConsumerState((9, 90), (5, 50), {60: (6, 1), 70: (7, 1), 80: (8, 1), 90: (9, 1)}, {60: 1, 90: 2})
+    )
+    said = ledger.repair(65, 75)
+    assert said
+    assert ledger.stream_seq == 75
+    assert set(ledger.pending) == {70}
+    assert ledger.floor_stream <= 69
+    assert ledger.redelivered == {}
+
+
+def test_a_state_that_fits_its_stream_is_left_as_it_is() -> None:
+    ledger = Ledger(track=True, ack_wait=SECOND)
+    state = ConsumerState((9, 90), (5, 59), {60: (6, 1), 70: (7, 1)}, {60: 1})
+    ledger.restore(state)
+    assert ledger.repair(1, 100) == []
+    assert ledger.state() == state
