@@ -26,11 +26,15 @@ class HandshakeError(Exception):
 
 
 class SecureWire:
-    """A Wire that encrypts what is written and decrypts what it is fed. ready: the handshake is done."""
+    """A Wire that encrypts what is written and decrypts what it is fed.
+
+    ready: the handshake is done. ended: the peer has said goodbye.
+    """
 
     def __init__(self, inner: Wire, context: ssl.SSLContext, pinned: Collection[str] = ()) -> None:
         self.inner = inner
         self.ready = False
+        self.ended = False
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._pinned = pinned
@@ -124,7 +128,10 @@ class SecureWire:
         try:
             while chunk := self._tls.read(_CHUNK):
                 chunks.append(chunk)
-        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+            self.ended = True
+        except ssl.SSLZeroReturnError:
+            self.ended = True
+        except ssl.SSLWantReadError:
             pass
         return b"".join(chunks)
 

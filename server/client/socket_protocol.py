@@ -62,11 +62,11 @@ class ClientProtocol(asyncio.Protocol):
             return
         secure = self._secure
         if secure is not None:
-            plain = self._decrypt(secure, data)
-            if not plain:
-                return
-            data = plain
-        connection.receive(data)
+            data = self._decrypt(secure, data)
+        if data:
+            connection.receive(data)
+        if secure is not None and secure.ended:
+            connection.close("Client Closed")
         flusher = self._clients.flusher
         if flusher.behind:
             connection.stall(flusher.take_behind())
