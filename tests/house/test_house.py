@@ -1,0 +1,280 @@
+"""The repository checks itself: arrows between rooms, sizes, docstrings, and calls that have their one place."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS: dict[str, set[str]] = {
+    "protocol": set(),
+    "keys": {"protocol"},
+    "store": {"protocol"},
+    "server": {"protocol", "keys", "store"},
+    "cli": {"protocol", "keys"},
+    "plugins": {"cli", "protocol", "keys"},
+    "pipeline": {"protocol"},
+}
+# What a room may import only inside a function: the command that runs it.
+INSIDE_COMMANDS = {"plugins": {"server", "pipeline"}}
+# Inside server/: a part imports only what stands lower. Parts of equal height do not know each other.
+HEIGHT = {
+    "clock": 0,
+    "config": 1,
+    "identity": 1,
+    "worker": 1,
+    "logging": 2,
+    "accounts": 3,
+    "jetstream": 4,
+    "client": 5,
+    "leaf": 5,
+    "system": 5,
+    "monitor": 6,
+    "banner": 7,
+    "app": 8,
+    "embed": 9,
+    "process": 9,
+    "main": 10,
+}
+FILE_LINES = 500
+FUNCTION_LINES = 60
+# Offenders against the two limits; these lists may only shrink.
+LONG_FILES: set[str] = set()
+LONG_FUNCTIONS: set[str] = set()
+# Jitter of timers and the choice among equals; these may only become fewer.
+DICE = {
+    "server/accounts/account.py",
+    "server/accounts/mapping.py",
+    "server/accounts/routing.py",
+    "server/app.py",
+    "server/client/connection.py",
+    "server/client/heartbeat.py",
+    "server/jetstream/consumer/inactivity.py",
+    "server/jetstream/consumer/notices.py",
+    "server/leaf/heartbeat.py",
+}
+
+
+def sources(*rooms: str) -> list[Path]:
+    """The modules of these rooms, or of all."""
+    folders = [ROOT / room for room in rooms or ROOMS]
+    own = [] if rooms else [ROOT / "__init__.py", ROOT / "__main__.py", ROOT / "version.py"]
+    return own + sorted(f for folder in folders for f in folder.rglob("*.py"))
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imports(path: Path) -> Iterator[tuple[list[str], bool]]:
+    """(path of what is imported inside the package, whether at the top level), relative and absolute."""
+    module = tree(path)
+    inside = {id(n) for f in ast.walk(module) if isinstance(f, FUNCTIONS) for n in ast.walk(f)}
+    here = list(path.relative_to(ROOT).parts[:-1])
+    for node in ast.walk(module):
+        top = id(node) not in inside
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "pyjs":
+                    yield alias.name.split(".")[1:], top
+        elif isinstance(node, ast.ImportFrom):
+            tail = node.module.split(".") if node.module else []
+            if node.level:
+                base = here[: len(here) - node.level + 1] + tail
+            elif tail[:1] == ["pyjs"]:
+                base = tail[1:]
+            else:
+                continue
+            for alias in node.names:
+                yield [*base, alias.name], top
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def calls(path: Path) -> Iterator[tuple[str, int]]:
+    """(dotted name, line) of every call."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node.lineno
+
+
+def offenders(paths: list[Path], pattern: str) -> list[str]:
+    wanted = re.compile(pattern)
+    return [
+        f"{name(p)}:{line} {called}" for p in paths for called, line in calls(p) if wanted.fullmatch(called)
+    ]
+
+
+def test_rooms_import_only_what_they_may() -> None:
+    wrong = []
+    for path in sources():
+        room = path.relative_to(ROOT).parts[0]
+        if room not in ROOMS:
+            continue
+        for target, top in imports(path):
+            other = target[0] if target else ""
+            allowed = ROOMS[room] | {room, "version"} | (set() if top else INSIDE_COMMANDS.get(room, set()))
+            if other in ROOMS and other not in allowed:
+                wrong.append(f"{name(path)} -> {'.'.join(target)}")
+    assert wrong == []
+
+
+def test_parts_of_the_server_import_only_what_is_below() -> None:
+    wrong = []
+    for path in sources("server"):
+        part = path.relative_to(ROOT / "server").with_suffix("").parts[0]
+        if part == "__init__":
+            continue
+        assert part in HEIGHT, f"server/{part} has no place in the order"
+        for target, _ in imports(path):
+            if target[:1] != ["server"] or len(target) < 2 or target[1] not in HEIGHT:
+                continue
+            if target[1] != part and HEIGHT[target[1]] >= HEIGHT[part]:
+                wrong.append(f"{name(path)} -> {'.'.join(target)}")
+    assert wrong == []
+
+
+def test_no_room_is_imported_by_its_bare_name() -> None:
+    wrong = []
+    for path in sources():
+        for node in ast.walk(tree(path)):
+            bare: list[str] = []
+            if isinstance(node, ast.Import):
+                bare = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                bare = [node.module]
+            wrong += [f"{name(path)}: {b}" for b in bare if b.split(".")[0] in ROOMS]
+    assert wrong == []
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert [name(p) for p in sources() if not ast.get_docstring(tree(p))] == []
+
+
+def test_files_are_small() -> None:
+    long = {name(p) for p in sources() if len(p.read_text(encoding="utf-8").splitlines()) > FILE_LINES}
+    assert long == LONG_FILES
+
+
+def test_functions_are_small() -> None:
+    long = {
+        f"{name(path)}:{node.name}"
+        for path in sources()
+        for node in ast.walk(tree(path))
+        if isinstance(node, FUNCTIONS) and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
+    }
+    assert long == LONG_FUNCTIONS
+
+
+CORES = [p for p in sources("protocol", "keys", "store", "server") if name(p) != "server/clock.py"]
+
+
+def test_cores_are_told_the_time() -> None:
+    pattern = r"time\.(time|time_ns|monotonic|monotonic_ns|sleep)|(datetime\.)?datetime\.(now|utcnow|today)"
+    shells = {"server/process", "server/main.py", "server/logging.py", "server/embed"}
+    cores = [p for p in CORES if not any(name(p).startswith(shell) for shell in shells)]
+    assert offenders(cores, pattern) == []
+
+
+def test_cores_are_given_their_dice() -> None:
+    pattern = r"random\.(random|randrange|randint|choice|choices|shuffle|uniform|seed)"
+    assert offenders([p for p in CORES if name(p) not in DICE], pattern) == []
+
+
+@pytest.mark.parametrize("room", ["protocol", "keys", "store"])
+def test_pure_rooms_know_no_event_loop(room: str) -> None:
+    wrong = []
+    for path in sources(room):
+        for node in ast.walk(tree(path)):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            wrong += [
+                f"{name(path)}: {n}" for n in names if n.split(".")[0] in {"asyncio", "socket", "uvloop"}
+            ]
+    assert wrong == []
+
+
+def test_only_commands_print() -> None:
+    quiet = [p for p in sources() if p.relative_to(ROOT).parts[0] not in {"cli", "plugins"}]
+    quiet = [p for p in quiet if name(p) not in {"server/main.py", "server/config/docs.py"}]
+    assert offenders(quiet, r"print|sys\.stdout\.write") == []
+
+
+def test_files_are_opened_where_files_are_a_business() -> None:
+    doors = (
+        "store/fs.py",
+        "server/config/",
+        "server/process/",
+        "server/logging.py",
+        "server/leaf/credentials.py",
+        "server/jetstream/engine.py",  # /proc/meminfo, for the default memory limit
+        "protocol/errors/",  # its own table, beside it in the package
+        "keys/",
+        "cli/",
+        "plugins/",
+    )
+    others = [p for p in sources() if not name(p).startswith(doors)]
+    pattern = r"open|io\.open|os\.open|.*\.(read_text|read_bytes|write_text|write_bytes)|Path\(.*\)\.open"
+    assert offenders(others, pattern) == []
+
+
+def test_tests_sleep_only_between_two_looks_at_a_condition() -> None:
+    wrong = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        module = tree(path)
+        polls = {id(n) for loop in ast.walk(module) if isinstance(loop, ast.While) for n in ast.walk(loop)}
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call) and id(node) not in polls:
+                called = ast.unparse(node.func)
+                zero = [a.value for a in node.args if isinstance(a, ast.Constant)] == [0]
+                if called in {"time.sleep", "asyncio.sleep"} and not zero:
+                    wrong.append(f"{name(path)}:{node.lineno} {called}")
+    assert wrong == []
+
+
+def test_tests_have_no_packages() -> None:
+    assert [name(p) for p in (ROOT / "tests").rglob("__init__.py")] == []
+
+
+def test_the_architecture_page_names_every_folder() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folders = {p.split("/")[0] for p in tracked() if "/" in p and not p.startswith(".")}
+    parts = {"/".join(p.split("/")[:2]) for p in tracked() if p.startswith("server/") and p.count("/") > 1}
+    assert sorted(f for f in folders | parts if f"`{f}/`" not in page) == []
+
+
+def tracked() -> list[str]:
+    """The files of the repository; what lies around untracked is nobody's business."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=False
+    ).stdout.splitlines()
+    if listed:
+        return [f for f in listed if (ROOT / f).exists()]
+    hidden = (".", "build/", "dist/")
+    return [n for p in ROOT.rglob("*") if p.is_file() and not (n := name(p)).startswith(hidden)]
+
+
+def test_no_file_names_a_developers_machine() -> None:
+    # Written in pieces, so that this file does not name them either.
+    machine = re.compile("|".join(["/ro" + "ot/", "/ho" + r"me/\w", "/wo" + "rk/", "/Us" + r"ers/\w"]))
+    wrong = []
+    for path in tracked():
+        file = ROOT / path
+        if file.suffix in {".png", ".gif", ".blk"}:
+            continue
+        text = file.read_text(encoding="utf-8", errors="ignore")
+        wrong += [f"{path}: {found.group()}" for found in machine.finditer(text)]
+    assert wrong == []
