@@ -54,6 +54,11 @@ class MemoryStream(IndexedStream):
                 low = seq + 1
         return live.at_or_after(low) or self.last_seq + 1
 
+    def headed(self, from_seq: int) -> list[int]:
+        """Give the sequences at or after `from_seq` of messages that have a header, ascending."""
+        live = self._index.live.between(from_seq, self.last_seq)
+        return [seq for seq in live if self._messages[seq].header]
+
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
         """Say what a message counts in `bytes`: its parts and 16 bytes for sequence and time."""
         return 16 + len(subject.encode("utf-8", "surrogateescape")) + header_len + body_len

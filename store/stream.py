@@ -145,6 +145,10 @@ class StreamStore(Protocol):
         """Find the sequence that `next` would read, without reading; 0 if there is none."""
         ...
 
+    def headed(self, from_seq: int) -> Iterable[int]:
+        """Give the sequences from `from_seq` on of messages that have a header, ascending, without reading."""
+        ...
+
     def count(self, filters: Sequence[str], from_seq: int) -> int:
         """Count the messages at or after `from_seq` that one of the filters matches."""
         ...

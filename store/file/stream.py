@@ -9,7 +9,7 @@ and every record that comes from the disk is checked. Nothing is written outside
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import Struct
 from zlib import crc32
 
@@ -219,6 +219,15 @@ class FileStream(IndexedStream):
                     if stamp >= time and block.lengths[row]:
                         return block.seq_of(row)
         return self.last_seq + 1
+
+    def headed(self, from_seq: int) -> Iterator[int]:
+        """Give the sequences at or after `from_seq` of messages that have a header, ascending."""
+        for block in self._blocks:
+            if block.last_row_seq < from_seq:
+                continue
+            for row in range(block.row_from(from_seq), len(block)):
+                if block.lengths[row] & HAS_HEADER:
+                    yield block.seq_of(row)
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
         """Say what a message counts in `bytes`: the size of the reference's record for it."""

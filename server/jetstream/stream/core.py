@@ -8,6 +8,7 @@ mirror and source.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ....protocol import headers
@@ -15,7 +16,7 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.timestamp import format_rfc3339
-from ....store.errors import NotFound
+from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from .commit import Committer
@@ -94,9 +95,10 @@ class Stream:
         self.settle()
 
     def _read_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> None:
-        while (message := self.store.next((), sequence)) is not None:
-            load(message)
-            sequence = message.seq + 1
+        """Let `load` have all messages with a header from `sequence` on; what is damaged is passed by."""
+        for headed in self.store.headed(sequence):
+            with suppress(StoreError):
+                load(self.store.get(headed))
 
     def start(self) -> None:
         """Hear the stream's subjects and begin to keep its limits."""

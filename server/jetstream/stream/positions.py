@@ -52,7 +52,7 @@ class Positions:
         """Read copies backwards down to where the positions were saved: the newest of each source counts."""
         seen: set[str] = set()
         floor = max(self._read_up_to + 1, self._store.first_seq, 1)
-        for sequence in range(self._store.last_seq, floor - 1, -1):
+        for sequence in reversed(list(self._store.headed(floor))):
             try:
                 block = self._store.get(sequence).header
             except StoreError:
