@@ -43,6 +43,16 @@ def _with_globals(params: list[click.Parameter], ctx: click.Context) -> list[cli
     return [*params, *made[id(ctx)]]
 
 
+def _complete_globals(incomplete: str) -> list[CompletionItem]:
+    """The global flags that start with what is typed of a flag."""
+    from click.shell_completion import CompletionItem
+
+    if not incomplete.startswith("-"):
+        return []
+    spelled = ((f"--{flag.name}", flag) for flag in flags.FLAGS if not flag.hidden)
+    return [CompletionItem(text, help=flag.help) for text, flag in spelled if text.startswith(incomplete)]
+
+
 class Command(click.Command):
     """A command whose callback may be `async def`; global flags are accepted anywhere on its line."""
 
@@ -58,6 +68,10 @@ class Command(click.Command):
 
             return asyncio.run(result)
         return result
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The command's own flags and arguments, and the global flags."""
+        return super().shell_complete(ctx, incomplete) + _complete_globals(incomplete)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The epilog, and where the global flags are described."""
@@ -129,7 +143,7 @@ class Group(click.Group):
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=self.summary(name)) for name in names]
-        return items + click.Command.shell_complete(self, ctx, incomplete)
+        return items + click.Command.shell_complete(self, ctx, incomplete) + _complete_globals(incomplete)
 
     def summary(self, name: str) -> str:
         """One line about a sub command; imports nothing."""

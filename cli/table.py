@@ -86,10 +86,9 @@ class Root(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names; plugins that do not load are left out (their warning says why)."""
         self._read_plugins()
-        broken = {
-            name for name, row in self.rows.items() if row.origin and self.get_command(ctx, name) is None
-        }
-        return [name for name in super().list_commands(ctx) if name not in broken]
+        for name in [name for name, row in self.rows.items() if row.origin]:
+            self.get_command(ctx, name)  # drops the row of one that does not load
+        return super().list_commands(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A built-in command, or a plugin's. Plugins are looked for only if nothing built in matches."""
