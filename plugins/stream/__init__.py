@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from ...cli.command import Group, table_rows
 
 _ROWS = (
@@ -23,6 +25,8 @@ _ROWS = (
     ("view", "messages:view", "Page through the messages of a Stream", ()),
 )
 
-stream = Group(
-    name="stream", help="JetStream Stream management.", rows=table_rows("pyjs.plugins.stream", _ROWS)
-)
+
+@click.group(cls=Group, rows=table_rows("pyjs.plugins.stream", _ROWS))
+@click.option("-a", "--all", "all_streams", is_flag=True, help="Include Streams of KV and object stores.")
+def stream(all_streams: bool) -> None:
+    """JetStream Stream management."""

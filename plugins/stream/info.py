@@ -14,8 +14,20 @@ from . import page
 
 STREAM = click.argument("stream", required=False, default="", shell_complete=complete.streams)
 JSON = click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
+
+
+def _of_group_too(context: click.Context, _param: click.Parameter, value: bool) -> bool:
+    """`--all` may stand after `stream` as well."""
+    return value or bool(context.parent and context.parent.params.get("all_streams"))
+
+
 ALL = click.option(
-    "-a", "--all", "all_streams", is_flag=True, help="Include Streams of KV and object stores."
+    "-a",
+    "--all",
+    "all_streams",
+    is_flag=True,
+    callback=_of_group_too,
+    help="Include Streams of KV and object stores.",
 )
 INTERNAL = ("KV_", "OBJ_", "MQTT_", "$MQTT_")
 

@@ -47,7 +47,7 @@ async def report(
     """Report sizes of all Streams, and how mirrors and sources keep up."""
     async with connect() as link:
         render.show("Obtaining Stream stats\n")
-        found, missing = await collected(link, subject, everything=True)
+        found, missing = await collected(link, subject, everything=all_streams)
     if cluster:
         found = [info for info in found if (info.get("cluster") or {}).get("name") == cluster]
     if not found and not missing:

@@ -353,3 +353,14 @@ def test_find_tells_streams_apart(cli: Cli, name: str) -> None:
     assert found("--mirrored", "--invert") == {name}
     assert found("--subject", f"{name}.x") == {name}
     assert found("--empty", "--created", "1h") == set()
+
+
+def test_streams_of_other_services_are_shown_on_demand(cli: Cli, unique: str) -> None:
+    bucket = f"KV_{unique}"
+    cli.ok("stream", "add", bucket, "--subjects", f"$KV.{unique}.>")
+    assert bucket not in cli.ok("stream", "ls", "--names")
+    assert bucket in cli.ok("stream", "ls", "--names", "--all")
+    assert bucket in cli.ok("stream", "-a", "ls", "--names")
+    assert bucket not in cli.ok("stream", "report")
+    assert bucket in cli.ok("stream", "report", "-a")
+    cli.ok("stream", "rm", bucket, "-f")
