@@ -26,6 +26,7 @@ from .worker import Worker
 
 if TYPE_CHECKING:
     from .jetstream.engine import JetStream
+    from .monitor.http import Monitor
 
 SHUTDOWN = "Server Shutdown"
 _LOOPBACK = "127.0.0.1"
@@ -58,6 +59,7 @@ class Server:
         self.log: Log = log or Silent()
         self.random_bytes: Callable[[int], bytes] = os.urandom
         self.jetstream: JetStream | None = None
+        self.monitor: Monitor | None = None
         self.lame_duck = False
         self._temporary_store = embedded and not self.options.jetstream.store_dir
         self._parts: list[Part] = []
@@ -112,6 +114,23 @@ class Server:
             self.clients.info.jetstream = True
             await self.jetstream.start()
             banner.jetstream(self.log, self.jetstream)
+        await self._start_monitor()
+
+    async def _start_monitor(self) -> None:
+        options = self.options
+        if options.http_port is None and options.https_port is None:
+            return
+        from .monitor.http import Monitor
+
+        host = options.http_host or options.host
+        if options.https_port is not None:
+            assert options.tls is not None
+            tls = self.listener.tls_context(options.tls)
+            self.monitor = Monitor(self, host, options.https_port, self.log, tls)
+        else:
+            self.monitor = Monitor(self, host, options.http_port or 0, self.log)
+        await self.monitor.start()
+        self._parts.append(self.monitor)
 
     async def stop(self) -> None:
         """Close every connection and stop every part; harmless when done twice."""
@@ -148,7 +167,10 @@ class Server:
 
     def urls(self) -> dict[str, list[str]]:
         """The URLs of every listener by its kind, as the ports file lists them."""
-        return {"nats": [self.url]}
+        urls = {"nats": [self.url]}
+        if self.monitor is not None:
+            urls["monitoring"] = [self.monitor.url]
+        return urls
 
     def reload(self, options: Options) -> None:
         """Apply what of `options` can change while running: users, accounts, permissions, mappings, exports,

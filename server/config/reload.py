@@ -21,8 +21,6 @@ RESTART = (
     "leafnodes.remotes",
     "leafnodes.tls",
     "leafnodes.compression",
-    "tls",
-    "write_deadline",
 )
 
 

@@ -1,0 +1,181 @@
+"""connz: the client connections, open and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.duration import format_go
+from ...protocol.subject import matches
+from ...protocol.timestamp import format_rfc3339
+from .request import DEFAULT_LIMIT, RequestError, asked, page
+from .subsz import detail
+from .view import Monitored, head, uptime
+
+if TYPE_CHECKING:
+    from ..client.connection import ClientConnection
+
+
+@dataclass(slots=True)
+class ConnzRequest:
+    """state: "open", "closed" or "any"; or 0, 1, 2 by `state_number`. subs: "", "1" or "detail"."""
+
+    sort: str = asked("cid", "sort")
+    auth: bool = asked(False, "auth")
+    subs: str = asked("", "subs", "-")
+    subscriptions: bool = asked(False, "-", "subscriptions")
+    subscriptions_detail: bool = asked(False, "-", "subscriptions_detail")
+    offset: int = asked(0, "offset")
+    limit: int = asked(0, "limit")
+    cid: int = asked(0, "cid")
+    state: str = asked("open", "state", "-")
+    state_number: int = asked(0, "-", "state")
+    user: str = asked("", "user")
+    account: str = asked("", "acc", "acc")
+    filter_subject: str = asked("", "filter_subject")
+
+
+@dataclass(slots=True)
+class _Row:
+    """A connection; stop and reason are of closed ones."""
+
+    connection: ClientConnection
+    now: int
+    stop: int = 0
+    reason: str = ""
+
+    @property
+    def last(self) -> int:
+        return self.connection.last_activity
+
+    @property
+    def end(self) -> int:
+        return self.stop or self.now
+
+
+_SORTS: dict[str, tuple[Callable[[_Row], Any], bool]] = {
+    "cid": (lambda r: r.connection.id, False),
+    "start": (lambda r: (r.connection.start, r.connection.id), False),
+    "subs": (lambda r: len(r.connection.subscriptions), True),
+    "pending": (lambda r: r.connection.pending, True),
+    "msgs_to": (lambda r: r.connection.out_msgs, True),
+    "msgs_from": (lambda r: r.connection.in_msgs, True),
+    "bytes_to": (lambda r: r.connection.out_bytes, True),
+    "bytes_from": (lambda r: r.connection.in_bytes, True),
+    "last": (lambda r: r.last, True),
+    "idle": (lambda r: r.end - r.last, True),
+    "uptime": (lambda r: r.end - r.connection.start, True),
+    "stop": (lambda r: r.stop, True),
+    "reason": (lambda r: r.reason, False),
+    "rtt": (lambda r: r.connection.heartbeat.rtt, True),
+}
+
+
+def connz(server: Monitored, request: ConnzRequest | None = None) -> dict[str, Any]:
+    """The connections asked for. Raises RequestError for an unknown sort or state."""
+    request = request or ConnzRequest()
+    rows = [row for row in _rows(server, request) if _wanted(row, request)]
+    sort = request.sort or "cid"
+    if sort not in _SORTS:
+        raise RequestError(f"invalid sorting option: {sort}")
+    if sort in ("stop", "reason") and not _closed_only(request):
+        raise RequestError(f"sort by {sort} only valid on closed connections")
+    key, downwards = _SORTS[sort]
+    rows.sort(key=key, reverse=downwards)
+    shown = page(rows, request.offset, request.limit)
+    return head(server) | {
+        "num_connections": len(shown),
+        "total": len(rows),
+        "offset": max(0, request.offset),
+        "limit": request.limit if request.limit > 0 else DEFAULT_LIMIT,
+        "connections": [_document(row, request) for row in shown],
+    }
+
+
+def _closed_only(request: ConnzRequest) -> bool:
+    return request.state.lower() in ("closed", "1") or request.state_number == 1
+
+
+def _rows(server: Monitored, request: ConnzRequest) -> list[_Row]:
+    now = server.clock.now()
+    clients = server.clients
+    state = {1: "closed", 2: "any"}.get(request.state_number, request.state.lower() or "open")
+    state = {"0": "open", "1": "closed", "2": "any", "all": "any"}.get(state, state)
+    if state not in ("open", "closed", "any"):
+        raise RequestError(f"error decoding state for {request.state}")
+    rows: list[_Row] = []
+    if state != "closed":
+        rows += [_Row(connection, now) for connection in clients.connections.values()]
+    if state != "open":
+        rows += [_Row(connection, now, stop, reason) for connection, reason, stop in clients.closed]
+    return rows
+
+
+def _wanted(row: _Row, request: ConnzRequest) -> bool:
+    connection = row.connection
+    if request.cid and connection.id != request.cid:
+        return False
+    if request.user and _user(connection) != request.user:
+        return False
+    if request.account and (connection.account is None or connection.account.name != request.account):
+        return False
+    wanted = request.filter_subject
+    return not wanted or any(matches(s.subject, wanted) for s in connection.subscriptions.all())
+
+
+def _user(connection: ClientConnection) -> str:
+    user = connection.handshake.user
+    if user is not None and (user.nkey or user.name):
+        return user.nkey or user.name
+    return "[REDACTED]" if connection.options.auth_token else ""
+
+
+def _document(row: _Row, request: ConnzRequest) -> dict[str, Any]:
+    connection = row.connection
+    document: dict[str, Any] = {
+        "cid": connection.id,
+        "kind": "Client",
+        "type": "nats",
+        "ip": connection.peer[0],
+        "port": connection.peer[1],
+        "start": format_rfc3339(connection.start),
+        "last_activity": format_rfc3339(row.last),
+    }
+    if row.stop:
+        document |= {"stop": format_rfc3339(row.stop), "reason": row.reason}
+    if connection.heartbeat.rtt:
+        document["rtt"] = format_go(connection.heartbeat.rtt)
+    document |= {
+        "uptime": uptime(row.end - connection.start),
+        "idle": uptime(row.end - row.last),
+        "pending_bytes": 0 if row.stop else connection.pending,
+        "in_msgs": connection.in_msgs,
+        "out_msgs": connection.out_msgs,
+        "in_bytes": connection.in_bytes,
+        "out_bytes": connection.out_bytes,
+    }
+    if connection.stalls:
+        document["stalls"] = connection.stalls
+    document["subscriptions"] = len(connection.subscriptions)
+    options = connection.options
+    for name, value in (("name", options.name), ("lang", options.lang), ("version", options.version)):
+        if value:
+            document[name] = value
+    if request.auth:
+        if _user(connection):
+            document["authorized_user"] = _user(connection)
+        if connection.account is not None:
+            document["account"] = connection.account.name
+    return document | _subscriptions(connection, request)
+
+
+def _subscriptions(connection: ClientConnection, request: ConnzRequest) -> dict[str, Any]:
+    subscriptions = connection.subscriptions.all()
+    if not subscriptions:
+        return {}
+    if request.subscriptions_detail or request.subs == "detail":
+        return {"subscriptions_list_detail": [detail(s, connection.id) for s in subscriptions]}
+    if request.subscriptions or request.subs in ("1", "true"):
+        return {"subscriptions_list": [s.subject for s in subscriptions]}
+    return {}

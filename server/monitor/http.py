@@ -1,0 +1,195 @@
+"""Serves the documents over HTTP: GET and HEAD, one answer at a time per connection.
+
+Bounded: 16 KiB of head, 10 s for a request, 256 connections at a time. A request that is not understood gets
+400, an unknown path 404; a mistake in a document is logged and gets 500.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from .accountz import AccountzRequest, accountz, accstatz
+from .connz import ConnzRequest, connz
+from .healthz import HealthzRequest, healthz
+from .jsz import JszRequest, jsz
+from .peers import LeafzRequest, gatewayz, leafz, routez
+from .request import RequestError, from_query
+from .subsz import SubszRequest, subsz
+from .varz import varz
+from .view import Monitored
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ..client.clients import Log
+
+HEAD_LIMIT = 16 * 1024
+REQUEST_SECONDS = 10.0
+CONNECTIONS = 256
+_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+_JSON = "application/json"
+_TEXT = "text/plain; charset=utf-8"
+
+Query = dict[str, str]
+PAGES: dict[str, Callable[[Monitored, Query], dict[str, Any]]] = {
+    "/connz": lambda server, query: connz(server, from_query(ConnzRequest, query)),
+    "/routez": lambda server, _: routez(server),
+    "/gatewayz": lambda server, _: gatewayz(server),
+    "/leafz": lambda server, query: leafz(server, from_query(LeafzRequest, query)),
+    "/subsz": lambda server, query: subsz(server, from_query(SubszRequest, query)),
+    "/accountz": lambda server, query: accountz(server, from_query(AccountzRequest, query)),
+    "/accstatz": lambda server, query: accstatz(server, unused=query.get("unused", "") in ("1", "true")),
+    "/jsz": lambda server, query: jsz(server, from_query(JszRequest, query)),
+}
+ALIASES = {"/subscriptionsz": "/subsz"}
+
+
+class Answer(NamedTuple):
+    """What goes back."""
+
+    status: int
+    kind: str
+    body: bytes
+
+
+class Monitor:
+    """The listener; a part of the server. port: the real one, once started."""
+
+    def __init__(
+        self, server: Monitored, host: str, port: int, log: Log, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._server = server
+        self._host = host
+        self._wanted = port
+        self._log = log
+        self._tls = tls
+        self._base = server.options.http_base_path.rstrip("/")
+        self._listener: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.requests: Counter[str] = Counter()
+        self.port = 0
+
+    async def start(self) -> None:
+        """Listen. Raises OSError when the port is taken."""
+        self._listener = await asyncio.start_server(
+            self._connected, self._host or None, self._wanted, limit=HEAD_LIMIT, ssl=self._tls
+        )
+        self.port = self._listener.sockets[0].getsockname()[1]
+        scheme = "https" if self._tls else "http"
+        self._log.info(f"Starting {scheme} monitor on {self._host}:{self.port}")
+
+    async def stop(self) -> None:
+        """Close the listener and every connection."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if len(self._tasks) <= CONNECTIONS:
+                while await asyncio.wait_for(self._serve(reader, writer), REQUEST_SECONDS):
+                    pass
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        except asyncio.CancelledError:
+            if self._listener is not None:
+                raise
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; whether another may follow."""
+        raw = await reader.readuntil(b"\r\n\r\n")
+        lines = raw.decode("latin-1").split("\r\n")
+        words = lines[0].split(" ")
+        if len(words) != 3 or not words[2].startswith("HTTP/1."):
+            self._write(writer, Answer(400, _TEXT, b"400 Bad Request"), keep=False, body=True)
+            return False
+        headers = dict(_header(line) for line in lines[1:])
+        keep = words[2] != "HTTP/1.0" and headers.get("connection", "").lower() != "close"
+        if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+            keep = False  # a body is not read
+        self._write(writer, self.answer(words[1]), keep=keep, body=words[0] != "HEAD")
+        await writer.drain()
+        return keep
+
+    def _write(self, writer: asyncio.StreamWriter, answer: Answer, *, keep: bool, body: bool) -> None:
+        lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+        if answer.kind == _JSON:
+            lines.append("Access-Control-Allow-Origin: *")
+        lines += [f"Content-Type: {answer.kind}", f"Date: {formatdate(usegmt=True)}"]
+        lines.append(f"Content-Length: {len(answer.body)}")
+        if not keep:
+            lines.append("Connection: close")
+        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + (answer.body if body else b""))
+
+    @property
+    def url(self) -> str:
+        """Where it listens, `http://host:port`."""
+        return f"{'https' if self._tls else 'http'}://{self._host}:{self.port}"
+
+    def answer(self, target: str) -> Answer:
+        """The answer for a request target, such as `/connz?limit=5`."""
+        try:
+            parts = urlsplit(target)
+            query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        except ValueError:
+            return Answer(400, _TEXT, b"400 Bad Request")
+        if not parts.path.startswith(self._base):
+            return Answer(404, _TEXT, b"404 page not found\n")
+        path = parts.path[len(self._base) :].rstrip("/") or "/"
+        path = ALIASES.get(path, path)
+        try:
+            return self._page(path, query)
+        except RequestError as error:
+            return Answer(400, _TEXT, str(error).encode())
+        except Exception as error:
+            self._log.error(f"Monitoring {path} failed: {type(error).__name__}: {error}")
+            return Answer(500, _TEXT, b"500 Internal Server Error\n")
+
+    def _page(self, path: str, query: Query) -> Answer:
+        if path != "/varz" and path not in PAGES and path not in ("/healthz", "/"):
+            return Answer(404, _TEXT, b"404 page not found\n")
+        self.requests[path] += 1
+        if path == "/":
+            return Answer(200, "text/html; charset=utf-8", self._index())
+        if path == "/healthz":
+            status, document = healthz(self._server, from_query(HealthzRequest, query))
+            return Answer(status, _JSON, json.dumps(document, separators=(",", ":")).encode())
+        if path == "/varz":
+            return Answer(200, _JSON, encode(varz(self._server, self.requests)))
+        return Answer(200, _JSON, encode(PAGES[path](self._server, query)))
+
+    def _index(self) -> bytes:
+        links = "".join(
+            f'<li><a href="{self._base}{path}">{path[1:]}</a></li>' for path in ("/varz", *PAGES, "/healthz")
+        )
+        return f"<html lang=en><title>pyjs</title><h1>pyjs</h1><ul>{links}</ul></html>\n".encode()
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":")
+    return name.strip().lower(), value.strip()
+
+
+def encode(document: dict[str, Any]) -> bytes:
+    """JSON indented by two, with the characters that Go escapes."""
+    return json.dumps(document, indent=2, ensure_ascii=False).translate(_ESCAPES).encode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""Reads what was asked of a document, from an HTTP query or a JSON object, into its dataclass.
+
+A field's metadata gives its name in either: `asked("auth", json="auth")`. Unknown names are ignored, as
+nats-server does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, field, fields
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+
+
+class RequestError(Exception):
+    """What was asked cannot be understood."""
+
+
+def asked(default: Any, query: str, json: str = "") -> Any:
+    """A field that the query parameter `query`, or the JSON member `json` (the same if not given), sets."""
+    return field(default=default, metadata={"query": query, "json": json or query})
+
+
+def from_query(cls: type[T], query: Mapping[str, str]) -> T:
+    """The request of an HTTP query. Raises RequestError."""
+    made = cls()
+    for each in fields(cls):  # type: ignore[arg-type]
+        text = query.get(each.metadata["query"])
+        if text:
+            setattr(made, each.name, _parse(each, text))
+    return made
+
+
+def from_json(cls: type[T], body: Mapping[str, Any]) -> T:
+    """The request of a JSON object. Raises RequestError for a value of the wrong type."""
+    made = cls()
+    for each in fields(cls):  # type: ignore[arg-type]
+        value = body.get(each.metadata["json"])
+        if value is None:
+            continue
+        if type(value) is not type(each.default):
+            raise RequestError(f"wrong type for {each.metadata['json']!r}")
+        setattr(made, each.name, value)
+    return made
+
+
+def _parse(each: Field[Any], text: str) -> Any:
+    name = each.metadata["query"]
+    if isinstance(each.default, bool):
+        if text in _TRUE:
+            return True
+        if text in _FALSE:
+            return False
+        raise RequestError(
+            f"Error decoding boolean for '{name}': strconv.ParseBool: parsing \"{text}\": invalid syntax"
+        )
+    if isinstance(each.default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise RequestError(
+                f"Error decoding int for '{name}': strconv.Atoi: parsing \"{text}\": invalid syntax"
+            ) from None
+    return text
+
+
+def page(items: list[T], offset: int, limit: int) -> list[T]:
+    """The asked part of a list; a limit of 0 or less is the default of 1024."""
+    start = max(0, offset)
+    return items[start : start + (limit if limit > 0 else DEFAULT_LIMIT)]
+
+
+DEFAULT_LIMIT = 1024

@@ -1,0 +1,80 @@
+"""subsz: who listens to what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.subject import is_literal, matches
+from .request import DEFAULT_LIMIT, RequestError, asked, page
+from .view import Monitored, head
+
+if TYPE_CHECKING:
+    from ..accounts import Account, Subscription
+
+
+@dataclass(slots=True)
+class SubszRequest:
+    """test: only subscriptions that would hear this subject."""
+
+    subs: bool = asked(False, "subs", "subscriptions")
+    offset: int = asked(0, "offset")
+    limit: int = asked(0, "limit")
+    account: str = asked("", "acc", "account")
+    test: str = asked("", "test")
+
+
+def subsz(server: Monitored, request: SubszRequest | None = None) -> dict[str, Any]:
+    """Counts of the plan caches and, if asked, the subscriptions. Raises RequestError for a bad `test`."""
+    request = request or SubszRequest()
+    if request.test and not is_literal(request.test):
+        raise RequestError(f"invalid test subject, must be valid publish subject: {request.test}")
+    accounts = [a for a in server.registry.accounts.values() if request.account in ("", a.name)]
+    document = head(server) | statistics(accounts)
+    if not request.subs:
+        return document
+    found = [
+        (account, subscription)
+        for account in accounts
+        for subscription in account.interest
+        if not request.test or matches(subscription.subject, request.test)
+    ]
+    shown = page(found, request.offset, request.limit)
+    return document | {
+        "total": len(found),
+        "offset": max(0, request.offset),
+        "limit": request.limit if request.limit > 0 else DEFAULT_LIMIT,
+        "subscriptions_list": [
+            {"account": account.name, "account_tag": account.name, **detail(subscription)}
+            for account, subscription in shown
+        ],
+    }
+
+
+def statistics(accounts: list[Account]) -> dict[str, Any]:
+    """Numbers of the interest of some accounts; the cache is that of the plans by literal subject."""
+    count = sum(len(account.interest) for account in accounts)
+    fans = [len(plan.targets) + len(plan.choices) for account in accounts for plan in account.plans.values()]
+    found: dict[str, Any] = {
+        "num_subscriptions": count,
+        "num_cache": len(fans),
+        "num_inserts": count,
+        "num_removes": 0,
+        "num_matches": len(fans),
+        "cache_hit_rate": 0,
+        "max_fanout": max(fans, default=0),
+        "avg_fanout": sum(fans) / len(fans) if fans else 0,
+    }
+    return found
+
+
+def detail(subscription: Subscription, cid: int = 0) -> dict[str, Any]:
+    """One subscription."""
+    found: dict[str, Any] = {"subject": subscription.subject}
+    if subscription.queue:
+        found["qgroup"] = subscription.queue
+    found |= {"sid": subscription.sid.decode("utf-8", "replace"), "msgs": subscription.delivered}
+    if subscription.max:
+        found["max"] = subscription.max
+    found["cid"] = cid or getattr(subscription.sink, "id", 0)
+    return found

@@ -1,0 +1,154 @@
+"""varz: the server as a whole."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...protocol.timestamp import format_rfc3339
+from ..config.options import SECOND, TLSOptions
+from .view import Monitored, head, uptime
+
+
+def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """General facts, limits in force and totals. `requests` counts HTTP requests by path."""
+    document = head(server)
+    now = document.pop("now")
+    document |= _configuration(server)
+    document |= _blocks(server)
+    start = server.identity.start
+    document |= {
+        "start": format_rfc3339(start),
+        "now": now,
+        "uptime": uptime(server.clock.now() - start),
+        "mem": resident(),
+        "cores": os.cpu_count() or 1,
+        "gomaxprocs": 1,
+        "cpu": _cpu(server.clock.now() - start),
+    }
+    document |= _totals(server)
+    document["http_req_stats"] = dict(requests or {})
+    options = server.options
+    document["config_load_time"] = format_rfc3339(start)
+    if options.config_digest:
+        document["config_digest"] = options.config_digest
+    for key, value in (("tags", options.server_tags), ("metadata", options.server_metadata)):
+        if value:
+            document[key] = value
+    if server.registry.system is not None:
+        document["system_account"] = server.registry.system.name
+    kinds = {"clients": 0, "routes": 0, "gateways": 0, "leafs": 0}
+    statistics = server.clients.statistics
+    document["slow_consumer_stats"] = kinds | {"clients": statistics.slow_consumers}
+    document["stale_connection_stats"] = kinds | {"clients": statistics.stale}
+    return document
+
+
+def _configuration(server: Monitored) -> dict[str, Any]:
+    options, identity = server.options, server.identity
+    found: dict[str, Any] = {
+        "server_name": identity.name,
+        "version": identity.version,
+        "proto": 1,
+        "go": identity.runtime,
+        "host": options.host,
+        "port": server.port,
+    }
+    if server.clients.info.auth_required:
+        found["auth_required"] = True
+    if options.tls is not None:
+        found["tls_required"] = not options.allow_non_tls
+        found["tls_verify"] = options.tls.verify
+    if server.clients.info.connect_urls:
+        found["connect_urls"] = server.clients.info.connect_urls
+    found["max_connections"] = options.max_connections
+    if options.max_subscriptions:
+        found["max_subscriptions"] = options.max_subscriptions
+    return found | {
+        "ping_interval": options.ping_interval,
+        "ping_max": options.ping_max,
+        "http_host": options.http_host or options.host,
+        "http_port": options.http_port or 0,
+        "http_base_path": options.http_base_path.rstrip("/"),
+        "https_port": options.https_port or 0,
+        "auth_timeout": _seconds(options.auth_timeout),
+        "max_control_line": options.max_control_line,
+        "max_payload": options.max_payload,
+        "max_pending": options.max_pending,
+    }
+
+
+def _blocks(server: Monitored) -> dict[str, Any]:
+    options = server.options
+    leaf: dict[str, Any] = {}
+    if options.leafnodes.port is not None:
+        timeout = options.leafnodes.authorization.timeout if options.leafnodes.authorization else None
+        leaf = {
+            "host": options.leafnodes.host,
+            "port": options.leafnodes.port,
+            "auth_timeout": _seconds(options.auth_timeout if timeout is None else timeout),
+            "tls_timeout": _seconds((options.leafnodes.tls or TLSOptions()).timeout),
+        }
+    if options.leafnodes.remotes:
+        leaf["remotes"] = [{"local_account": remote.account} for remote in options.leafnodes.remotes]
+    return {
+        "cluster": {},
+        "gateway": {},
+        "leaf": leaf,
+        "mqtt": {},
+        "websocket": {},
+        "jetstream": jetstream(server),
+        "tls_timeout": _seconds((options.tls or TLSOptions()).timeout),
+        "write_deadline": options.write_deadline,
+    }
+
+
+def jetstream(server: Monitored) -> dict[str, Any]:
+    """The part about JetStream; empty when it is off."""
+    engine = server.jetstream
+    return {} if engine is None else {"config": engine.config(), "stats": engine.stats()}
+
+
+def _totals(server: Monitored) -> dict[str, Any]:
+    clients, accounts = server.clients, server.registry.accounts.values()
+    totals = clients.totals()
+    leafs = {id(leaf): leaf for account in accounts for leaf in account.leafs}.values()
+    found: dict[str, Any] = {
+        "connections": len(clients.connections),
+        "total_connections": clients.statistics.total,
+        "routes": 0,
+        "remotes": 0,
+        "leafnodes": len(leafs),
+    }
+    for name in ("in_msgs", "in_bytes", "out_msgs", "out_bytes"):
+        found[name] = totals[name] + sum(getattr(leaf, name, 0) for leaf in leafs)
+        direction, _, unit = name.partition("_")
+        found[f"{direction}_client_{unit}"] = totals[name]
+    return found | {
+        "slow_consumers": clients.statistics.slow_consumers,
+        "stale_connections": clients.statistics.stale,
+        "stalled_clients": clients.statistics.stalls,
+        "subscriptions": sum(len(account.interest) for account in accounts),
+    }
+
+
+def resident() -> int:
+    """Bytes of memory this process has; 0 where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * resource.getpagesize()
+
+
+def _cpu(elapsed: int) -> float:
+    """Percent of one core, on average since the start."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return round(100 * (used.ru_utime + used.ru_stime) * SECOND / max(elapsed, 1), 1)
+
+
+def _seconds(nanoseconds: int) -> float | int:
+    return nanoseconds // SECOND if nanoseconds % SECOND == 0 else nanoseconds / SECOND

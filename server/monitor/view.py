@@ -1,0 +1,51 @@
+"""What the documents see of a server, and the words they share for times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...protocol.timestamp import format_rfc3339
+
+if TYPE_CHECKING:
+    from ..accounts import Registry
+    from ..client import Clients
+    from ..clock import Clock
+    from ..config.options import Options
+    from ..identity import ServerIdentity
+    from ..jetstream.engine import JetStream
+
+SECOND = 1_000_000_000
+
+
+class Monitored(Protocol):
+    """A running server, as far as monitoring looks; `app.Server` is one. jetstream None: not enabled."""
+
+    options: Options
+    identity: ServerIdentity
+    registry: Registry
+    clients: Clients
+    jetstream: JetStream | None
+
+    @property
+    def clock(self) -> Clock:
+        """Where time comes from."""
+
+    @property
+    def port(self) -> int:
+        """The real port for clients."""
+
+
+def head(server: Monitored) -> dict[str, Any]:
+    """How most documents begin."""
+    return {"server_id": server.identity.id, "now": format_rfc3339(server.clock.now())}
+
+
+def uptime(nanoseconds: int) -> str:
+    """A span in whole seconds: `1d2h3m4s`, years as `1y…`, parts left out only before the first."""
+    rest = max(0, nanoseconds) // SECOND
+    text = ""
+    for letter, size in (("y", 365 * 86400), ("d", 86400), ("h", 3600), ("m", 60)):
+        number, rest = divmod(rest, size)
+        if number or text:
+            text += f"{number}{letter}"
+    return f"{text}{rest}s"
