@@ -396,7 +396,7 @@ class Consumer:
         self._expiry.clear()
         self.changed()
         self.stream.consumer_changed()
-        self.delivery.run()
+        self.clock.call_later(0, self._run)
         return seq
 
     def _check_reset(self, seq: int) -> None:
