@@ -55,6 +55,9 @@ class Sequences:
     def extend(self, values: Iterable[int]) -> None:
         """Add members in ascending order, all greater than the present ones."""
         more = values if isinstance(values, array) else array("Q", values)
+        if not self.count and len(more) <= CHUNK:
+            self._chunks, self._head, self.count = [more[:]], 0, len(more)
+            return
         start = 0
         while start < len(more):
             chunk = self._chunks[-1]

@@ -62,22 +62,18 @@ class SubjectIndex:
                     view.merged.append(seq)
         return number
 
-    def load(self, subject: str, seqs: "array[int]") -> int:
-        """Note many messages of one subject, before any view exists; the caller fills `live`.
+    def adopt(self, names: list[str], seqs: "list[array[int]]") -> None:
+        """Take over the subjects of a recovered store, whose ids are their places; the caller fills `live`.
 
-        Return the id.
+        A subject without sequences is none: its id is free.
         """
-        number = self.ids.get(subject)
-        if number is None:
-            number = self._add_subject(subject, seqs[0])
-            if len(seqs) > 1:
-                self._held[number] = Sequences(seqs)
-            return number
-        held = self._held[number]
-        if isinstance(held, int):
-            held = self._held[number] = Sequences((held,))
-        held.extend(seqs)
-        return number
+        for number, (name, held) in enumerate(zip(names, seqs, strict=True)):
+            self._held.append(held[0] if len(held) == 1 else Sequences(held))
+            self.names.append(name if held else "")
+            if held:
+                self.ids[name] = number
+            else:
+                self._free.append(number)
 
     def _add_subject(self, subject: str, seq: int) -> int:
         if self._free:

@@ -6,6 +6,7 @@ removed.
 """
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -72,8 +73,10 @@ def recover(fs: FileSystem, directory: str) -> Recovered:
         # The last block has lost its header: what it held is gone, its sequences are not given again.
         found.lost.update(dict.fromkeys(range(max(end + 1, found.floor), found.last_seq + 1), directory))
     _apply_tombstones(found)
+    loader = _Loader(found)
     for index in indexes:
-        _load(index, found)
+        loader.load(index)
+    loader.finish()
     tombs = _ranges(found)
     found.lost = {
         seq: where
@@ -231,37 +234,43 @@ def _apply_tombstones(found: Recovered) -> None:
             at += 1
 
 
-def _load(index: Index, found: Recovered) -> None:
-    """Enter a block's messages into the stream's index, and give its rows the stream's subject ids."""
-    block, names = index.block, index.names
-    seqs = block.seqs()
-    lengths, local = block.lengths, block.subjects
-    block.live = len(lengths) - lengths.count(0)
-    if block.live == len(lengths):
-        alive, alive_local = seqs, local
-    else:
-        alive = array("Q", compress(seqs, lengths))
-        alive_local = array("I", compress(local, lengths))
-    found.index.live.extend(alive)
-    ids = _load_subjects(alive, alive_local, names, found.index)
-    if ids != list(range(len(names))):
-        block.subjects = array("I", map(ids.__getitem__, local))
-    in_file = sum(map(LENGTH.__and__, lengths))
-    block.live_bytes = sum(map(accounted, filter(None, lengths)))
-    found.bytes += block.live_bytes
-    block.dead_size = max(block.end - HEADER_SIZE - in_file, 0)
+class _Loader:
+    """Enters blocks, in order, into a stream's index; gathers each subject's sequences over all blocks."""
 
+    def __init__(self, found: Recovered) -> None:
+        self._found = found
+        self._numbers: dict[bytes, int] = {}
+        self._seqs: list[array[int]] = []
+        self._appends: list[Callable[[int], None]] = []  # each one's `append`
 
-def _load_subjects(
-    seqs: "array[int]", local: "array[int]", names: list[str], index: SubjectIndex
-) -> list[int]:
-    """Enter the sequences by subject; give the stream's id for each place in `names` (0 for unused ones)."""
-    by_subject: list[array[int]]
-    if len(names) == 1:
-        by_subject = [seqs]
-    else:
-        by_subject = [array("Q") for _ in names]
-        appends = [one.append for one in by_subject]
-        for number, seq in zip(local, seqs, strict=True):
-            appends[number](seq)
-    return [index.load(name, held) if held else 0 for name, held in zip(names, by_subject, strict=True)]
+    def load(self, index: Index) -> None:
+        """Enter a block's live messages, and give its rows the stream's subject ids."""
+        block, lengths = index.block, index.block.lengths
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in index.names]
+        new = [array("Q") for _ in range(len(self._numbers) - len(self._seqs))]
+        self._seqs += new
+        self._appends += [one.append for one in new]
+        if numbers != list(range(len(numbers))):
+            block.subjects = array("I", map(numbers.__getitem__, block.subjects))
+        block.live = len(lengths) - lengths.count(0)
+        seqs, subjects = block.seqs(), block.subjects
+        if block.live < len(lengths):
+            seqs, subjects = array("Q", compress(seqs, lengths)), array("I", compress(subjects, lengths))
+        self._found.index.live.extend(seqs)
+        if len(numbers) == 1:
+            self._seqs[numbers[0]].extend(seqs)
+        else:
+            appends = self._appends
+            for number, seq in zip(subjects, seqs, strict=True):
+                appends[number](seq)
+        # The flag bits add up above the lengths, as no block comes near 2 GiB.
+        total = sum(lengths)
+        with_header, in_file = total >> 31, total & LENGTH
+        block.live_bytes = in_file + accounted(0) * block.live + 4 * with_header
+        block.dead_size = max(block.end - HEADER_SIZE - in_file, 0)
+        self._found.bytes += block.live_bytes
+
+    def finish(self) -> None:
+        """Hand the subjects to the index."""
+        names = [name.decode("utf-8", "surrogateescape") for name in self._numbers]
+        self._found.index.adopt(names, self._seqs)

@@ -139,8 +139,7 @@ def scan(path: str, header: Header, data: bytes, *, next_last: int | None) -> Sc
     block.created = True
     block.end = block.taken = block.synced = len(data)
     block.tail_row = len(block)
-    names = [key.decode("utf-8", "surrogateescape") for key in reader.ids]
-    result = Scan(Index(block, names), len(data))
+    result = Scan(Index(block, list(reader.ids)), len(data))
     for hole in reader.holes:
         block.damaged = True
         lost = _lost_in(data, hole)

@@ -7,7 +7,9 @@ little-endian.
 
 import sys
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from struct import Struct
 from zlib import crc32
 
@@ -24,7 +26,7 @@ class Index:
     """A block's rows as a scan or a sidecar gives them; `block.subjects` holds places in `names`."""
 
     block: Block
-    names: list[str]
+    names: list[bytes]
 
 
 def _bytes(column: "array[int]") -> bytes:
@@ -34,16 +36,18 @@ def _bytes(column: "array[int]") -> bytes:
     return column.tobytes()
 
 
-def encode(block: Block, names: list[str]) -> bytes:
+def _key(name: bytes | str) -> bytes:
+    return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+
+
+def encode(block: Block, names: Sequence[bytes | str]) -> bytes:
     """Build the sidecar of a block whose subject ids are places in `names`.
 
     The ids of removed rows mean nothing.
     """
     used: dict[int, int] = {}
     local = array("I", [used.setdefault(number, len(used)) for number in block.subjects])
-    keys = [
-        names[number].encode("utf-8", "surrogateescape") if number < len(names) else b"" for number in used
-    ]
+    keys = [_key(names[number]) if number < len(names) else b"" for number in used]
     sparse = block.sparse if block.sparse is not None else array("Q")
     head = _LAYOUT.pack(
         _MAGIC,
@@ -104,10 +108,8 @@ def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
     block.times = column("q", rows)
     block.subjects = column("I", rows)
     block.tombs = column("Q", tombs)
-    names = []
-    for length in column("H", keys):
-        names.append(data[at : at + length].decode(errors="surrogateescape"))
-        at += length
+    ends = list(accumulate(column("H", keys)))
+    names = [data[at + start : at + end] for start, end in zip([0, *ends], ends, strict=False)]
     block.first = first
     block.max_time = max_time
     block.state_floor, block.state_last, block.state_time = state
