@@ -1,7 +1,7 @@
 """`python -m benchmarks.store`: what the stores cost. Prints one line per figure; `--quick` does a tenth.
 
-Rates are of one thread of CPython on an otherwise idle machine; they are the best of several rounds, because others
-on the machine can only make them worse. Commit figures depend on the disk: `--directory` says where.
+Rates are of one thread of CPython on an otherwise idle machine; they are the best of several rounds, because
+others on the machine can only make them worse. Commit figures depend on the disk: `--directory` says where.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class StreamStore(Protocol):
         ...
 
     def headed(self, from_seq: int) -> Iterable[int]:
-        """Give the sequences from `from_seq` on of messages that have a header, ascending, without reading."""
+        """Give the sequences from `from_seq` on of messages with a header, ascending, without reading."""
         ...
 
     def count(self, filters: Sequence[str], from_seq: int) -> int:

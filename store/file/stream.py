@@ -34,6 +34,8 @@ TAIL_SIZE = 1 << 18  # bytes of synced records kept in memory per stream
 _U64 = Struct("<Q")
 _PAIRS = 8192  # deleted ranges in one record
 
+# Looked up once per message, so kept near.
+_pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
 _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 
 
@@ -110,13 +112,8 @@ class FileStream(IndexedStream):
         key = subject.encode("utf-8", "surrogateescape")
         header_size = len(header)
         length = _FIXED + len(key) + header_size + len(body)
-        rest = (
-            record.pack_fields(_MAGIC, _MESSAGE, len(key), length, header_size, seq, time)
-            + key
-            + header
-            + body
-        )
-        data = record.pack_checksum(crc32(rest, block.seed)) + rest
+        rest = _pack_fields(_MAGIC, _MESSAGE, len(key), length, header_size, seq, time) + key + header + body
+        data = _pack_checksum(crc32(rest, block.seed)) + rest
         if block.sparse is not None or seq != block.first + len(offsets):
             block.place(seq)
             if block.sparse is not None:
