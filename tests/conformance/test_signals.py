@@ -1,0 +1,212 @@
+"""The server as a process: signals, reload, lame duck, and what survives a restart."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+from lib.eventually import eventually
+from lib.jetstream import JetStream
+from lib.process import ServerProcess
+from lib.wire import Msg
+
+BASE = 'listen: 127.0.0.1:<client>\nserver_name: S\npid_file: "<store>.pid"\n'
+USERS = (
+    BASE
+    + """
+authorization { users: [
+  { user: stays, password: p }
+  { user: goes, password: p }
+  { user: narrows, password: p, permissions: { subscribe: ["a.>", "b.>"], publish: ["a.>", "b.>"] } }
+] }
+"""
+)
+FEWER = (
+    BASE
+    + """
+max_payload: 100
+authorization { users: [
+  { user: stays, password: p }
+  { user: comes, password: p }
+  { user: narrows, password: p, permissions: { subscribe: ["a.>"], publish: ["a.>"] } }
+] }
+"""
+)
+
+
+def login(server: ServerProcess, user: str) -> bool:
+    try:
+        with server.connect(**{"user": user, "pass": "p"}):
+            return True
+    except ConnectionError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ending_closes_clients_and_exits(launch: Callable[[str], ServerProcess], number: int) -> None:
+    server = launch(BASE)
+    with server.connect() as wire:
+        server.signal(number)
+        wire.ends()
+    assert server.process is not None
+    assert server.process.wait(10) in {0, 1}
+
+
+def test_the_pid_file_holds_the_process(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(BASE)
+    assert server.process is not None
+    pid = (server.directory / "store.pid").read_text()
+    assert int(pid) == server.process.pid
+
+
+def test_reload_applies_users_and_permissions(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(USERS)
+    with (
+        server.connect(**{"user": "stays", "pass": "p"}) as stays,
+        server.connect(**{"user": "goes", "pass": "p"}) as goes,
+        server.connect(**{"user": "narrows", "pass": "p"}) as narrows,
+    ):
+        stays.sub("kept")
+        narrows.sub("a.x", "1")
+        narrows.sub("b.x", "2")
+        narrows.sync()
+        server.configure(FEWER)
+        server.signal(signal.SIGHUP)
+        eventually(lambda: login(server, "comes"))
+        assert not login(server, "goes")
+        goes.ends()
+        assert narrows.next() == b'-ERR \'Permissions Violation for Subscription to "b.x" (sid "2")\''
+        stays.pub("kept", "still here")
+        assert stays.msg().body == b"still here"
+        stays.pub("a.x", "heard")
+        stays.pub("b.x", "not heard")
+        stays.sync()
+        assert [m.sid for m in narrows.sync() if isinstance(m, Msg)] == ["1"]
+        narrows.pub("b.x", "")
+        assert narrows.sync() == [b"-ERR 'Permissions Violation for Publish to \"b.x\"'"]
+
+
+def test_reload_tells_clients_the_new_payload_limit(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(BASE)
+    with server.connect() as wire:
+        server.configure(BASE + "max_payload: 100\n")
+        server.signal(signal.SIGHUP)
+        eventually(lambda: _max_payload(server) == 100)
+        wire.send("PUB a 101\r\n")
+        assert wire.ends() == [b"-ERR 'Maximum Payload Violation'"]
+
+
+def _max_payload(server: ServerProcess) -> int:
+    with server.raw() as wire:
+        return int(wire.info["max_payload"])
+
+
+def test_a_bad_configuration_is_not_applied(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(USERS)
+    server.configure(USERS + "\nthis_is_no_key: 1\n")
+    before = server.log()
+    server.signal(signal.SIGHUP)
+    eventually(lambda: "this_is_no_key" in server.log()[len(before) :])
+    assert login(server, "goes")
+
+
+def test_reload_adds_an_account_with_jetstream(launch: Callable[[str], ServerProcess]) -> None:
+    config = BASE + 'jetstream { store_dir: "<store>" }\n'
+    one = "accounts { A { users: [{ user: a, password: p }], jetstream: enabled } }\n"
+    two = (
+        "accounts { A { users: [{ user: a, password: p }], jetstream: enabled }\n"
+        " B { users: [{ user: b, password: p }], jetstream: enabled } }\n"
+    )
+    server = launch(config + one)
+    with JetStream.of(server, **{"user": "a", "pass": "p"}) as js:
+        js.create("S")
+        js.publish("S")
+        server.configure(config + two)
+        server.signal(signal.SIGHUP)
+        eventually(lambda: login(server, "b"))
+        with JetStream.of(server, **{"user": "b", "pass": "p"}) as other:
+            other.create("S")
+            assert other.state("S")["messages"] == 0
+        assert js.publish("S")["seq"] == 2
+
+
+def test_lame_duck_tells_clients_and_takes_no_new_ones(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(BASE + 'lame_duck_duration: "30s"\nlame_duck_grace_period: "10s"\n')
+    with server.connect() as wire:
+        wire.sync()
+        server.signal(signal.SIGUSR2)
+        eventually(lambda: wire.sync() == [] and wire.infos[-1].get("ldm") is True)
+        wire.sub("x")
+        wire.pub("x", "still served")
+        assert wire.msg().body == b"still served"
+        eventually(lambda: _refuses(server))
+        server.kill()
+
+
+def _refuses(server: ServerProcess) -> bool:
+    try:
+        server.raw().close()
+    except (OSError, EOFError):
+        return True
+    return False
+
+
+def test_log_reopen_goes_on_in_a_new_file(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(BASE + 'logfile: "<store>.log"\n')
+    log = server.directory / "store.log"
+    assert "Server is ready" in log.read_text()
+    log.rename(server.directory / "old.log")
+    server.signal(signal.SIGUSR1)
+    eventually(log.exists)
+
+
+def test_streams_and_consumers_are_there_again(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(BASE + 'jetstream { store_dir: "<store>" }\n')
+    with JetStream.of(server) as js:
+        config = js.create("F", storage="file", subjects=["f.*"], max_msgs_per_subject=3, description="d")[
+            "config"
+        ]
+        for i in range(10):
+            js.publish(f"f.{i % 2}", str(i), {"Nats-Msg-Id": str(i)})
+        js.call("STREAM.MSG.DELETE.F", {"seq": 7})
+        js.consumer("F", "C", filter_subject="f.1")
+        (message,), _ = js.pull("F", "C")
+        js.ack(message)
+        before = js.info("F", deleted_details=True)
+    server.restart()
+    with JetStream.of(server) as js:
+        after = js.info("F", deleted_details=True)
+        assert after["config"] == config
+        assert after["created"] == before["created"]
+        for field in (
+            "messages",
+            "bytes",
+            "first_seq",
+            "last_seq",
+            "first_ts",
+            "last_ts",
+            "num_subjects",
+            "deleted",
+        ):
+            assert after["state"].get(field) == before["state"].get(field), field
+        info = js.consumer_info("F", "C")
+        assert (info["delivered"]["consumer_seq"], info["num_pending"]) == (1, 2)
+        (message,), _ = js.pull("F", "C")
+        assert message.reply.split(".")[6] == "2"
+        ack = js.publish("f.0", "9", {"Nats-Msg-Id": "9"})
+        assert ack == {"stream": "F", "seq": 10, "duplicate": True}
+        assert js.publish("f.0", "x")["seq"] == 11
+
+
+def test_memory_streams_come_back_empty_or_not_at_all(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(BASE + 'jetstream { store_dir: "<store>" }\n')
+    with JetStream.of(server) as js:
+        js.create("M", storage="memory")
+        js.fill("M", 3)
+    server.restart()
+    with JetStream.of(server) as js:
+        names = js.call("STREAM.NAMES")["streams"] or []
+        assert names in ([], ["M"])
+        if names:
+            assert js.state("M")["messages"] == 0
