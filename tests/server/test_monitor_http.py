@@ -1,0 +1,111 @@
+"""The HTTP listener of monitoring against peers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from pyjs.server import Server
+from pyjs.server.monitor import ConnzRequest
+from pyjs.server.monitor.http import HEAD_LIMIT, Monitor
+from pyjs.server.monitor.request import RequestError, from_json, from_query
+from pyjs.server.monitor.view import uptime
+
+
+async def talk(port: int, *requests: bytes) -> bytes:
+    """All that comes back until the server closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for request in requests:
+        writer.write(request)
+    writer.write_eof()
+    try:
+        return await asyncio.wait_for(reader.read(), 5)
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+def monitored(*requests: bytes, **options: object) -> list[bytes]:
+    async def run() -> list[bytes]:
+        async with Server(http_port=0, **options) as server:
+            assert isinstance(server.monitor, Monitor)
+            return [await talk(server.monitor.port, request) for request in requests]
+
+    return asyncio.run(run())
+
+
+def test_requests_on_one_connection_are_answered_in_turn() -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    (answer,) = monitored(request * 2 + request.replace(b"Host: x", b"Connection: close"))
+    assert answer.count(b'{"status":"ok"}') == 3
+    assert answer.count(b"Connection: close") == 1
+
+
+def test_head_has_no_body() -> None:
+    (answer,) = monitored(b"HEAD /varz HTTP/1.0\r\n\r\n")
+    head, body = answer.split(b"\r\n\r\n", 1)
+    assert b"200 OK" in head
+    assert body == b""
+
+
+@pytest.mark.parametrize("junk", [b"\x00\xff\r\n\r\n", b"GET\r\n\r\n", b"A B C\r\n\r\n", b"\r\n\r\n"])
+def test_junk_is_a_bad_request(junk: bytes) -> None:
+    (answer,) = monitored(junk)
+    assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+
+def test_half_a_request_and_a_huge_one_are_cut_off() -> None:
+    huge = b"GET /varz HTTP/1.1\r\nX: " + b"x" * (2 * HEAD_LIMIT) + b"\r\n\r\n"
+    after = b"GET /healthz HTTP/1.0\r\n\r\n"
+    half, _, fine = monitored(b"GET /varz HT", huge, after)
+    assert half == b""
+    assert fine.endswith(b'{"status":"ok"}')
+
+
+def test_the_base_path_is_before_every_page() -> None:
+    async def run() -> tuple[int, int]:
+        async with Server(http_port=0, http_base_path="/nats") as server:
+            assert server.monitor is not None
+            return server.monitor.answer("/nats/varz").status, server.monitor.answer("/varz").status
+
+    assert asyncio.run(run()) == (200, 404)
+
+
+def test_a_server_stops_while_a_monitoring_connection_is_open() -> None:
+    async def run() -> None:
+        async with Server(http_port=0) as server:
+            assert server.monitor is not None
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.monitor.port)
+            writer.write(b"GET /varz HTTP/1.1\r\n\r\n")
+            assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+        assert (await reader.read()).endswith(b"}")
+        writer.close()
+        await writer.wait_closed()
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def test_a_request_is_read_from_a_query_or_from_json() -> None:
+    assert from_query(ConnzRequest, {"auth": "1", "limit": "5", "acc": "A", "other": "x"}) == ConnzRequest(
+        auth=True, limit=5, account="A"
+    )
+    assert from_json(ConnzRequest, {"auth": True, "subscriptions": True, "state": 1}) == ConnzRequest(
+        auth=True, subscriptions=True, state_number=1
+    )
+    with pytest.raises(RequestError, match="'limit'"):
+        from_json(ConnzRequest, {"limit": "5"})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (59, "59s"),
+        (60, "1m0s"),
+        (3661, "1h1m1s"),
+        (90061, "1d1h1m1s"),
+        (366 * 86400, "1y1d0h0m0s"),
+    ],
+)
+def test_uptime_is_written_in_whole_parts(seconds: int, text: str) -> None:
+    assert uptime(seconds * 1_000_000_000 + 999) == text
