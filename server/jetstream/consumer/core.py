@@ -194,7 +194,6 @@ class Consumer:
         self.feed.limit = max(config.max_ack_pending, 0) if config.ack_policy != "none" else 0
         self.sender.headers_only = config.headers_only
         self.intake.sampling = sample_percentage(config.sample_freq)
-        self.intake.releases = self.stream.config.retention != "limits"
 
     def _rate_limit(self) -> RateLimit | None:
         if not self.config.rate_limit_bps:
@@ -341,7 +340,7 @@ class Consumer:
 
     def sent(self, seq: int) -> None:
         """Hear that a message was delivered."""
-        if self.intake.releases and not self.ledger.track:
+        if not self.ledger.track and self.intake.releases:
             self.stream.remove_acked(seq, self)
 
     def delivered(self) -> None:

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 class Intake:
     """Acks of one consumer."""
 
-    __slots__ = ("_consumer", "_ledger", "acked_at", "releases", "sampling")
+    __slots__ = ("_consumer", "_ledger", "acked_at", "sampling")
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
         self._ledger = consumer.ledger
         self.acked_at = 0
         self.sampling = 0  # percent of acks that make a metric
-        self.releases = False  # the stream wants to hear of acks
+
+    @property
+    def releases(self) -> bool:
+        """Whether the stream wants to hear of acks; that may change while the consumer lives."""
+        return self._consumer.stream.config.retention != "limits"
 
     def receive(self, message: Message) -> None:
         """Take a message on the ack subject."""
