@@ -44,20 +44,20 @@ ROWS: tuple[Row, ...] = (
     Row("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
     Row(
         "publish",
-        "pyjs.plugins.publish:publish",
+        "pyjs.plugins.messaging.publish:publish",
         "Publish messages",
         ("pub",),
         section=CORE,
     ),
-    Row("reply", "pyjs.plugins.reply:reply", "Answer requests", section=CORE),
+    Row("reply", "pyjs.plugins.messaging.reply:reply", "Answer requests", section=CORE),
     Row(
         "request",
-        "pyjs.plugins.request:request",
+        "pyjs.plugins.messaging.request:request",
         "Send requests and show the replies",
         ("req",),
         section=CORE,
     ),
-    Row("rtt", "pyjs.plugins.rtt:rtt", "Round trip time to the server", section=ADMIN),
+    Row("rtt", "pyjs.plugins.messaging.rtt:rtt", "Round trip time to the server", section=ADMIN),
     Row(
         "server",
         "pyjs.plugins.server:server",
@@ -72,7 +72,7 @@ ROWS: tuple[Row, ...] = (
         ("str", "st", "ms", "s"),
         section=JETSTREAM,
     ),
-    Row("subscribe", "pyjs.plugins.subscribe:subscribe", "Receive messages", ("sub",), section=CORE),
+    Row("subscribe", "pyjs.plugins.messaging.subscribe:subscribe", "Receive messages", ("sub",), section=CORE),
 )
 
 

@@ -1,0 +1,1 @@
+"""`pyjs pub`, `sub`, `request`, `reply` and `rtt`: messages without JetStream's management."""

@@ -1,0 +1,82 @@
+"""What the messaging commands share: the body from argument or stdin, headers, and messages as text."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from ...cli import render
+from ...cli.errors import CliError
+
+Headers = dict[str, list[str]]
+
+HEADER = click.option(
+    "-H", "--header", "headers", multiple=True, metavar="K:V", help="Add a header to the message."
+)
+TEMPLATES = click.option(
+    "--templates/--no-templates", default=True, help="Replace {{Count}} and the like.", show_default=True
+)
+FORCE_STDIN = click.option("--force-stdin", is_flag=True, help="Read the body from stdin in any case.")
+SEND_ON = click.option(
+    "--send-on",
+    type=click.Choice(["newline", "eof"]),
+    default="eof",
+    show_default=True,
+    help="Send what stdin holds at its end, or each line as it comes.",
+)
+
+
+def bodies(body: str | None, force_stdin: bool, send_on: str) -> Iterator[bytes]:
+    """The bodies to send: the argument, or what stdin holds, whole or line by line."""
+    if body is not None and not force_stdin:
+        yield body.encode()
+        return
+    if sys.stdin.isatty():
+        render.log("Reading payload from STDIN")
+    if send_on == "eof":
+        yield sys.stdin.buffer.read()
+        return
+    for line in sys.stdin.buffer:
+        yield line.rstrip(b"\r\n")
+
+
+def parse_headers(texts: Sequence[str]) -> Headers:
+    """`K:V` texts as headers; equal names keep all their values. Raises CliError for one without a colon."""
+    found: Headers = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip():
+            raise CliError(f'invalid header "{text}"', "headers are given as 'Name: value'")
+        found.setdefault(name.strip(), []).append(value.strip())
+    return found
+
+
+def flat(headers: Headers) -> dict[str, str]:
+    """Headers as the client takes them. Raises CliError where a name has several values."""
+    for name, values in headers.items():
+        if len(values) > 1:
+            raise CliError(f'the header "{name}" is given {len(values)} times', "give one value for a name")
+    return {name: values[0] for name, values in headers.items()}
+
+
+def header_lines(message: Any) -> str:
+    """The headers of a message as lines, or an empty string."""
+    lines = "\n".join(f"{name}: {value}" for name, value in (message.headers or {}).items())
+    return f"{lines}\n" if lines else ""
+
+
+def show_body(data: bytes, translate: str | None = None, subject: str = "") -> None:
+    """Write a body to stdout, through `translate` when given. Bytes that are no text go out as they are."""
+    if translate:
+        import shlex
+
+        command = shlex.split(translate.replace("{{Subject}}", subject))
+        done = subprocess.run(command, input=data, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise CliError(f"translating failed: {done.stderr.decode(errors='replace').strip()}")
+        data = done.stdout
+    click.echo(data)

@@ -1,0 +1,94 @@
+"""`pyjs reply`: answers requests with a text, an echo of the request, or a command's output."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shlex
+from typing import Any
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from ...cli.connection import connect
+from ...cli.errors import CliError
+from ...cli.param import DURATION
+from .body import HEADER, flat, header_lines, parse_headers
+from .template import Filler
+
+QUEUE = "NATS-RPLY-22"
+SECOND = 1_000_000_000
+
+
+@click.command(cls=Command)
+@click.argument("subject")
+@click.argument("body", required=False, default=None)
+@click.option("--echo", is_flag=True, help="Answer with what the request holds.")
+@click.option(
+    "--command", metavar="COMMAND", help="Answer with this command's output. {{0}} is the first token."
+)
+@click.option("-q", "--queue", default=QUEUE, show_default=True, help="Queue group to answer in.")
+@click.option(
+    "--sleep", type=DURATION, default=0, metavar="MAX", help="Wait up to this long before an answer."
+)
+@HEADER
+@click.option("--count", type=click.IntRange(min=0), default=0, help="End after this many requests.")
+async def reply(
+    subject: str,
+    body: str | None,
+    echo: bool,
+    command: str | None,
+    queue: str,
+    sleep: int,
+    headers: tuple[str, ...],
+    count: int,
+) -> None:
+    """Answer the requests of a subject, until Ctrl-C or --count."""
+    if sum((body is not None, echo, command is not None)) != 1:
+        raise CliError("say how to answer", "give a body, or one of --echo and --command")
+    fields = flat(parse_headers(headers))
+    filler = Filler()
+    async with connect() as link:
+        heard = await link.nc.subscribe(subject, queue)
+        await link.nc.flush(link.timeout)
+        render.log(f'Listening on "{subject}" in group "{queue}"')
+        number = 0
+        async for message in heard.messages:
+            render.log(f'[#{number}] Received on subject "{message.subject}":')
+            render.show(header_lines(message) + "\n" + message.data.decode(errors="replace"))
+            number += 1
+            if sleep:
+                await asyncio.sleep(random.uniform(0, sleep / SECOND))
+            if message.reply:
+                data = await _answer(message, body, command, filler, number - 1)
+                await link.nc.publish(message.reply, data, headers=fields or None)
+                await link.nc.flush(link.timeout)
+            if count and number >= count:
+                return
+
+
+async def _answer(message: Any, body: str | None, command: str | None, filler: Filler, number: int) -> bytes:
+    request: bytes = message.data
+    if body is not None:
+        return filler.fill(body, number, request.decode(errors="replace")).encode()
+    if command is None:
+        return request
+    for place, token in enumerate(message.subject.split(".")):
+        command = command.replace(f"{{{{{place}}}}}", shlex.quote(token))
+    process = await asyncio.create_subprocess_exec(
+        *shlex.split(command),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={
+            **os.environ,
+            "NATS_REQUEST_SUBJECT": message.subject,
+            "NATS_REQUEST_BODY": request.decode(errors="replace"),
+        },
+    )
+    out, _ = await process.communicate(request)
+    if process.returncode:
+        render.log(f"The command ended with exit code {process.returncode}")
+    return out

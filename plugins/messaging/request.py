@@ -1,0 +1,138 @@
+"""`pyjs request`: a question on a subject, and its answers."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from ...cli.connection import Link, connect
+from ...cli.errors import EXIT_ERROR, CliError
+from ...cli.param import DURATION
+from .body import (
+    FORCE_STDIN,
+    HEADER,
+    SEND_ON,
+    TEMPLATES,
+    bodies,
+    flat,
+    header_lines,
+    parse_headers,
+    show_body,
+)
+from .publish import filled
+from .rtt import in_words
+from .template import Filler
+
+SECOND = 1_000_000_000
+NO_RESPONDERS = "503"
+
+
+@click.command(cls=Command)
+@click.argument("subject")
+@click.argument("body", required=False, default=None)
+@click.option("-r", "--raw", is_flag=True, help="Show only the bodies of the answers.")
+@HEADER
+@click.option(
+    "--count", type=click.IntRange(min=1), default=1, show_default=True, help="Ask this many times."
+)
+@click.option("--replies", type=int, default=1, help="Wait for this many answers; 0: until it is quiet.")
+@click.option("--reply-timeout", type=DURATION, default="300ms", help="Quiet time that ends the answers.")
+@click.option("--wait-for-empty", is_flag=True, help="Wait until an answer has no body.")
+@click.option("--translate", metavar="COMMAND", help="Show each body as this command's output.")
+@FORCE_STDIN
+@SEND_ON
+@TEMPLATES
+@click.pass_context
+async def request(
+    context: click.Context,
+    subject: str,
+    body: str | None,
+    raw: bool,
+    headers: tuple[str, ...],
+    count: int,
+    replies: int,
+    reply_timeout: int,
+    wait_for_empty: bool,
+    translate: str | None,
+    force_stdin: bool,
+    send_on: str,
+    templates: bool,
+) -> None:
+    """Send a request and show the answers. Exit code 1 when there is none."""
+    fields = flat(parse_headers(headers))
+    filler = Filler() if templates else None
+    wanted = 0 if wait_for_empty else replies
+    asked = answered = 0
+    async with connect() as link:
+        asker = _Asker(link, raw, translate, reply_timeout / SECOND, wait_for_empty)
+        for text in bodies(body, force_stdin, send_on):
+            for _ in range(count):
+                asked += 1
+                where, data = filled(filler, subject, text, asked)
+                if not raw:
+                    render.log(f'Sending request on "{where}"')
+                answered += await asker.ask(where, data, fields, wanted)
+    if not answered:
+        context.exit(EXIT_ERROR)
+
+
+class _Asker:
+    """Asks, and shows what comes: `wanted` answers, or all until `quiet` seconds pass without one."""
+
+    def __init__(self, link: Link, raw: bool, translate: str | None, quiet: float, until_empty: bool) -> None:
+        self.link = link
+        self.raw = raw
+        self.translate = translate
+        self.quiet = quiet
+        self.until_empty = until_empty
+
+    async def ask(self, subject: str, data: bytes, headers: dict[str, str], wanted: int) -> int:
+        """How many answers came. Says so on stderr when nobody listens or the time is up."""
+        nc = self.link.nc
+        inbox = nc.new_inbox()
+        heard = await nc.subscribe(inbox)
+        began = time.perf_counter_ns()
+        await nc.publish(subject, data, inbox, headers=headers or None)
+        seen = 0
+        try:
+            while not wanted or seen < wanted:
+                patience = self.link.timeout if not seen or wanted or self.until_empty else self.quiet
+                message = await self._next(heard, patience)
+                if message is None:
+                    if not seen:
+                        render.log(f"No answer within {patience:g} s: nats: timeout")
+                    break
+                if (message.headers or {}).get("Status") == NO_RESPONDERS:
+                    render.log("No responders are available")
+                    break
+                seen += 1
+                self._show(message, time.perf_counter_ns() - began)
+                if self.until_empty and not message.data:
+                    break
+        finally:
+            await heard.unsubscribe()
+        return seen
+
+    @staticmethod
+    async def _next(heard: Any, patience: float) -> Any | None:
+        import nats.errors
+
+        try:
+            return await heard.next_msg(patience)
+        except (TimeoutError, nats.errors.TimeoutError):
+            return None
+        except nats.errors.Error as error:
+            raise CliError(f"the request failed: {error}") from None
+
+    def _show(self, message: Any, elapsed: int) -> None:
+        if not self.raw:
+            render.log(f"Received with rtt {in_words(elapsed)}")
+            if message.headers:
+                render.show(header_lines(message))
+        show_body(message.data, self.translate, message.subject)
+        if not self.raw:
+            render.show("")

@@ -1,0 +1,55 @@
+"""`pyjs rtt`: the round trip time to each server of the connection."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from ...cli import flags, render
+from ...cli.command import Command
+from ...cli.connection import bare_url, connect
+from ...cli.profile import settle
+
+
+@click.command(cls=Command)
+@click.argument("iterations", type=click.IntRange(min=1), default=5)
+@click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
+async def rtt(iterations: int, as_json: bool) -> None:
+    """Measure the round trip time to the server, ITERATIONS times (5)."""
+    profile = settle(flags.session())
+    found: list[dict[str, Any]] = []
+    for url in profile.servers:
+        one = replace(profile, fields={**profile.fields, "url": url})
+        async with connect(one) as link:
+            spent = []
+            for _ in range(iterations):
+                began = time.perf_counter_ns()
+                await link.nc.flush(link.timeout)
+                spent.append(time.perf_counter_ns() - began)
+            result = {
+                "time": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+                "address": link.url,
+                "rtt": sum(spent) // len(spent),
+                "url": bare_url(url),
+            }
+            found.append({"url": bare_url(url), "results": [result]})
+    if as_json:
+        render.show_json(found)
+        return
+    for server in found:
+        render.show(f"{server['url']}:\n")
+        for result in server["results"]:
+            render.show(f"   {result['address']}: {in_words(result['rtt'])}\n")
+
+
+def in_words(nanoseconds: int) -> str:
+    """A short time as people read it: `96µs`, `1.61ms`, `2.10s`."""
+    if nanoseconds < 1_000_000:
+        return f"{nanoseconds / 1e3:.0f}µs"
+    if nanoseconds < 1_000_000_000:
+        return f"{nanoseconds / 1e6:.2f}ms"
+    return f"{nanoseconds / 1e9:.2f}s"
