@@ -28,6 +28,7 @@ from .interest import Interest
 from .limits import Limits
 from .positions import Positions
 from .ttl import Expiry
+from .upkeep import Upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,12 +59,14 @@ class Stream:
         self.inflow: Inflow | None = None
         self.stopped = False
         self._counted = 0
+        self._on_disk = config.storage == "file"
         self._subscriptions: dict[str, Subscription] = {}
         self.limits = Limits(config, store, self.clock, self.removed)
         self.interest = Interest(config, store, self.consumers, self.removed)
         self.expiry = Expiry(config, store, self.clock, self.limits, self.removed, self._mark)
         self.dedupe = DedupeWindow(config.duplicate_window)
         self.committer = Committer(store, self.host.runner, self.send, self._committed, self._failed)
+        self.upkeep = Upkeep(store, self.clock, self.host.runner, self._upkeep_failed)
         self.positions = Positions(store, self.clock, self._save_positions)
         self.ingest = Ingest(self)
         self.direct = DirectGet(self)
@@ -159,6 +162,7 @@ class Stream:
         self.limits.stop()
         self.expiry.stop()
         self.positions.stop()
+        self.upkeep.stop()
 
     # --- what happens to messages
 
@@ -169,6 +173,8 @@ class Stream:
     def _committed(self, last: int) -> None:
         self.committed_seq = last
         self.settle()
+        if self._on_disk and not self.stopped:
+            self.upkeep.nudge()
         for consumer in list(self.consumers.values()):
             consumer.on_append(last)
 
@@ -177,6 +183,9 @@ class Stream:
             f"JetStream stream '{self.account.name} > {self.name}' can not be written: {error}"
         )
         return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
+
+    def _upkeep_failed(self, error: BaseException) -> None:
+        self.host.log.warning(f"No space given back by '{self.account.name} > {self.name}': {error}")
 
     def settle(self) -> None:
         """Bring the account's usage up to date with the store."""

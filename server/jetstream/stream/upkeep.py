@@ -1,0 +1,70 @@
+"""Upkeep: gives back the disk space of removed messages, a piece at a time, beside what goes on.
+
+Promises: at most one piece of work runs per stream, on a worker thread, and none before a second after the
+last commit that could have made any; a stop waits for it. A disk that refuses is logged and tried again
+later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....store.stream import Commit, StreamStore
+from ...clock import Clock, Timer
+
+if TYPE_CHECKING:
+    from .commit import Job, Runner
+
+REST = 1_000_000_000
+
+
+class Upkeep:
+    """The upkeep of one stream's store."""
+
+    __slots__ = ("_clock", "_failed", "_job", "_runner", "_store", "_timer", "_work")
+
+    def __init__(
+        self, store: StreamStore, clock: Clock, runner: Runner, failed: Callable[[BaseException], None]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._runner = runner
+        self._failed = failed
+        self._timer: Timer | None = None
+        self._work: Commit | None = None
+        self._job: Job | None = None
+
+    def nudge(self) -> None:
+        """Something was written: see in a while whether there is work."""
+        if self._timer is None and self._work is None:
+            self._timer = self._clock.call_later(REST, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        work = self._store.begin_maintenance()
+        if work is None:
+            return
+        self._work = work
+        self._job = self._runner.work(work.run, self._done)
+
+    def _done(self, error: BaseException | None) -> None:
+        work, self._work, self._job = self._work, None, None
+        if work is None:  # settled by `stop`
+            return
+        self._store.finish(work)
+        if error is not None:
+            self._failed(error)
+        self.nudge()
+
+    def stop(self) -> None:
+        """Do no more, and wait for what is being done."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._job is not None:
+            error = self._job.wait()
+            self._done(error)
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
