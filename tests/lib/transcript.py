@@ -12,11 +12,14 @@ output must only succeed.
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 from .cli import Cli
 from .terminal import readings
@@ -77,7 +80,7 @@ def play(cli: Cli, step: Step) -> None:
         if not normal(step.expected) or normal(shown) == normal(step.expected):
             return
         if "report" not in step.words or time.monotonic() > deadline:
-            assert normal(shown) == normal(step.expected), step.command
+            pytest.fail(f"{step.command}\n" + "\n".join(differences(step.expected, shown)), pytrace=False)
 
 
 def _shown(cli: Cli, step: Step) -> list[str]:
@@ -99,6 +102,11 @@ def _shown(cli: Cli, step: Step) -> list[str]:
 
 def _unexpected(step: Step, asked: str, line: str, lines: list[str]) -> str:
     return f"{step.command}: asked {asked!r}, expected {line!r}\n" + "\n".join(lines)
+
+
+def differences(expected: list[str], shown: list[str]) -> list[str]:
+    """What differs, `-` expected and `+` shown."""
+    return list(difflib.unified_diff(normal(expected), normal(shown), n=1, lineterm=""))
 
 
 def normal(lines: list[str]) -> list[str]:
