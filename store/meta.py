@@ -8,6 +8,7 @@ reported by the listings with its name and stays where it is; nothing is ever dr
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -82,7 +83,8 @@ def read_meta(fs: FileSystem, directory: str) -> tuple[str, Document]:
 def _list(fs: FileSystem, directory: str) -> list[Asset]:
     found = []
     for entry in fs.names(directory):
-        if entry.endswith(".removed"):
+        if entry.startswith("."):
+            fs.remove_tree(f"{directory}/{entry}")  # its removal was cut short
             continue
         try:
             name, document = read_meta(fs, f"{directory}/{entry}")
@@ -99,13 +101,13 @@ def _list(fs: FileSystem, directory: str) -> list[Asset]:
 
 def _remove(fs: FileSystem, parent: str, entry: str) -> None:
     """Remove an asset's folder: its name goes in one step, so that it cannot come back half."""
-    path = f"{parent}/{entry}"
+    path, gone = f"{parent}/{entry}", f"{parent}/.{entry}"
     if not fs.exists(path):
         return
-    fs.remove_tree(path + ".removed")
-    fs.rename(path, path + ".removed")
+    fs.remove_tree(gone)
+    fs.rename(path, gone)
     fs.sync_directory(parent)
-    fs.remove_tree(path + ".removed")
+    fs.remove_tree(gone)
 
 
 class AccountDirectory:
@@ -130,9 +132,11 @@ class AccountDirectory:
         """Store a stream's document durably; the first time this makes the stream exist."""
         write_meta(self._fs, self._stream(stream), stream, document)
 
-    def open_stream(self, stream: str) -> FileStream:
+    def open_stream(self, stream: str, *, on_damage: Callable[[int, str], None] | None = None) -> FileStream:
         """Open a stream's messages; see `FileStream`."""
-        return FileStream(f"{self._stream(stream)}/msgs", fs=self._fs, handles=self._handles)
+        return FileStream(
+            f"{self._stream(stream)}/msgs", fs=self._fs, handles=self._handles, on_damage=on_damage
+        )
 
     def remove_stream(self, stream: str) -> None:
         """Remove a stream with its consumers; its stores must be closed."""

@@ -4,11 +4,14 @@ The order makes every crash harmless: a block is synced before the file of the n
 removed and messages overwritten only when the record that says so is synced.
 """
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import record
 from ..fs import FileSystem, write_file
 from ..handles import Handles
+from . import sidecar
 from .block import Block
 from .recovery import sidecar_path
 
@@ -50,7 +53,8 @@ class StreamCommit:
         self.error: BaseException | None = None
         self.done = False
         self.writes: list[Write] = []
-        self.sidecars: list[tuple[str, bytes]] = []
+        # Blocks now sealed, with their lengths and the stream's subjects as of this commit.
+        self.sidecars: list[tuple[Block, array[int], list[str]]] = []
         self.erasures: list[Erasure] = []
         self.removals: list[str] = []
 
@@ -59,8 +63,8 @@ class StreamCommit:
         try:
             for write in self.writes:
                 self._write(write)
-            for path, data in self.sidecars:
-                self._write_sidecar(path, data)
+            for block, lengths, names in self.sidecars:
+                leave_sidecar(self._fs, block, lengths, names)
             for erasure in self.erasures:
                 with self._handles.pinned(erasure.path) as file:
                     self._fs.write(file, erasure.data, erasure.offset)
@@ -81,23 +85,22 @@ class StreamCommit:
                 self._fs.write(file, write.data, write.offset)
                 self._fs.sync(file)
 
-    def _write_sidecar(self, path: str, data: bytes) -> None:
-        try:
-            replace_unsynced(self._fs, path, data)
-        except OSError:
-            return  # the block says the same, only slower
 
-
-def replace_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
-    """Write a sidecar: it has a checksum and can be rebuilt, so it need not be durable."""
+def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[bytes | str]) -> None:
+    """Write a block's sidecar: it can be rebuilt, so it need not be durable, nor succeed."""
+    path = sidecar_path(block.path)
     temporary = path + ".tmp"
-    fs.remove(temporary)
-    file = fs.open(temporary, create=True)
+    data = sidecar.encode(block, lengths, names)
     try:
-        fs.write(file, data, 0)
-    finally:
-        fs.close(file)
-    fs.rename(temporary, path)
+        fs.remove(temporary)
+        file = fs.open(temporary, create=True)
+        try:
+            fs.write(file, data, 0)
+        finally:
+            fs.close(file)
+        fs.rename(temporary, path)
+    except OSError:
+        return
 
 
 def remove_block(fs: FileSystem, handles: Handles, path: str) -> None:

@@ -8,17 +8,18 @@ left as it is.
 """
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import compress
 from struct import Struct
 
 from .. import record
 from ..fs import FileSystem, read_file
 from ..handles import Handles
-from . import sidecar
 from .block import LENGTH, Block
-from .commit import remove_block, replace_unsynced
+from .commit import leave_sidecar, remove_block
 from .header import HEADER_SIZE, Header, make_seed
-from .recovery import block_path, sidecar_path
+from .recovery import block_path
 
 _U64 = Struct("<Q")
 
@@ -47,10 +48,15 @@ def _needed(block: Block) -> int:
 def _needed_tombs(run: Sequence[Block], outside: Sequence[Block]) -> "array[int]":
     """Give the deleted ranges noted in `run` that cover a removed message still in a file outside."""
     kept = array("Q")
+    bases = [block.header.last_seq for block in outside]
     for block in run:
         for low, high in zip(block.tombs[::2], block.tombs[1::2], strict=True):
-            if any(_has_removed(other, low, high) for other in outside if other.header.last_seq < high):
-                kept.extend((low, high))
+            place = max(bisect_right(bases, low - 1) - 1, 0)
+            while place < len(outside) and bases[place] < high:
+                if _has_removed(outside[place], low, high):
+                    kept.extend((low, high))
+                    break
+                place += 1
     return kept
 
 
@@ -88,20 +94,7 @@ class Compaction:
         self._block = Block(block_path(directory, first.number, generation), header)
         self._tombs = _needed_tombs(run, outside)
         self._state = (final.floor, run[-1].state_last, run[-1].state_time)
-        # What is copied, as it stood when this was begun: seq, offset, length, time, subject id
-        self._rows = [
-            [
-                (
-                    block.seq_of(row),
-                    block.offsets[row],
-                    block.lengths[row],
-                    block.times[row],
-                    block.subjects[row],
-                )
-                for row in block.live_rows()
-            ]
-            for block in run
-        ]
+        self._taken = [block.lengths[:] for block in run]  # what is copied: all that is not removed by now
 
     def run(self) -> None:
         """Write the new block file; in any thread, once.
@@ -117,19 +110,20 @@ class Compaction:
         block = self._block
         parts = [block.header.encode()]
         ids: dict[bytes, int] = {}
-        for source, rows in zip(self.run_of, self._rows, strict=True):
+        for source, lengths in zip(self.run_of, self._taken, strict=True):
             data = read_file(self._fs, source.path)
-            for seq, offset, length, time, subject in rows:
-                one = data[offset : offset + (length & LENGTH)]
+            for row in (row for row, length in enumerate(lengths) if length):
+                seq, offset, length = source.seq_of(row), source.offsets[row], lengths[row] & LENGTH
+                one = data[offset : offset + length]
                 if not record.is_valid(one, source.seed) or record.unpack_all(one)[6] != seq:
                     self.cancelled = source.damaged = True
                     self.damaged = seq
                     return
-                key = one[record.FIXED : record.FIXED + record.unpack_all(one)[3]]
-                ids.setdefault(key, subject)
+                subject = source.subjects[row]
+                ids.setdefault(one[record.FIXED : record.FIXED + record.unpack_all(one)[3]], subject)
                 parts.append(record.reseal(one, block.seed))
-                block.add_row(seq, block.end, length, time, subject)
-                block.end += length & LENGTH
+                block.add_row(seq, block.end, lengths[row], source.times[row], subject)
+                block.end += length
         floor, last_seq, time = self._state
         block.state_floor, block.state_last, block.state_time = floor, last_seq, time
         state = record.encode(record.STATE, floor, block.seed, time=time, body=_U64.pack(last_seq))
@@ -158,10 +152,7 @@ class Compaction:
         table = [names.get(number, "") for number in range(max(names, default=-1) + 1)]
         fs.rename(temporary, path)
         fs.sync_directory(path.rpartition("/")[0])
-        try:
-            replace_unsynced(fs, sidecar_path(path), sidecar.encode(self._block, table))
-        except OSError:
-            return  # the block says the same, only slower
+        leave_sidecar(fs, self._block, self._block.lengths, table)
 
     def replacement(self) -> Block:
         """Give the new block, with what was removed since the rows were taken marked as removed."""
@@ -169,15 +160,16 @@ class Compaction:
         block.taken = block.synced = block.end
         block.tail_row = len(block)
         block.live = len(block)
-        row = 0
-        for source, rows in zip(self.run_of, self._rows, strict=True):
+        first = 0
+        for source, taken in zip(self.run_of, self._taken, strict=True):
             block.live_bytes += source.live_bytes
-            for seq, *_ in rows:
-                if not source.lengths[source.row_of(seq)]:
+            if source.lengths != taken:
+                now = array("I", compress(source.lengths, taken))
+                for row in (row for row, length in enumerate(now, first) if not length):
                     block.dead_size += block.lengths[row] & LENGTH
                     block.lengths[row] = 0
                     block.live -= 1
-                row += 1
+            first += len(taken) - taken.count(0)
         return block
 
     def remove_old(self) -> None:

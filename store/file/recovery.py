@@ -186,7 +186,7 @@ def _settle_end(fs: FileSystem, file: _File, end: int) -> None:
 
 def _write_sidecar(fs: FileSystem, path: str, index: Index) -> None:
     try:
-        write_file(fs, path, sidecar.encode(index.block, index.names))
+        write_file(fs, path, sidecar.encode(index.block, index.block.lengths, index.names))
     except OSError:
         return  # the block says the same, only slower
 

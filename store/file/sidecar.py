@@ -40,10 +40,11 @@ def _key(name: bytes | str) -> bytes:
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
 
 
-def encode(block: Block, names: Sequence[bytes | str]) -> bytes:
-    """Build the sidecar of a block whose subject ids are places in `names`.
+def encode(block: Block, lengths: "array[int]", names: Sequence[bytes | str]) -> bytes:
+    """Build the sidecar of a block that is no longer appended to.
 
-    The ids of removed rows mean nothing.
+    `lengths` are its lengths, or what they were (they change while messages are removed); its subject ids are
+    places in `names`, those of removed rows mean nothing.
     """
     used: dict[int, int] = {}
     local = array("I", [used.setdefault(number, len(used)) for number in block.subjects])
@@ -65,7 +66,7 @@ def encode(block: Block, names: Sequence[bytes | str]) -> bytes:
         block.state_last,
         block.state_time,
     )
-    columns = (sparse, block.offsets, block.lengths, block.times, local, block.tombs)
+    columns = (sparse, block.offsets, lengths, block.times, local, block.tombs)
     sizes = array("H", [len(key) for key in keys])
     data = b"".join([head, *map(_bytes, columns), _bytes(sizes), *keys])
     return data + _CHECKSUM.pack(crc32(data))

@@ -20,13 +20,12 @@ from ..handles import Handles
 from ..indexed import IndexedStream
 from ..message import StoredMessage
 from ..stream import Commit
-from . import sidecar
 from .block import HAS_HEADER, LENGTH, Block
-from .commit import StreamCommit, Write, erasure, replace_unsynced
+from .commit import StreamCommit, Write, erasure, leave_sidecar
 from .compaction import Compaction, choose_run
 from .header import HEADER_SIZE, Header, make_seed
 from .reader import BlockReader
-from .recovery import Recovered, block_path, recover, sidecar_path
+from .recovery import Recovered, block_path, recover
 
 BLOCK_SIZE = 16 << 20  # bytes; large enough that sealing (three syncs) is rare, small enough to scan in 0.2 s
 BLOCK_ROWS = 1 << 17
@@ -299,7 +298,7 @@ class FileStream(IndexedStream):
             active.state_last, active.state_time = self.last_seq, self.last_time
         for block in self._sealed:
             self._take(block, commit)
-            commit.sidecars.append((sidecar_path(block.path), sidecar.encode(block, self._index.names)))
+            commit.sidecars.append((block, block.lengths[:], self._index.names[:]))
         self._sealed = []
         if active.pending or not active.created:
             self._take(active, commit)
@@ -415,20 +414,15 @@ class FileStream(IndexedStream):
         """Commit what is buffered, leave a sidecar for the next opening, let go of all files."""
         if isinstance(self._refusal, StoreClosed):
             return
+        if self._commit is not None or self._compaction is not None:
+            raise RuntimeError("a commit or maintenance is not finished")
         try:
             if self._refusal is None:
                 self.commit_sync()
                 if self._active.created and not self._active.damaged:
-                    self._leave_sidecar()
+                    leave_sidecar(self._fs, self._active, self._active.lengths, self._index.names)
         finally:
             self._let_go()
-
-    def _leave_sidecar(self) -> None:
-        try:
-            data = sidecar.encode(self._active, self._index.names)
-            replace_unsynced(self._fs, sidecar_path(self._active.path), data)
-        except OSError:
-            return  # the next opening scans the block
 
     def _let_go(self) -> None:
         for block in self._blocks:
