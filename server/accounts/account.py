@@ -213,7 +213,7 @@ class Account:
         """
         response = self.responses.find(subject)
         if response is not None:
-            return response.importer.has_interest(response.reply.decode("utf-8", "surrogateescape"))
+            return response.asker.has_interest(response.reply.decode("utf-8", "surrogateescape"))
         return self.interest.has_match(subject)
 
     def subscriptions(self) -> Iterator[Subscription]:

@@ -97,7 +97,7 @@ class ServiceImport:
         reply = parcel.reply
         # An acknowledgement's subject stays itself: cross-account pull consumers rely on it.
         if reply and not reply.startswith(JS_ACK):
-            response = exporter.responses.expect(self, parcel)
+            response = exporter.responses.expect(self, self.importer, parcel)
             reply = response.subject
         header = _with_request_info(self, parcel)
         mapped = exporter.mapped(to)
@@ -112,31 +112,39 @@ class ServiceImport:
 
 
 class Response:
-    """The way back of one request: `subject` in the exporter leads to `reply` in the importer."""
+    """The way back of one request: what is published to `subject` in one account goes to `reply` in
+    `asker`.
+    """
 
-    __slots__ = ("chain", "due", "importer", "reply", "response_type", "service", "subject")
+    __slots__ = ("asker", "due", "reply", "response_type", "service", "subject")
 
-    def __init__(self, service: ServiceImport, subject: bytes, parcel: Parcel, due: int) -> None:
+    def __init__(
+        self, service: ServiceImport, asker: Account, subject: bytes, reply: bytes, due: int
+    ) -> None:
         self.service = service
+        self.asker = asker
         self.subject = subject
-        self.importer = service.importer
-        self.reply = parcel.reply
+        self.reply = reply
         self.response_type = service.export.response_type
         self.due = due
-        self.chain = parcel.chain
 
 
-def respond(response: Response, parcel: Parcel) -> bool:
-    """Carry one response to the requestor; tells whether anyone took it.
+def respond(response: Response, responder: Account, parcel: Parcel) -> bool:
+    """Carry one response from `responder` to who asked; tells whether anyone took it.
 
-    A pulled message keeps the subject of its acknowledgement; no other reply means anything over there.
+    A pulled message keeps the subject of its acknowledgement; any other reply gets a way back of its own.
     """
-    importer = response.importer
-    reply = parcel.reply if parcel.reply.startswith(JS_ACK) else b""
-    answer = parcel.rewritten(
-        importer, response.reply, reply, parcel.header, (*parcel.chain, response.service)
-    )
-    return route(importer.plan(response.reply), answer) > 0
+    asker, service = response.asker, response.service
+    reply = parcel.reply
+    further: Response | None = None
+    if reply and not reply.startswith(JS_ACK):
+        further = asker.responses.expect(service, responder, parcel)
+        reply = further.subject
+    answer = parcel.rewritten(asker, response.reply, reply, parcel.header, (*parcel.chain, service))
+    delivered = route(asker.plan(response.reply), answer) > 0
+    if further is not None and not delivered:
+        asker.responses.forget(further)
+    return delivered
 
 
 def is_last(response: Response, parcel: Parcel) -> bool:

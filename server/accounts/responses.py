@@ -41,15 +41,15 @@ class Responses:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def expect(self, service: ServiceImport, parcel: Parcel) -> Response:
-        """Make the way back of one request."""
+    def expect(self, service: ServiceImport, asker: Account, parcel: Parcel) -> Response:
+        """Make the way back of one request from `asker`: to the parcel's reply there."""
         if self._subscription is None:
             self._prefix = f"_R_.{new_id(self._random, _ID)}."
             self._subscription = Subscription(self._prefix + ">", self)
             self._account.add_subscription(self._subscription)
         subject = (self._prefix + new_id(self._random, _ID)).encode()
         due = self._clock.now() + service.export.threshold
-        response = self._pending[subject] = Response(service, subject, parcel, due)
+        response = self._pending[subject] = Response(service, asker, subject, parcel.reply, due)
         if self._timer is None:
             self._timer = self._clock.call_later(service.export.threshold, self._sweep)
         return response
@@ -75,7 +75,7 @@ class Responses:
             return False
         if is_last(response, parcel):
             del self._pending[response.subject]
-        delivered = respond(response, parcel)
+        delivered = respond(response, self._account, parcel)
         if not delivered:
             self._pending.pop(response.subject, None)
         elif response.response_type is not ResponseType.SINGLETON:

@@ -228,6 +228,18 @@ def test_interest_in_a_pending_response_is_that_of_the_asker() -> None:
     assert not exporter.has_interest(asked[0].reply)
 
 
+def test_a_response_may_itself_be_answered() -> None:
+    accounts = registry(A={"exports": [OPEN_SERVICE]}, B={"imports": [service("A", "q")]})
+    exporter, importer = accounts.accounts["A"], accounts.accounts["B"]
+    exporter.subscribe("q", lambda m: exporter.publish(m.reply, b"yes, and you?", reply="private"))
+    importer.subscribe("inbox", lambda m: importer.publish(m.reply, b"fine"))
+    heard: list[tuple[str, bytes]] = []
+    exporter.subscribe("private", lambda m: heard.append((m.subject, m.body)))
+    importer.publish("q", b"how are you?", reply="inbox", source=Asker())
+    assert heard == [("private", b"fine")]
+    assert len(exporter.responses) == len(importer.responses) == 0
+
+
 def test_chained_services_reach_the_last_account_and_come_back() -> None:
     accounts = registry(
         A={"exports": [OPEN_SERVICE]},
