@@ -18,8 +18,6 @@ RESTART = (
     "jetstream.meta_compact",
     "jetstream.meta_compact_size",
     "jetstream.meta_compact_sync",
-    "leafnodes.remotes",
-    "leafnodes.tls",
     "leafnodes.compression",
 )
 
@@ -58,7 +56,7 @@ def _compare(found: Reload, old: Any, new: Any, path: str) -> None:
             _compare(found, before or spec.section(), after or spec.section(), here)
             continue
         change = Change(here, _shown(before, spec), _shown(after, spec))
-        if _can_follow(here, before, after, spec):
+        if _can_follow(here, before, after, spec) and not _needs_leafs(here, old):
             found.changes.append(change)
         else:
             found.refused.append(
@@ -80,6 +78,11 @@ def _can_follow(path: str, before: Any, after: Any, spec: Spec) -> bool:
     if path in ("jetstream.max_memory", "jetstream.max_file"):
         return False
     return spec.reload
+
+
+def _needs_leafs(path: str, block: Any) -> bool:
+    """The first remote of a server that has no leaf nodes at all: that part of the server is not running."""
+    return path == "leafnodes.remotes" and block.port is None and not block.remotes
 
 
 def _shown(value: Any, spec: Spec) -> str:

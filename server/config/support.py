@@ -24,6 +24,7 @@ class Row(NamedTuple):
 _NO_OPERATOR = "accounts from JWTs are not served yet"
 _NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
 _NO_PROXY = "trusted proxies are not served yet, and connections could not be checked"
+_NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _NO_OCSP = "OCSP is not served yet, and revoked certificates would be accepted"
 
 UNSERVED: tuple[Row, ...] = (
@@ -72,6 +73,17 @@ UNSERVED: tuple[Row, ...] = (
     Row("prof_port", "warn", "there is no Go profiler here"),
     Row("prof_block_rate", "warn", "there is no Go profiler here"),
     Row("accounts.*.msg_trace", "warn", "message traces are not served yet"),
+    Row("client_advertise", "warn", "clients are told the listener's own address"),
+    Row("write_timeout", "warn", "a late write always closes the connection"),
+    Row("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
+    Row("tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
+    Row("leafnodes.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
+    Row("max_traced_msg_len", "warn", "traces are not cut"),
+    Row("jetstream.max_buffered_size", "warn", _NO_QUEUES),
+    Row("jetstream.max_buffered_msgs", "warn", _NO_QUEUES),
+    Row("jetstream.request_queue_limit", "warn", _NO_QUEUES),
+    Row("jetstream.info_queue_limit", "warn", _NO_QUEUES),
+    Row("jetstream.max_concurrent_io", "warn", _NO_QUEUES),
 )
 
 

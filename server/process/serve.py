@@ -43,17 +43,17 @@ class Process:
         try:
             await self.server.start()
             self._write_files()
+            await self._ending.wait()
+            self.log.info("Initiating Shutdown...")
         except (OSError, AccountsError, TLSConfigError) as error:
             self.log.fatal(_reason(error))
-            await self.server.stop()
             return 1
-        await self._ending.wait()
-        if self._draining is not None:
-            self._draining.cancel()
-        self.log.info("Initiating Shutdown...")
-        await self.server.stop()
-        if self._ports_file is not None:
-            self._ports_file.unlink(missing_ok=True)
+        finally:
+            if self._draining is not None:
+                self._draining.cancel()
+            await self.server.stop()
+            if self._ports_file is not None:
+                self._ports_file.unlink(missing_ok=True)
         self.log.info("Server Exiting..")
         return 0
 

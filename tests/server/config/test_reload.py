@@ -27,6 +27,11 @@ def test_the_same_configuration_changes_nothing() -> None:
         ("accounts { A {} }", "accounts { A { users: [{user: a, pass: b}] } }", "accounts"),
         ("mappings { a: b }", "mappings { a: c }", "mappings"),
         ("port: 1", "port: 1, ping_interval: 5s", "ping_interval"),
+        (
+            "leafnodes { port: 7422 }",
+            "leafnodes { port: 7422, remotes: [{url: nats://h:1}] }",
+            "leafnodes.remotes",
+        ),
     ],
 )
 def test_a_change_that_is_followed(old: str, new: str, path: str) -> None:
@@ -52,6 +57,11 @@ def test_a_change_that_is_followed(old: str, new: str, path: str) -> None:
             "port: 1",
             "port: 1\ncluster { port: 6222 }",
             "config reload not supported for cluster.port: old=None, new=6222",
+        ),
+        (
+            "port: 1",
+            "port: 1\nleafnodes { remotes: [{url: nats://h:1}] }",
+            "for leafnodes.remotes: old=0 entries",
         ),
         ("accounts { A {} }\nsystem_account: A", "accounts { A {} }", "for system_account: old=A, new="),
         (
