@@ -78,7 +78,7 @@ class Consumer:
             dropped=self._dropped,
             exhausted=self._give_up,
         )
-        self.sender = Sender(self.account, stream.name, self.name, self.ledger, self.feed, self.backlog)
+        self.sender = Sender(self.account, stream.name, self.name, self.ledger, self.backlog)
         self.notices = Notices(self.account, self.host, stream.name, self.name)
         self.intake = Intake(self)
         self.delivery: Pulling | Pushing = Pushing(self) if config.deliver_subject else Pulling(self)
@@ -366,8 +366,15 @@ class Consumer:
 
     def waiting_messages(self) -> int:
         """Count what could be delivered: not delivered yet, or due again."""
-        self.backlog.grow()
-        return max(self.backlog.count, 0) + len(self.ledger.queued)
+        return self.pending_messages() + len(self.ledger.queued)
+
+    def pending_messages(self) -> int:
+        """Count what has not been delivered yet."""
+        backlog, feed = self.backlog, self.feed
+        backlog.grow()
+        if feed.next_seq > self.stream.store.last_seq and not feed.picked:
+            backlog.count = 0  # whatever was counted and lost to damage is behind us
+        return max(backlog.count, 0)
 
     def info(self) -> ConsumerInfo:
         """Say everything about the consumer."""

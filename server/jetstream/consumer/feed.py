@@ -131,6 +131,8 @@ class Feed:
             return None
         store = self._stream.store
         message = store.next(self.filters, self.next_seq)
+        if (lost := store.damaged()) and (message is None or message.seq > self.next_seq):
+            self._tell_lost(lost, message.seq if message is not None else committed + 1)
         if message is None:
             self.next_seq = max(self.next_seq, store.last_seq + 1)
             return None
@@ -139,6 +141,11 @@ class Feed:
             return None
         self.next_seq = message.seq + 1
         return message, 1
+
+    def _tell_lost(self, lost: list[int], end: int) -> None:
+        for seq in lost:
+            if self.next_seq <= seq < end:
+                self._lost(seq, "it is damaged")
 
     def give_back(self, message: StoredMessage, count: int) -> None:
         """Take back a message that was taken and not delivered: it comes first next time."""

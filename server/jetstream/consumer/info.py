@@ -36,7 +36,6 @@ def shown(config: ConsumerConfig) -> ConsumerConfig:
 def describe(consumer: Consumer) -> ConsumerInfo:
     """Give the consumer's info; without a cluster, which a single server has not."""
     ledger, config, now = consumer.ledger, consumer.config, consumer.clock.now()
-    consumer.backlog.grow()
     delivery = consumer.delivery
     paused = consumer.paused(now)
     groups = []
@@ -54,7 +53,7 @@ def describe(consumer: Consumer) -> ConsumerInfo:
         # with a single delivery there is no redelivery, only the memory of a message given up
         num_redelivered=0 if config.max_deliver == 1 else len(ledger.redelivered),
         num_waiting=delivery.waiting() if isinstance(delivery, Pulling) else 0,
-        num_pending=max(consumer.backlog.count, 0),
+        num_pending=consumer.pending_messages(),
         push_bound=not isinstance(delivery, Pulling) and delivery.active,
         paused=paused,
         pause_remaining=config.pause_until - now if paused else 0,

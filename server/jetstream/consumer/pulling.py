@@ -188,6 +188,7 @@ class Pulling:
             if pinned:
                 header = headers.add(header, b"Nats-Pin-Id", self.pin.identifier.encode())
             if not sender.send(out, count, pull.reply, ack_subject, header, now):
+                feed.give_back(message, count)
                 queue.drop_head()
                 trusted = None
                 continue

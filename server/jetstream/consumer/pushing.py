@@ -143,6 +143,7 @@ class Pushing:
                 self._alarm.at(self._not_before)
                 break
             if not sender.send(out, count, self._subject, ack_subject, out.header, now):
+                feed.give_back(message, count)
                 self._look()
                 break
             consumer.sent(message.seq)

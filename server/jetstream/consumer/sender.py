@@ -12,7 +12,6 @@ from ....protocol import headers
 from ....store.message import StoredMessage
 from .acks import ack_prefix
 from .backlog import Backlog
-from .feed import Feed
 from .ledger import Ledger
 from .outlet import Outlet
 
@@ -25,7 +24,6 @@ class Sender:
 
     __slots__ = (
         "_backlog",
-        "_feed",
         "_ledger",
         "_prefix",
         "delivered_at",
@@ -34,11 +32,10 @@ class Sender:
     )
 
     def __init__(
-        self, account: Account, stream: str, consumer: str, ledger: Ledger, feed: Feed, backlog: Backlog
+        self, account: Account, stream: str, consumer: str, ledger: Ledger, backlog: Backlog
     ) -> None:
         self.outlet = Outlet(account)
         self._ledger = ledger
-        self._feed = feed
         self._backlog = backlog
         self._prefix = ack_prefix(stream, consumer)
         self.headers_only = False
@@ -60,7 +57,7 @@ class Sender:
     def send(
         self, message: StoredMessage, count: int, to: str, ack_subject: str, header: bytes, now: int
     ) -> bool:
-        """Deliver to the subject `to`; False if nobody took it, and it has been given back to the feed."""
+        """Deliver to the subject `to`; False if nobody took it: it is then for the feed to take back."""
         ledger = self._ledger
         before = (ledger.consumer_seq, ledger.stream_seq)
         seq = message.seq
@@ -75,5 +72,4 @@ class Sender:
         ledger.undo(seq, count, before)
         if count == 1:
             self._backlog.count += 1
-            self._feed.give_back(message, count)
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from lib.consumer_rig import SECOND, Rig
@@ -154,3 +155,20 @@ def test_a_state_that_fits_its_stream_is_left_as_it_is() -> None:
     ledger.restore(state)
     assert ledger.repair(1, 100) == []
     assert ledger.state() == state
+
+
+def test_a_damaged_message_is_passed_by_with_a_word_in_the_log(tmp_path: Path) -> None:
+    directory = Storage(str(tmp_path)).account("A")
+    rig = Rig(directory, **FILE)
+    rig.publish("first", "second", "third")
+    rig.jetstream.stop()
+    (block,) = (path for path in tmp_path.rglob("*") if path.is_file() and b"second" in path.read_bytes())
+    data = bytearray(block.read_bytes())
+    data[data.index(b"second")] ^= 1
+    block.write_bytes(data)
+    rig = Rig(directory, **FILE)
+    rig.consumer(durable_name="C", ack_policy="explicit")
+    assert [body for body, _ in pulled(rig, 5)] == ["first", "third"]
+    assert rig.stream.consumers["C"].info().num_pending == 0
+    assert any("message 2" in line for line in rig.log) or rig.stream.store.damaged() == [2]
+    rig.jetstream.stop()
