@@ -6,7 +6,6 @@ asked with the settings of the line typed so far.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -41,6 +40,8 @@ def consumers(context: click.Context, _param: click.Parameter, incomplete: str) 
 def _matching(
     context: click.Context, incomplete: str, ask: Callable[[Link], Awaitable[list[str]]]
 ) -> list[str]:
+    import asyncio
+
     async def names() -> list[str]:
         from .connection import connect
         from .flags import Session

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -94,7 +94,8 @@ async def close(nc: Any) -> None:
         except Exception as error:  # the connection is going away: the flush is best effort
             if isinstance(error, asyncio.CancelledError):
                 raise
-    await nc.close()
+    with suppress(AssertionError):  # of a client that failed before it had anything to close
+        await nc.close()
 
 
 def client_options(profile: Profile) -> dict[str, Any]:
@@ -152,10 +153,16 @@ def _identity(profile: Profile) -> dict[str, Any]:
 
 def _seed_of(text: str) -> str:
     """The seed line of a seed file, with or without its decoration."""
+    import nkeys
+
     for line in text.splitlines():
         if line.strip().startswith("S") and "-" not in line:
+            try:
+                nkeys.from_seed(bytearray(line.strip().encode()))
+            except (nkeys.NkeysError, ValueError):
+                raise CliError("the nkey is not a valid seed", "seeds of users start with SU") from None
             return line.strip()
-    raise CliError("no seed found in the nkey file")
+    raise CliError("no seed found in the nkey file", "seeds of users start with SU")
 
 
 def _creds_text(jwt: str, seed: str) -> str:

@@ -47,7 +47,7 @@ class Pair:
 
     @property
     def replaced(self) -> dict[str, str]:
-        """What stands in for the documentation's words: the ports, and what today's reference does otherwise."""
+        """What stands in for words of the documentation: ports, and what today's reference does otherwise."""
         ports = {
             "localhost:4222": f"127.0.0.1:{self.hub.port}",
             "localhost:4111": f"127.0.0.1:{self.leaf.port}",
