@@ -26,6 +26,7 @@ from .worker import Worker
 
 if TYPE_CHECKING:
     from .jetstream.engine import JetStream
+    from .leaf import Leafs
     from .monitor.http import Monitor
 
 SHUTDOWN = "Server Shutdown"
@@ -59,6 +60,7 @@ class Server:
         self.log: Log = log or Silent()
         self.random_bytes: Callable[[int], bytes] = os.urandom
         self.jetstream: JetStream | None = None
+        self.leafs: Leafs | None = None
         self.monitor: Monitor | None = None
         self.lame_duck = False
         self._temporary_store = embedded and not self.options.jetstream.store_dir
@@ -114,6 +116,13 @@ class Server:
             self.clients.info.jetstream = True
             await self.jetstream.start()
             banner.jetstream(self.log, self.jetstream)
+        leafnodes = self.options.leafnodes
+        if leafnodes.port is not None or leafnodes.remotes:
+            from .leaf import Leafs
+
+            self.leafs = Leafs(self.clients, jetstream=self.jetstream is not None)
+            self._parts.append(self.leafs)
+            await self.leafs.start()
         await self._start_monitor()
 
     async def _start_monitor(self) -> None:
@@ -165,9 +174,16 @@ class Server:
         host = self.options.host
         return f"nats://{_LOOPBACK if host in _EVERYWHERE else host}:{self.port}"
 
+    @property
+    def leaf_url(self) -> str:
+        """Where leafs connect to, `nats-leaf://host:port`; "" without a listener for them."""
+        return self.leafs.url if self.leafs is not None else ""
+
     def urls(self) -> dict[str, list[str]]:
         """The URLs of every listener by its kind, as the ports file lists them."""
         urls = {"nats": [self.url]}
+        if self.leaf_url:
+            urls["leafnodes"] = [self.leaf_url.replace("nats-leaf://", "nats://")]
         if self.monitor is not None:
             urls["monitoring"] = [self.monitor.url]
         return urls
@@ -181,11 +197,15 @@ class Server:
         """
         if options.tls is not None:
             self.listener.tls_context(options.tls)
+        if self.leafs is not None and options.leafnodes.tls is not None:
+            self.leafs.server_context(options.leafnodes.tls)
         gone = self.registry.reload(options)
         self.options = options
         self.clients.reload(options)
         if self.jetstream is not None:
             self.jetstream.reload(options)
+        if self.leafs is not None:
+            self.leafs.reload(options)
         for account in gone:
             account.stop()
 
@@ -197,6 +217,8 @@ class Server:
         options = self.options
         self.log.info("Entering lame duck mode, stop accepting new clients")
         await self.listener.stop_accepting()
+        if self.leafs is not None:
+            await self.leafs.stop_accepting()
         self.clients.lame_duck(self.clients.info.connect_urls)
         await asyncio.sleep(options.lame_duck_grace_period / SECOND)
         remaining = list(self.clients.connections.values())

@@ -31,7 +31,13 @@ class SecureWire:
     ready: the handshake is done. ended: the peer has said goodbye.
     """
 
-    def __init__(self, inner: Wire, context: ssl.SSLContext, pinned: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        inner: Wire,
+        context: ssl.SSLContext,
+        pinned: Collection[str] = (),
+        server_hostname: str | None = None,
+    ) -> None:
         self.inner = inner
         self.ready = False
         self.ended = False
@@ -39,7 +45,12 @@ class SecureWire:
         self._outgoing = ssl.MemoryBIO()
         self._pinned = pinned
         self._early: list[bytes] = []
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._tls = context.wrap_bio(
+            self._incoming,
+            self._outgoing,
+            server_side=server_hostname is None,
+            server_hostname=server_hostname,
+        )
 
     def feed(self, data: bytes) -> bytes:
         """Take what the socket brought; give the plain text in it. Raises HandshakeError."""

@@ -50,6 +50,26 @@ class ThreadedServer:
         """The port for clients."""
         return self.server.port
 
+    @property
+    def leaf_url(self) -> str:
+        """Where leafs connect to; "" without a listener for them."""
+        return self.server.leaf_url
+
+    def await_leafs(self, count: int, seconds: float) -> None:
+        """Return when `count` leaf connections have joined and both ends know what the other hears.
+
+        Raises TimeoutError after `seconds`; RuntimeError when this server has no leaf nodes at all.
+        """
+        leafs = self.server.leafs
+        if leafs is None or self._loop is None:
+            raise RuntimeError("the server has no leaf nodes")
+        joined = asyncio.run_coroutine_threadsafe(leafs.wait(count), self._loop)
+        try:
+            joined.result(seconds)
+        except TimeoutError:
+            joined.cancel()
+            raise TimeoutError(f"not {count} leaf connections within {seconds:g} s") from None
+
     def start(self) -> ThreadedServer:
         """Start the thread and the server. Raises what `Server.start` raises, or TimeoutError."""
         if self._thread is not None:

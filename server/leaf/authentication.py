@@ -1,0 +1,68 @@
+"""Who may join as a leaf, and to which account: `leafnodes { authorization }`, else the users of clients."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+
+from ..accounts.auth import LEAFNODE, REFUSED, Credentials, Verdict, check_bcrypt, verify
+from ..accounts.permissions import Permissions
+from ..accounts.users import User
+
+if TYPE_CHECKING:
+    from ..accounts import Account, Registry
+    from ..accounts.auth import Authenticator
+    from ..config.options import Options
+
+_BCRYPT = ("$2a$", "$2b$", "$2x$", "$2y$")
+
+
+class LeafAuthenticator:
+    """The leaf users of one configuration. `clients` judges when the block is silent."""
+
+    def __init__(self, options: Options, registry: Registry, clients: Authenticator) -> None:
+        self._clients = clients
+        self._users: dict[str, User] = {}
+        self._nkey: User | None = None
+        self._anyone: User | None = None
+        authorization = options.leafnodes.authorization
+        if authorization is None:
+            return
+
+        def account(name: str) -> Account:
+            return registry.accounts.get(name) or registry.global_account
+
+        own = account(authorization.account)
+        if authorization.user:
+            self._users[authorization.user] = User(
+                own, name=authorization.user, password=authorization.password
+            )
+        elif authorization.nkey:
+            self._nkey = User(own, nkey=authorization.nkey)
+        elif authorization.users:
+            for entry in authorization.users:
+                permissions = None if entry.permissions is None else Permissions(entry.permissions)
+                self._users[entry.user] = User(
+                    account(entry.account), name=entry.user, password=entry.password, permissions=permissions
+                )
+        elif authorization.account and not clients.required:
+            self._anyone = User(own)
+
+    def judge(self, given: Credentials, nonce: bytes) -> Verdict:
+        """Decide about one CONNECT. `nonce` is what was sent in INFO."""
+        if self._anyone is not None:
+            return Verdict(self._anyone)
+        if self._nkey is not None:
+            right = given.nkey == self._nkey.nkey and verify(given.nkey, nonce, given.signature)
+            return Verdict(self._nkey) if right else REFUSED
+        if self._users:
+            user = self._users.get(given.user)
+            return REFUSED if user is None else _compare(user, given.password)
+        return self._clients.judge(given, nonce, LEAFNODE)
+
+
+def _compare(user: User, given: str) -> Verdict:
+    expected = user.password
+    if expected.startswith(_BCRYPT):
+        return Verdict(user, lambda: check_bcrypt(expected, given))
+    return Verdict(user) if hmac.compare_digest(expected.encode(), given.encode()) else REFUSED

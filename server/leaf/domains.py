@@ -1,0 +1,53 @@
+"""Which JetStream traffic stays on its own side of a leaf connection.
+
+A pure decision, made on both ends when a connection is registered. Domains that differ keep their APIs to
+themselves: `$JS.API.>` is not sent, and each is reached from the other side by `$JS.<domain>.API`.
+Source: "Using JetStream on Leaf Nodes", and the deny lists that real servers apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+CLIENTS = ("$JS.API.>", "$KV.>", "$OBJ.>")
+ALL = (*CLIENTS, "$JSC.>", "$NRG.>")
+WILL_EXTEND = "will_extend"
+
+
+class Side(NamedTuple):
+    """What this server knows of itself and of one account."""
+
+    domain: str
+    jetstream: bool
+    account: str
+    system_account: str  # "" for none
+    default_domains: Mapping[str, str]
+    extension_hint: str = ""
+
+
+class Denials(NamedTuple):
+    """both: neither sent nor asked for. send: not sent besides. note: a line for the log."""
+
+    both: tuple[str, ...] = ()
+    send: tuple[str, ...] = ()
+    note: str = ""
+
+
+def denials(side: Side, peer_domain: str, peer: str) -> Denials:
+    """The deny lists of a connection to the server called `peer`, whose domain is `peer_domain`."""
+    is_system = bool(side.system_account) and side.account == side.system_account
+    force = is_system and "" in side.default_domains.values()
+    if not is_system and side.default_domains.get(side.account) == "":
+        return Denials(note=f"JetStream not denied for account {side.account!r}: its default domain is empty")
+    without = not side.jetstream and not side.domain and side.extension_hint != WILL_EXTEND
+    if side.domain != peer_domain or without or not side.system_account or force:
+        outgoing = (f"$JS.{side.domain}.API.>",) if side.domain and side.jetstream else ()
+        if is_system:
+            return Denials(ALL, outgoing, f"System account connected from {peer}, JetStream not extended")
+        note = f"JetStream using domains: local {side.domain!r}, remote {peer_domain!r}"
+        return Denials(CLIENTS, outgoing, note)
+    if is_system:
+        note = f"Extending JetStream domain {peer_domain!r} as System Account connected from server {peer}"
+        return Denials(note=note)
+    return Denials(CLIENTS)

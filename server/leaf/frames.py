@@ -1,0 +1,81 @@
+"""Messages as leaf frames: what a peer must know besides the message itself.
+
+A delivery of JetStream is matched on the consumer's delivery subject and shown under the stored one. Between
+servers the frame carries the first, and the second comes after `@` at the end of the ack subject in `reply`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ...protocol import headers as header_block
+from ...protocol.wire import encode
+
+if TYPE_CHECKING:
+    from ..accounts.parcel import Parcel
+
+ACK = b"$JS.ACK."
+_REQUEST_INFO = b"Nats-Request-Info"
+_ACK_DOTS = 8  # $JS.ACK.<stream>.<consumer>.<tries>.<stream seq>.<consumer seq>.<time>.<pending>
+
+
+def split_delivery(reply: bytes) -> tuple[bytes, bytes]:
+    """An ack subject and the subject that travelled behind it; b"" if none did."""
+    parts = reply.split(b".", _ACK_DOTS)
+    if len(parts) <= _ACK_DOTS:
+        return reply, b""
+    _, mark, shown = parts[_ACK_DOTS].partition(b"@")
+    if not mark or not shown:
+        return reply, b""
+    return reply[: len(reply) - len(shown) - 1], shown
+
+
+def leaf_frame(
+    parcel: Parcel, queues: tuple[bytes, ...], headers: bool, accounts: Mapping[str, str]
+) -> tuple[bytes, bytes, int]:
+    """(prefix, tail, size) of the frame for one peer.
+
+    `headers`: it takes headers. `accounts`: names of accounts here -> the peer's names of them, for who
+    asks a service.
+    """
+    subject, reply, size, tail = parcel.subject, parcel.reply, parcel.size, parcel.tail
+    header_size = parcel.header_size
+    if header_size and not headers:
+        tail = encode.without_header(reply, header_size, size, tail)
+        size -= header_size
+        header_size = 0
+    elif header_size and accounts and _REQUEST_INFO in tail:
+        header = _renamed_account(parcel.header, accounts)
+        if header is not None:
+            tail = encode.tail(reply, header, parcel.body)
+            size += len(header) - header_size
+            header_size = len(header)
+    verb = b"HMSG" if header_size else b"LMSG"
+    carried = bool(parcel.shown and reply)
+    if not queues and not carried:
+        return b"%b %b " % (verb, subject), tail, size
+    rest = tail[len(reply) + 1 :] if reply else tail
+    if carried:
+        reply = b"%b@%b" % (reply, parcel.shown)
+    if queues:
+        lead = b"+ %b " % reply if reply else b"| "
+        return b"%b %b %b%b " % (verb, subject, lead, b" ".join(queues)), rest, size
+    return b"%b %b %b " % (verb, subject, reply), rest, size
+
+
+def _renamed_account(header: bytes, accounts: Mapping[str, str]) -> bytes | None:
+    """The header with the asker's account under the peer's name of it; None: as it is."""
+    given = header_block.get(header, _REQUEST_INFO)
+    try:
+        info = json.loads(given) if given else None
+    except ValueError:
+        return None
+    if not isinstance(info, dict):
+        return None
+    name = accounts.get(str(info.get("acc")))
+    if name is None or name == info["acc"]:
+        return None
+    info["acc"] = name
+    return header_block.set(header, _REQUEST_INFO, json.dumps(info, separators=(",", ":")).encode())

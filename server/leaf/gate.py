@@ -1,0 +1,167 @@
+"""Gate: what may pass over one leaf connection, in either direction.
+
+Permissions of the user that the leaf logged in as, deny lists of the remote's configuration and those of
+JetStream domains come together here. Decisions about subjects only, remembered in bounded caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.subject import has_wildcard, is_subset, matches
+
+if TYPE_CHECKING:
+    from ..accounts.permissions import Permissions
+
+_MOST_DECISIONS = 4096
+_MOST_REPLIES = 4096
+_SERVICE_REPLY = "_R_."
+_ACK = "$JS.ACK."
+
+
+class Lists:
+    """Subjects allowed (None: all) and denied."""
+
+    __slots__ = ("allow", "deny")
+
+    def __init__(self, allow: Iterable[str] | None = None, deny: Iterable[str] = ()) -> None:
+        self.allow = None if allow is None else tuple(allow)
+        self.deny = tuple(deny)
+
+    @classmethod
+    def from_info(cls, given: Any) -> Lists:
+        """One of `import` and `export` in INFO: an object with allow and deny, each a list or absent."""
+        if not isinstance(given, dict):
+            return cls()
+        allow, deny = given.get("allow"), given.get("deny")
+        return cls(
+            [str(s) for s in allow] if isinstance(allow, list) else None,
+            [str(s) for s in deny] if isinstance(deny, list) else (),
+        )
+
+    def to_info(self) -> dict[str, list[str]] | None:
+        """The same for INFO; None when nothing is restricted."""
+        document: dict[str, list[str]] = {}
+        if self.allow is not None:
+            document["allow"] = list(self.allow)
+        if self.deny:
+            document["deny"] = list(self.deny)
+        return document or None
+
+    def denying(self, subjects: Iterable[str]) -> Lists:
+        """With more denied."""
+        more = tuple(s for s in subjects if s not in self.deny)
+        return Lists(self.allow, (*self.deny, *more))
+
+    @property
+    def open(self) -> bool:
+        """Whether everything passes."""
+        return self.allow is None and not self.deny
+
+    def lets_through(self, subject: str) -> bool:
+        """Whether a message on the literal `subject` passes."""
+        if self.allow is not None and not any(matches(s, subject) for s in self.allow):
+            return False
+        return not any(matches(s, subject) for s in self.deny)
+
+    def lets_ask(self, subject: str) -> bool:
+        """Whether interest in `subject` passes. A pattern passes when part of it is allowed; of what then
+        comes, only what is allowed does.
+        """
+        allow = self.allow
+        if allow is not None and not any(is_subset(subject, s) for s in allow):
+            wide = has_wildcard(subject) and any(is_subset(s, subject) for s in allow)
+            if not wide:
+                return False
+        return not any(matches(s, subject) for s in self.deny)
+
+
+def user_lists(permissions: Permissions | None) -> tuple[Lists, Lists]:
+    """A user's permissions as (what it may publish, what it may hear); entries for queues apart."""
+    if permissions is None:
+        return Lists(), Lists()
+
+    def plain(entries: Iterable[tuple[str, str]] | None) -> list[str] | None:
+        return None if entries is None else [subject for subject, queue in entries if not queue]
+
+    return (
+        Lists(plain(permissions.publish_allow), plain(permissions.publish_deny) or ()),
+        Lists(plain(permissions.subscribe_allow), plain(permissions.subscribe_deny) or ()),
+    )
+
+
+class Gate:
+    """send: what goes to the peer. ask: what the peer is asked for. accept: what is taken from the peer.
+
+    replies: (messages, ns) by which what was sent with a reply may be answered though `accept` says no.
+    """
+
+    __slots__ = ("_may_ask", "_may_send", "_replies", "accept", "ask", "replies", "send")
+
+    def __init__(self) -> None:
+        self.send = Lists()
+        self.ask = Lists()
+        self.accept = Lists()
+        self.replies: tuple[int, int] | None = None
+        self._may_send: dict[str, bool] = {}
+        self._may_ask: dict[str, bool] = {}
+        self._replies: dict[str, tuple[int, int]] = {}
+
+    def set(self, *, send: Lists, ask: Lists, accept: Lists) -> None:
+        """Other rules from now on."""
+        self.send, self.ask, self.accept = send, ask, accept
+        self._may_send.clear()
+        self._may_ask.clear()
+
+    def deny(self, *, send: Iterable[str] = (), ask: Iterable[str] = ()) -> None:
+        """More is denied from now on."""
+        self.set(send=self.send.denying(send), ask=self.ask.denying(ask), accept=self.accept)
+
+    def may_send(self, subject: str) -> bool:
+        """Whether a message on `subject` may go to the peer."""
+        if self.send.open:
+            return True
+        return _remembered(self._may_send, subject, self.send.lets_through)
+
+    def may_ask(self, subject: str) -> bool:
+        """Whether the peer may be told of interest in `subject` (wildcards allowed)."""
+        if self.ask.open:
+            return True
+        return _remembered(self._may_ask, subject, self.ask.lets_ask)
+
+    def may_accept(self, subject: str, now: int) -> bool:
+        """Whether a message that came on `subject` is taken; counts an answer as given."""
+        if (
+            self.accept.open
+            or subject.startswith((_SERVICE_REPLY, _ACK))
+            or self.accept.lets_through(subject)
+        ):
+            return True
+        sent = self._replies.get(subject)
+        if sent is None or self.replies is None:
+            return False
+        most, expires = self.replies
+        count, asked = sent
+        if (most > 0 and count >= most) or (expires > 0 and now - asked > expires):
+            del self._replies[subject]
+            return False
+        self._replies[subject] = (count + 1, asked)
+        return True
+
+    def expect_reply(self, reply: str, now: int) -> None:
+        """Something was sent with `reply`: an answer may come."""
+        if self.replies is None:
+            return
+        if len(self._replies) >= _MOST_REPLIES:
+            del self._replies[next(iter(self._replies))]
+        self._replies[reply] = (0, now)
+
+
+def _remembered(cache: dict[str, bool], subject: str, decide: Any) -> bool:
+    decision = cache.get(subject)
+    if decision is None:
+        if len(cache) >= _MOST_DECISIONS:
+            cache.clear()
+        decision = cache[subject] = bool(decide(subject))
+    return decision

@@ -1,0 +1,346 @@
+"""How both ends of a leaf connection come to know each other.
+
+The acceptor sends INFO, the solicitor answers with CONNECT, the acceptor binds an account and sends INFO
+again with what the solicitor may do; then both tell their interest. Promises that nothing but these words is
+served before, that bcrypt runs off the loop, and that who does not go on is closed in time.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from ...protocol.errors import PeerError
+from ...protocol.wire import encode
+from ..accounts.auth import Credentials
+from ..clock import SECOND
+from .connect import HubInfo, LeafConnect
+from .credentials import CredentialsError
+from .gate import Lists, user_lists
+
+if TYPE_CHECKING:
+    from ..accounts.users import User
+    from ..clock import Timer
+    from .connection import LeafConnection
+    from .remote import Remote
+
+_NONCE_BYTES = 11
+_FINISH = 2 * SECOND  # for the acceptor to answer CONNECT
+_REFUSED = "Authentication Failure"
+_VIOLATION = "Protocol Violation"
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+
+
+class Handshake(Protocol):
+    """One end's part."""
+
+    def begin(self) -> None:
+        """The wire is there."""
+
+    def stop(self) -> None:
+        """No more timers."""
+
+    def connect(self, raw: bytes) -> None:
+        """CONNECT came."""
+
+    def info(self, raw: bytes) -> None:
+        """INFO came."""
+
+    def may_ping(self) -> bool:
+        """Whether PING is answered; if not, the connection is closed."""
+
+    def still_welcome(self) -> bool:
+        """Whether, after a reload, the peer may stay as it is."""
+
+
+class Accepted:
+    """The acceptor's part. user: who the leaf is, None before."""
+
+    def __init__(self, connection: LeafConnection) -> None:
+        self._connection = connection
+        self._timer: Timer | None = None
+        self._nonce = b""
+        self._credentials = Credentials()
+        self.user: User | None = None
+
+    def begin(self) -> None:
+        """Greet, and give a time to answer."""
+        connection = self._connection
+        leafs = connection.leafs
+        self._nonce = base64.urlsafe_b64encode(leafs.random_bytes(_NONCE_BYTES)).rstrip(b"=")
+        self.send_info()
+        self._timer = connection.clock.call_later(leafs.auth_timeout, self._too_late)
+
+    def stop(self) -> None:
+        """No more timers."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def send_info(self, **more: object) -> None:
+        """Send INFO as it is now."""
+        connection = self._connection
+        fields = {"client_id": connection.id, "nonce": self._nonce.decode(), **more}
+        connection.send_line(connection.leafs.documents.info(fields))
+
+    def still_welcome(self) -> bool:
+        """Whether the same user would still join the same account with the same permissions."""
+        before = self.user
+        if before is None:
+            return False
+        user = self._connection.leafs.authenticator.judge(self._credentials, self._nonce).user
+        return (
+            user is not None
+            and user.account is before.account
+            and user.password == before.password
+            and user.permissions == before.permissions
+        )
+
+    def may_ping(self) -> bool:
+        """Not before CONNECT."""
+        if self._connection.joined:
+            return True
+        self._connection.fail("Authorization Violation", _REFUSED)
+        return False
+
+    def info(self, raw: bytes) -> None:
+        """Leafs send INFO only to agree on compression, which is not offered here."""
+        del raw
+        if not self._connection.joined:
+            self._connection.fail("Authorization Violation", _REFUSED)
+
+    def connect(self, raw: bytes) -> None:
+        """CONNECT: judge it. A second one is ignored."""
+        connection = self._connection
+        if connection.joined:
+            return
+        try:
+            given = LeafConnect.parse(raw)
+        except PeerError as fault:
+            connection.leafs.log.warning(f"{connection} - {fault.reason}")
+            connection.close(_VIOLATION)
+            return
+        self.stop()
+        self._credentials = given.credentials
+        verdict = connection.leafs.authenticator.judge(self._credentials, self._nonce)
+        user = verdict.user
+        if user is not None and verdict.check is not None:
+            connection.hold()
+            connection.leafs.offload(
+                verdict.check, lambda passed: self._checked(given, user if passed else None)
+            )
+            return
+        self._decided(given, user)
+
+    def _checked(self, given: LeafConnect, user: User | None) -> None:
+        if self._connection.closed_reason:
+            return
+        self._decided(given, user)
+        self._connection.leafs.flusher.flush()
+        self._connection.go_on()
+
+    def _decided(self, given: LeafConnect, user: User | None) -> None:
+        connection = self._connection
+        if given.lang:
+            connection.fail("attempted to connect to leaf node port", "Incorrect Port")
+        elif user is None:
+            name = given.user or given.nkey
+            connection.leafs.log.error(
+                f"{connection} - authentication error" + (f" - User {name!r}" if name else "")
+            )
+            connection.fail("Authorization Violation", _REFUSED)
+        elif self._fits(given, user):
+            self._join(given, user)
+
+    def _fits(self, given: LeafConnect, user: User) -> bool:
+        """Whether the leaf may join; if not, it was told and closed."""
+        connection = self._connection
+        leafs = connection.leafs
+        if " " in given.cluster:
+            connection.fail("cluster name cannot contain spaces", _VIOLATION)
+        elif given.cluster and given.cluster == leafs.documents.cluster:
+            connection.fail("remote leafnode has same cluster name", "Cluster Names Identical")
+        elif given.gateway:
+            text = f'Rejecting connection from gateway "{given.gateway}" on the leafnode port'
+            connection.fail(text, "Wrong Gateway")
+        elif not _new_enough(given.version, leafs.options.leafnodes.min_version):
+            least = leafs.options.leafnodes.min_version
+            self.send_info(connect_info=True, remote_account=user.account.name)
+            text = f'connection rejected since minimum version required is "{least}"'
+            connection.fail(text, "Minimum Version Required")
+        elif 0 <= user.account.limits.leafs <= len(user.account.leafs):
+            text = "maximum account active connections exceeded"
+            connection.fail(text, "Maximum Account Connections Exceeded")
+        else:
+            return True
+        return False
+
+    def _join(self, given: LeafConnect, user: User) -> None:
+        connection = self._connection
+        leafs = connection.leafs
+        self.user = user
+        connection.name = given.name or given.server_id
+        connection.remote_cluster = given.cluster
+        connection.remote_domain = given.domain
+        connection.remote_account = given.remote_account
+        connection.headers = given.headers and not leafs.options.no_header_support
+        connection.isolated = connection.isolated or given.isolate
+        connection.is_spoke = given.is_hub
+        publishes, hears = user_lists(user.permissions)
+        gate = connection.gate
+        # What the user may hear is what goes to the leaf; what it may publish is what is taken from it.
+        gate.set(send=hears, ask=publishes, accept=publishes)
+        gate.replies = user.permissions.responses if user.permissions is not None else None
+        gate.deny(send=given.deny_pub)
+        leafs.replace_duplicate(connection, user.account)
+        connection.join(user.account)
+        leafs.deny_jetstream(connection)
+        self.send_info(
+            connect_info=True,
+            remote_account=user.account.name,
+            acc_is_sys=user.account is leafs.registry.system,
+            **{"import": hears.to_info(), "export": publishes.to_info()},
+        )
+        connection.advertiser.start()
+        leafs.announce(connection)
+
+    def _too_late(self) -> None:
+        self._timer = None
+        self._connection.fail("Authentication Timeout", "Authentication Timeout")
+
+
+class Solicited:
+    """The solicitor's part."""
+
+    def __init__(self, connection: LeafConnection, remote: Remote) -> None:
+        self._connection = connection
+        self._remote = remote
+        self._timer: Timer | None = None
+        self._greeted = False
+
+    def begin(self) -> None:
+        """Wait for the hub's greeting."""
+        self._timer = self._connection.clock.call_later(self._remote.options.first_info_timeout, self._silent)
+
+    def stop(self) -> None:
+        """No more timers."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def still_welcome(self) -> bool:
+        """It is the remotes' configuration that decides here."""
+        return True
+
+    def may_ping(self) -> bool:
+        """Always."""
+        return True
+
+    def connect(self, raw: bytes) -> None:
+        """Hubs do not send CONNECT."""
+        del raw
+        self._connection.close(_VIOLATION)
+
+    def info(self, raw: bytes) -> None:
+        """INFO: the greeting, then what was decided about us, then news."""
+        connection = self._connection
+        try:
+            info = HubInfo.parse(raw)
+        except PeerError as fault:
+            connection.leafs.log.warning(f"{connection} - {fault.reason}")
+            connection.close(_VIOLATION)
+            return
+        first = not self._greeted
+        if first and not self._greet(info):
+            return
+        if info.leafnode_urls and not self._remote.options.ignore_discovered_servers:
+            self._remote.targets.discovered(info.leafnode_urls)
+        if "import" in info.given or "export" in info.given:
+            self._permit(info)
+        if info.remote_account:
+            connection.remote_account = info.remote_account
+            connection.leafs.remote_accounts[self._remote.options.account] = info.remote_account
+        if not connection.joined and (info.connect_info or (first and not info.info_on_connect)):
+            self._join()
+        elif connection.joined:
+            connection.advertiser.resync()
+
+    def _greet(self, info: HubInfo) -> bool:
+        """Answer the first INFO with CONNECT; False when the connection was closed instead."""
+        connection = self._connection
+        leafs = connection.leafs
+        self.stop()
+        if not info.client_id or (info.leafnode_urls is None and not info.info_on_connect):
+            leafs.log.error(f"{connection} - attempted to connect to wrong port")
+            connection.close("Incorrect Port")
+            return False
+        if " " in info.cluster:
+            connection.fail("cluster name cannot contain spaces", _VIOLATION)
+            return False
+        account = leafs.registry.get(self._remote.options.account)
+        if account is None:
+            leafs.log.error(f"{connection} - unknown local account {self._remote.options.account!r}")
+            connection.close("Missing Account")
+            return False
+        self._greeted = True
+        connection.account = account
+        connection.name = info.server_name or info.server_id
+        connection.remote_cluster = info.cluster
+        connection.remote_domain = info.domain
+        connection.headers = info.headers and not leafs.options.no_header_support
+        self._permit(info)
+        try:
+            credentials = self._remote.credentials(info.nonce)
+        except CredentialsError as error:
+            connection.close(f"Credentials unusable: {error}")
+            return False
+        jetstream = account.jetstream is not None
+        connection.send_line(leafs.documents.connect(self._remote.options, credentials, jetstream))
+        self._timer = connection.clock.call_later(_FINISH, self._unanswered)
+        return True
+
+    def _permit(self, info: HubInfo) -> None:
+        """Follow the hub's permissions and our own deny lists."""
+        connection = self._connection
+        options = self._remote.options
+        send = Lists.from_info(info.given.get("export")).denying(options.deny_exports)
+        ask = Lists.from_info(info.given.get("import")).denying(options.deny_imports)
+        # A hub takes what its spokes send; a spoke takes what it could have asked for.
+        connection.gate.set(send=send, ask=ask, accept=ask if connection.is_spoke else Lists())
+        if connection.joined:
+            connection.leafs.deny_jetstream(connection)
+
+    def _join(self) -> None:
+        connection = self._connection
+        self.stop()
+        account = connection.account
+        assert account is not None
+        if 0 <= account.limits.leafs <= len(account.leafs):
+            text = "maximum account active connections exceeded"
+            connection.fail(text, "Maximum Account Connections Exceeded")
+            return
+        connection.join(account)
+        connection.leafs.deny_jetstream(connection)
+        connection.advertiser.start()
+        connection.leafs.announce(connection)
+        self._remote.joined()
+
+    def _silent(self) -> None:
+        self._timer = None
+        self._connection.leafs.log.error(f"{self._connection} - no INFO came in time")
+        self._connection.close("Authentication Timeout")
+
+    def _unanswered(self) -> None:
+        self._timer = None
+        self._connection.send_line(encode.err("Stale Leaf Node Connection - Closing"))
+        self._connection.close("Stale Connection")
+
+
+def _new_enough(version: str, least: str) -> bool:
+    if not least:
+        return True
+    wanted, found = _VERSION.match(least), _VERSION.match(version)
+    if wanted is None or found is None:
+        return wanted is None
+    return [int(n) for n in found.groups()] >= [int(n) for n in wanted.groups()]

@@ -1,0 +1,85 @@
+"""INFO as leafs get it from a hub, and the CONNECT with which a leaf answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.wire import encode
+
+if TYPE_CHECKING:
+    from ..config.options import Options, RemoteOptions
+    from ..identity import ServerIdentity
+
+API_LEVEL = 5
+PROTOCOL = 3
+
+
+class LeafDocuments:
+    """What this server says of itself over leaf connections. port, urls: of the listener, once it is open."""
+
+    def __init__(self, options: Options, identity: ServerIdentity) -> None:
+        self.options = options
+        self.identity = identity
+        self.jetstream = False
+        self.port = 0
+        self.urls: list[str] = []
+
+    @property
+    def cluster(self) -> str:
+        """The name of the cluster, or ""."""
+        return self.options.cluster.name if self.options.cluster is not None else ""
+
+    @property
+    def domain(self) -> str:
+        """The JetStream domain, or ""."""
+        return self.options.jetstream.domain
+
+    def info(self, more: dict[str, Any]) -> bytes:
+        """INFO for one connection, whose own fields are `more`; those that are empty are left out.
+
+        `leafnode_urls` is always there: by it the peer knows that this is a leaf port.
+        """
+        options, identity = self.options, self.identity
+        leafnodes = options.leafnodes
+        document: dict[str, Any] = {
+            "server_id": identity.id,
+            "server_name": identity.name,
+            "version": identity.version,
+            "proto": PROTOCOL,
+            "go": identity.runtime,
+            "host": leafnodes.host,
+            "port": self.port,
+            "headers": not options.no_header_support,
+            "auth_required": True,
+        }
+        if leafnodes.tls is not None:
+            document["tls_required"] = True
+            if leafnodes.tls.verify:
+                document["tls_verify"] = True
+        document["max_payload"] = options.max_payload
+        optional = {"jetstream": self.jetstream, "cluster": self.cluster, "domain": self.domain, **more}
+        document.update((key, value) for key, value in optional.items() if value)
+        document["api_lvl"] = API_LEVEL
+        document["info_on_connect"] = True
+        document["leafnode_urls"] = self.urls
+        return encode.info(document)
+
+    def connect(self, remote: RemoteOptions, credentials: dict[str, str], jetstream: bool) -> bytes:
+        """CONNECT to a hub. `credentials` as `LeafConnect` names them on the wire."""
+        optional: dict[str, Any] = {
+            "version": self.identity.version,
+            **credentials,
+            "server_id": self.identity.id,
+            "domain": self.domain,
+            "name": self.identity.name,
+            "is_hub": remote.hub,
+            "cluster": self.cluster or self.identity.name,
+            "headers": not self.options.no_header_support,
+            "jetstream": jetstream,
+            "deny_pub": remote.deny_imports,
+            "isolate": remote.request_isolation,
+            "compress_mode": "not supported",
+            "remote_account": remote.account,
+            "protocol": PROTOCOL,
+        }
+        return encode.connect({key: value for key, value in optional.items() if value})

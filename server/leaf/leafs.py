@@ -1,0 +1,282 @@
+"""All leaf connections of a server: what they share, the listener, the remotes, what a reload does to them.
+
+Promises that `stop` leaves no socket, task or timer, and that of two connections of the same leaf to the same
+account the later one stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...protocol.identifier import new_id
+from .authentication import LeafAuthenticator
+from .domains import Side, denials
+from .info import LeafDocuments
+from .remote import Remote
+from .socket_protocol import LeafProtocol
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ..accounts import Account
+    from ..client.clients import Clients
+    from ..config.options import Options, TLSOptions
+    from .connection import LeafConnection
+
+_BACKLOG = 256
+_CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
+_LOOP_ID = 22
+_EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
+DUPLICATE = "Duplicate Remote LeafNode Connection"
+SHUTDOWN = "Server Shutdown"
+
+
+class LeafEvents(Protocol):
+    """Who wants to hear of leafs coming and going (the system services)."""
+
+    def leaf_connected(self, connection: LeafConnection) -> None:
+        """It has joined an account."""
+
+    def leaf_disconnected(self, connection: LeafConnection, reason: str) -> None:
+        """It was closed; only for those that had joined."""
+
+
+class Leafs:
+    """The part of a server that joins it to others.
+
+    connections: those that have joined, by id. remote_accounts: names of accounts here -> what the hub calls
+    them. port: the listener's, 0 without one.
+    """
+
+    def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
+        self._clients = clients
+        self.options: Options = clients.options
+        self.registry = clients.registry
+        self.identity = clients.identity
+        self.clock = clients.clock
+        self.flusher = clients.flusher
+        self.offload = clients.offload
+        self.log = clients.log
+        self.random_bytes = clients.random_bytes
+        self.next_id = clients.next_id
+        self.events: LeafEvents | None = None
+        self.connections: dict[int, LeafConnection] = {}
+        self.remotes: list[Remote] = []
+        self.remote_accounts: dict[str, str] = {}
+        self.documents = LeafDocuments(self.options, self.identity)
+        self.documents.jetstream = jetstream
+        self.authenticator = LeafAuthenticator(self.options, self.registry, clients.authenticator)
+        self._loop_subjects: dict[str, str] = {}
+        self._listener: asyncio.Server | None = None
+        self._sockets: set[LeafProtocol] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._change = asyncio.Event()
+        self._tls: tuple[TLSOptions, ssl.SSLContext] | None = None
+
+    # --- life
+
+    async def start(self) -> None:
+        """Listen if there is a port, and join the remotes.
+
+        Raises OSError when the address is taken, TLSConfigError for certificates that cannot be used.
+        """
+        leafnodes = self.options.leafnodes
+        if leafnodes.port is not None:
+            if leafnodes.tls is not None:
+                self.server_context(leafnodes.tls)
+            self._listener = await asyncio.get_running_loop().create_server(
+                lambda: LeafProtocol(self), leafnodes.host or None, max(0, leafnodes.port), backlog=_BACKLOG
+            )
+            self.documents.port = self._listener.sockets[0].getsockname()[1]
+            self.documents.urls = self._own_urls()
+            self.log.info(f"Listening for leafnode connections on {leafnodes.host}:{self.port}")
+        for options in leafnodes.remotes:
+            self._solicit(options)
+
+    def _solicit(self, options: Any) -> None:
+        if not options.disabled:
+            remote = Remote(self, options)
+            self.remotes.append(remote)
+            remote.start()
+
+    async def stop(self) -> None:
+        """Close every connection and the listener."""
+        await self.stop_accepting()
+        tasks = [task for remote in self.remotes if (task := remote.stop(SHUTDOWN)) is not None]
+        for protocol in list(self._sockets):
+            protocol.close(SHUTDOWN)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            await asyncio.wait_for(self._idle.wait(), _CLOSE_SECONDS)
+        except TimeoutError:
+            for protocol in list(self._sockets):
+                protocol.abort()
+            await self._idle.wait()
+
+    async def stop_accepting(self) -> None:
+        """Close the listening socket; connections stay."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+    def reload(self, options: Options) -> None:
+        """Apply new options. The registry and the clients have been reloaded before.
+
+        Remotes that are new are joined, those that are gone are left; connections whose account is gone, or
+        whose user may no longer join, are closed; all others are told what changed.
+        """
+        self.options = self.documents.options = options
+        self.authenticator = LeafAuthenticator(options, self.registry, self._clients.authenticator)
+        wanted = list(options.leafnodes.remotes)
+        for remote in list(self.remotes):
+            if remote.options in wanted and not remote.options.disabled:
+                wanted.remove(remote.options)
+            else:
+                remote.stop("Client Closed")
+                self.remotes.remove(remote)
+        for added in wanted:
+            self._solicit(added)
+        for connection in list(self.connections.values()):
+            account = connection.account
+            if account is None or self.registry.get(account.name) is not account:
+                connection.close("Missing Account")
+            elif not connection.handshake.still_welcome():
+                connection.fail("Authorization Violation", "Authentication Expired")
+            else:
+                connection.advertiser.resync()
+        self.flusher.flush()
+
+    @property
+    def port(self) -> int:
+        """The listener's port; 0 without a listener."""
+        return self.documents.port
+
+    @property
+    def url(self) -> str:
+        """Where leafs connect to, `nats-leaf://host:port`; "" without a listener."""
+        if not self.port:
+            return ""
+        host = self.options.leafnodes.host
+        return f"nats-leaf://{'127.0.0.1' if host in _EVERYWHERE else host}:{self.port}"
+
+    @property
+    def auth_timeout(self) -> int:
+        """ns that a leaf has to send CONNECT."""
+        authorization = self.options.leafnodes.authorization
+        given = authorization.timeout if authorization is not None else None
+        return given if given is not None else self.options.auth_timeout
+
+    def server_context(self, options: TLSOptions) -> ssl.SSLContext:
+        """The listener's TLS context, the latest being kept. Raises TLSConfigError."""
+        from ..config.tls import server_context
+
+        if self._tls is None or self._tls[0] != options:
+            self._tls = (options, server_context(options))
+        return self._tls[1]
+
+    def _own_urls(self) -> list[str]:
+        """What leafs are told to come back to. An address that means "any" is nobody's address."""
+        leafnodes = self.options.leafnodes
+        if leafnodes.no_advertise:
+            return []
+        if leafnodes.advertise:
+            host, colon, port = leafnodes.advertise.rpartition(":")
+            return [f"{host}:{port}" if colon and port.isdigit() else f"{leafnodes.advertise}:{self.port}"]
+        return [] if leafnodes.host in _EVERYWHERE else [f"{leafnodes.host}:{self.port}"]
+
+    # --- sockets and connections
+
+    def socket_opened(self, protocol: LeafProtocol) -> None:
+        """A socket was accepted or dialled."""
+        self._sockets.add(protocol)
+        self._idle.clear()
+
+    def socket_closed(self, protocol: LeafProtocol) -> None:
+        """A socket is closed for good."""
+        self._sockets.discard(protocol)
+        if not self._sockets:
+            self._idle.set()
+
+    def opened(self, connection: LeafConnection) -> None:
+        """A connection begins."""
+        self.log.info(f"{connection} - Leafnode connection created{self._for_account(connection)}")
+
+    def joined(self, connection: LeafConnection) -> None:
+        """A connection is bound to its account."""
+        self.connections[connection.id] = connection
+
+    def announce(self, connection: LeafConnection) -> None:
+        """A connection serves from now on."""
+        if self.events is not None:
+            self.events.leaf_connected(connection)
+
+    async def wait(self, count: int) -> None:
+        """Return when at least so many connections have joined and know what their peers hear."""
+        while sum(c.settled for c in self.connections.values()) < count:
+            self._change.clear()
+            await self._change.wait()
+
+    def settled(self, connection: LeafConnection) -> None:
+        """A connection's peer has told what it hears."""
+        connection.settled = True
+        self._change.set()
+
+    def closed(self, connection: LeafConnection, reason: str) -> None:
+        """A connection is closed."""
+        if self.connections.pop(connection.id, None) is not None and self.events is not None:
+            self.events.leaf_disconnected(connection, reason)
+
+    def _for_account(self, connection: LeafConnection) -> str:
+        remote = connection.remote
+        return f" for account: {remote.options.account}" if remote is not None else ""
+
+    def suffix(self, connection: LeafConnection) -> str:
+        """What the log says of a closed connection besides."""
+        if connection.account is None:
+            return ""
+        remote = f" - Remote: {connection.name}" if connection.name else ""
+        return f" - Account: {connection.account.name}{remote}"
+
+    def replace_duplicate(self, connection: LeafConnection, account: Account) -> None:
+        """The same leaf came again: what is left of its former connection goes."""
+        if not connection.name or not connection.remote_account:
+            return
+        for old in list(self.connections.values()):
+            if (
+                old.remote is None
+                and old.account is account
+                and old.name == connection.name
+                and old.remote_cluster == connection.remote_cluster
+                and old.remote_account == connection.remote_account
+            ):
+                old.fail(DUPLICATE, DUPLICATE)
+                self.log.warning(f"{connection} - Replacing connection from same server")
+
+    def deny_jetstream(self, connection: LeafConnection) -> None:
+        """Keep each domain's JetStream API on its own side of the connection."""
+        account = connection.account
+        assert account is not None
+        system = self.registry.system
+        side = Side(
+            domain=self.documents.domain,
+            jetstream=self.documents.jetstream,
+            account=account.name,
+            system_account=system.name if system is not None else "",
+            default_domains=self.options.default_js_domain,
+            extension_hint=self.options.jetstream.extension_hint,
+        )
+        peer = "/".join(part for part in (connection.name, connection.remote_cluster) if part)
+        found = denials(side, connection.remote_domain, peer)
+        connection.gate.deny(send=(*found.both, *found.send), ask=found.both)
+        if found.note:
+            self.log.info(f"{connection} - {found.note}")
+
+    def loop_subject(self, account: Account) -> str:
+        """The subject that finds loops: if our own interest in it comes back, there is one."""
+        subject = self._loop_subjects.get(account.name)
+        if subject is None:
+            subject = f"$LDS.{new_id(self.random_bytes, _LOOP_ID)}"
+            self._loop_subjects[account.name] = subject
+        return subject

@@ -1,0 +1,184 @@
+"""Remote: one hub that this server joins; dials, and dials again when the connection is lost.
+
+Promises one connection or one attempt at a time, a growing distance to nobody: attempts are a reconnect
+interval and up to as much of jitter apart, and half a minute after the hub said that it will not have us.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import random
+from typing import TYPE_CHECKING
+
+from ..clock import SECOND
+from .credentials import read_credentials, sign
+from .socket_protocol import LeafProtocol
+from .targets import Targets
+
+if TYPE_CHECKING:
+    from ..client.outbound import Wire
+    from ..client.secure import SecureWire
+    from ..clock import Timer
+    from ..config.options import RemoteOptions
+    from .leafs import Leafs
+    from .targets import Target
+
+LONG = 30 * SECOND
+_SHORT = 5 * SECOND
+# What a hub says before it closes, and how long it is left alone then.
+_BLAMES = {
+    "Loop detected": LONG,
+    "Permissions Violation": LONG,
+    "remote leafnode has same cluster name": LONG,
+    "minimum version required": _SHORT,
+}
+_REPORT_EVERY = 120  # attempts
+
+
+class Remote:
+    """`connection`: the present one, joined or not. attempts: in vain since it was last joined."""
+
+    def __init__(self, leafs: Leafs, options: RemoteOptions) -> None:
+        self._leafs = leafs
+        self.options = options
+        self.targets = Targets(options.urls, None if options.no_randomize else random.shuffle)
+        self.target: Target | None = None
+        self.attempts = 0
+        self._protocol: LeafProtocol | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: Timer | None = None
+        self._delay = 0
+        self._stopped = False
+
+    def start(self) -> None:
+        """Dial in the loop's next round."""
+        self._later(0)
+
+    def stop(self, reason: str) -> asyncio.Task[None] | None:
+        """Dial no more, and close the connection. Gives the attempt that is being cancelled, if any."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._protocol is not None:
+            self._protocol.close(reason)
+        if self._task is not None:
+            self._task.cancel()
+        return self._task
+
+    def joined(self) -> None:
+        """The hub took us."""
+        self.attempts = 0
+
+    def blamed(self, text: str) -> None:
+        """The hub said why it closes."""
+        for part in _BLAMES:
+            if part in text:
+                self.pause(part)
+
+    def pause(self, blame: str) -> None:
+        """Stay away for a while after the present connection."""
+        self._delay = _BLAMES[blame]
+
+    def lost(self, protocol: LeafProtocol) -> None:
+        """A socket is closed for good."""
+        if protocol is not self._protocol:
+            return
+        self._protocol = None
+        delay, self._delay = self._delay, 0
+        self._later(self._leafs.options.leafnodes.reconnect + delay)
+
+    def credentials(self, nonce: str) -> dict[str, str]:
+        """What CONNECT says of us, by its names on the wire. Raises CredentialsError."""
+        options, target = self.options, self.target
+        told: dict[str, str] = {}
+        if options.credentials:
+            jwt, seed = read_credentials(options.credentials)
+            _, told["sig"] = sign(seed, nonce)
+            told["jwt"] = jwt
+        elif options.nkey:
+            told["nkey"], told["sig"] = sign(options.nkey, nonce)
+        user, password = self.targets.user
+        if target is not None and target.user is not None:
+            user, password = target.user, target.password
+        if user is not None:
+            told["user"] = user
+            if password is None:
+                told["auth_token"] = user
+            else:
+                told["pass"] = password
+        return told
+
+    # --- TLS
+
+    @property
+    def wants_tls(self) -> bool:
+        """Whether TLS is spoken whatever the hub says."""
+        return self.options.tls is not None or (self.target is not None and self.target.secure)
+
+    def secure_wire(self, wire: Wire) -> tuple[SecureWire, int]:
+        """TLS on top of `wire`, and ns for its handshake. Raises TLSConfigError."""
+        from ..client.secure import SecureWire
+        from ..config.options import TLSOptions
+        from ..config.tls import client_context
+
+        tls = self.options.tls or TLSOptions()
+        target = self.target
+        host = self.targets.host if target is None or _is_address(target.host) else target.host
+        context = client_context(tls)
+        return SecureWire(wire, context, tls.pinned_certs, server_hostname=host), tls.timeout
+
+    # --- dialling
+
+    def _later(self, delay: int) -> None:
+        if not self._stopped:
+            self._timer = self._leafs.clock.call_later(delay, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        if not self._stopped:
+            self._task = asyncio.get_running_loop().create_task(self._dial())
+
+    async def _dial(self) -> None:
+        leafs = self._leafs
+        target = self.target = self.targets.next()
+        timeout = self.options.dial_timeout or leafs.options.leafnodes.dial_timeout
+        leafs.log.debug(f"Trying to connect as leafnode to remote server on {str(target)!r}")
+
+        def make() -> LeafProtocol:
+            self._protocol = LeafProtocol(leafs, self)
+            return self._protocol
+
+        try:
+            if target.websocket:
+                raise OSError("WebSocket is not served yet")
+            if leafs.registry.get(self.options.account) is None:
+                raise OSError(f"unknown local account {self.options.account!r}")
+            async with asyncio.timeout(timeout / SECOND):
+                await asyncio.get_running_loop().create_connection(make, target.host, target.port)
+        except (OSError, TimeoutError) as error:
+            self._protocol = None
+            self._failed(target, error)
+        finally:
+            self._task = None
+
+    def _failed(self, target: Target, error: Exception) -> None:
+        self.attempts += 1
+        reason = str(error) or "dial timeout"
+        text = (
+            f"Error trying to connect as leafnode to remote server {str(target)!r} "
+            f"(attempt {self.attempts}): {reason}"
+        )
+        log = self._leafs.log
+        (log.error if self.attempts == 1 or self.attempts % _REPORT_EVERY == 0 else log.debug)(text)
+        interval = self._leafs.options.leafnodes.reconnect
+        self._later(interval + random.randrange(max(1, interval)))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,83 @@
+"""What the peer of a leaf connection hears: LS+ and LS-."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...protocol.subject import is_literal, is_valid
+from ...protocol.wire import encode
+from ..accounts.subscription import Subscription
+from .advertiser import LOOP_PREFIX
+
+if TYPE_CHECKING:
+    from .connection import LeafConnection
+
+
+class LeafSubscriptions:
+    """By subject and queue. `len()` is how many there are."""
+
+    __slots__ = ("_connection", "_held")
+
+    def __init__(self, connection: LeafConnection) -> None:
+        self._connection = connection
+        self._held: dict[tuple[bytes, bytes], Subscription] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def all(self) -> list[Subscription]:
+        """A list of them, in order of their making."""
+        return list(self._held.values())
+
+    def subscribe(self, raw_subject: bytes, raw_queue: bytes, weight: int) -> None:
+        """LS+: new interest, or another weight of a queue group."""
+        connection = self._connection
+        account = connection.account
+        assert account is not None
+        known = self._held.get((raw_subject, raw_queue))
+        if known is not None:
+            if raw_queue:
+                account.set_weight(known, weight)
+            return
+        subject = raw_subject.decode("utf-8", "surrogateescape")
+        if subject.startswith(LOOP_PREFIX):
+            if subject == connection.leafs.loop_subject(account):
+                connection.loop_found()
+                return
+            if not connection.settled:
+                # It is told with, in general as the last of, all that the peer hears at first.
+                connection.leafs.settled(connection)
+        elif is_literal(subject) and not connection.gate.may_send(subject):
+            connection.violation("Subscription", subject)
+            return
+        if not is_valid(subject):
+            connection.leafs.log.error(f"{connection} - Could not insert subscription {subject!r}")
+            connection.send_line(encode.err("Invalid Subscription"))
+            return
+        limit = connection.leafs.options.max_subscriptions
+        if 0 < limit <= len(self._held):
+            connection.leafs.log.error(f"{connection} - maximum subscriptions exceeded")
+            connection.send_line(encode.err("maximum subscriptions exceeded"))
+            return
+        subscription = Subscription(
+            subject,
+            connection,  # type: ignore[arg-type]  # a LeafSink: the router calls deliver_leaf
+            queue=raw_queue.decode("utf-8", "surrogateescape"),
+            weight=weight,
+            origin=connection.remote_cluster,
+        )
+        self._held[raw_subject, raw_queue] = subscription
+        account.add_subscription(subscription)
+
+    def unsubscribe(self, subject: bytes, queue: bytes) -> None:
+        """LS-; what is not known changes nothing."""
+        subscription = self._held.pop((subject, queue), None)
+        if subscription is not None and subscription.account is not None:
+            subscription.account.remove_subscription(subscription)
+
+    def clear(self) -> None:
+        """Forget all."""
+        held, self._held = self._held, {}
+        for subscription in held.values():
+            if subscription.account is not None:
+                subscription.account.remove_subscription(subscription)
