@@ -134,6 +134,9 @@ class Compaction:
             parts.append(record.encode(record.DELETE, last_seq, block.seed, body=body))
             block.end += len(parts[-1])
             block.tombs = self._tombs
+        # Says that the file is whole.
+        parts.append(record.encode(record.COMMIT, last_seq, block.seed, time=time))
+        block.end += len(parts[-1])
         self._write(b"".join(parts), ids)
         self.done = True
 

@@ -134,6 +134,9 @@ def scan(path: str, header: Header, data: bytes, *, next_last: int | None) -> Sc
             if hole.start >= reader.committed:
                 return scan(path, header, data[: hole.start], next_last=None)
     else:
+        if header.generation and reader.committed != len(data):
+            # A block that was written at once ends with a COMMIT: something is cut off.
+            reader.holes.append(Hole(len(data), len(data), reader.last))
         reader.know(next_last)
     block = reader.block
     block.created = True

@@ -298,7 +298,8 @@ class FileStream(IndexedStream):
             active.state_last, active.state_time = self.last_seq, self.last_time
         for block in self._sealed:
             self._take(block, commit)
-            commit.sidecars.append((block, block.lengths[:], self._index.names[:]))
+            if not block.damaged:  # or its damage would be forgotten
+                commit.sidecars.append((block, block.lengths[:], self._index.names[:]))
         self._sealed = []
         if active.pending or not active.created:
             self._take(active, commit)

@@ -12,6 +12,7 @@ from lib.fake_disk import FakeDisk
 from pyjs.store.errors import Damaged, NotFound, StoreFailed
 from pyjs.store.file import FileStream
 from pyjs.store.file.header import HEADER_SIZE
+from pyjs.store.record import FIXED
 
 DIRECTORY = "/s/msgs"
 
@@ -157,6 +158,35 @@ def test_a_block_file_that_is_cut_short_is_reported() -> None:
     stream = opened(disk, block_size=500)
     assert stream.damaged()[0] == 4
     check_bodies(stream, set(stream.damaged()), 40)
+
+
+def test_a_compacted_block_that_is_cut_between_two_records_is_reported() -> None:
+    disk = made(40, block_size=1000)
+    stream = opened(disk, block_size=1000)
+    removed = {2, 3, 4, 5, 6, 7}
+    for seq in removed:
+        stream.remove(seq)
+    stream.commit_sync()
+    work = stream.begin_maintenance()
+    assert work is not None
+    work.run()
+    stream.finish(work)
+    stream.close()
+    path = block(disk)
+    assert path.endswith("-1.blk")
+    last = max(seq for seq in range(1, 41) if b"%06d" % seq in disk.seen[path].seen)
+    start = place_of(disk, path, last) - FIXED - len("a.1")
+    del disk.seen[path].seen[start:]
+    assert last in opened(disk, block_size=1000).damaged()
+
+
+def test_damage_is_still_known_when_its_block_is_sealed_later() -> None:
+    disk = made(10)
+    disk.flip(block(disk), place_of(disk, block(disk), 7))
+    stream = opened(disk, block_size=500)
+    fill(stream, 10)
+    stream.close()
+    check_bodies(opened(disk, block_size=500), {7}, 20)
 
 
 def test_a_block_file_that_is_gone_is_reported() -> None:
