@@ -7,6 +7,7 @@ see `Target`.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -58,6 +59,7 @@ class Group:
         self.remotes = tuple(m for m in members if m.kind in _REMOTE for _ in range(max(1, m.weight)))
 
 
+_NARROW = 16
 _REMOTE = (Kind.LEAF, Kind.ROUTER)
 # Not for clients to publish to: replies routed by gateways, and Raft (but for the system account).
 RESERVED = (b"_GR_.", b"$GR.", b"$NRG.")
@@ -68,8 +70,8 @@ class Plan:
 
     subject and text: the subject as bytes and str. plain: local subscriptions without a queue; remotes:
     those of leafs and routes. Only when `simple`: targets, choices (one target of each is served) and
-    callbacks are all. headers: all of them take messages with headers. `silent`: nobody hears it and no
-    mapping leads elsewhere.
+    callbacks are all. wide: how many targets, if many. headers: all of them take messages with headers.
+    `silent`: nobody hears it and no mapping leads elsewhere.
     """
 
     __slots__ = (
@@ -85,6 +87,7 @@ class Plan:
         "subject",
         "targets",
         "text",
+        "wide",
     )
 
     def __init__(self, subject: bytes, text: str, interest: Interest, mapping: Mapping | None) -> None:
@@ -99,6 +102,7 @@ class Plan:
         self.choices: tuple[tuple[Target, ...], ...] = ()
         self.callbacks: tuple[Subscription, ...] = ()
         self.headers = True
+        self.wide = 0
         self.silent = not plain and not groups and mapping is None
         self.simple = mapping is None and not subject.startswith(RESERVED)
         if self.silent:
@@ -112,13 +116,19 @@ class Plan:
             self.groups = tuple([Group(queue, members) for queue, members in groups.items()])
         self.simple = self.simple and self._simplify()
 
+    def pick(self) -> list[Target]:
+        """The targets of one message: all plain ones, and one of each group."""
+        picked = [choice[0] if len(choice) == 1 else random.choice(choice) for choice in self.choices]
+        picked.extend(self.targets)
+        return picked
+
     def under(self, subject: bytes, text: str) -> Plan:
         """The same plan for another subject, which the very same callbacks hear (see `families`)."""
         plan = Plan.__new__(Plan)
         plan.subject, plan.text, plan.mapping = subject, text, None
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
-        plan.headers, plan.silent, plan.simple = self.headers, self.silent, self.simple
+        plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
         return plan
 
     def _simplify(self) -> bool:
@@ -139,6 +149,7 @@ class Plan:
         for targets_of in (targets, *choices):
             for target in targets_of:
                 self.headers = self.headers and target[1].headers
+        self.wide = len(targets) if len(targets) > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
         return True
 

@@ -7,7 +7,6 @@ closed; whatever a client sends, the only exception out of `receive` is a defect
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from .secure import SecureWire
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
+_SPREAD = (
+    1 << 16
+)  # deliveries gathered from one read before they are written: bounds the memory of wide fan-outs
 _RESERVED_REPLIES = (b"_R_.", b"$JS.ACK.", b"_GR_.")
 _RAFT = b"$NRG."
 _FIRST_OF_RESERVED = frozenset(b"_$")
@@ -146,7 +148,7 @@ class ClientConnection(Outbound):
         dirty = self.clients.flusher.dirty
         plans, quick, account = self._plans, self._quick, self.account
         headers = self.headers
-        count = size_sum = 0
+        count = size_sum = spread = 0
         for operation in operations:
             code = operation[0]
             if code > HPUB:
@@ -176,7 +178,9 @@ class ClientConnection(Outbound):
                 if self.closed_reason:
                     break
                 continue
-            for subscription, box, append, prefix, header_prefix in plan.targets:
+            for subscription, box, append, prefix, header_prefix in (
+                plan.pick() if plan.choices else plan.targets
+            ):
                 subscription.delivered += 1
                 append(header_prefix if header_size else prefix)
                 append(tail)
@@ -184,17 +188,11 @@ class ClientConnection(Outbound):
                 if not box.dirty:
                     box.dirty = True
                     dirty.append(box)
-            for choice in plan.choices:
-                subscription, box, append, prefix, header_prefix = (
-                    choice[0] if len(choice) == 1 else random.choice(choice)
-                )
-                subscription.delivered += 1
-                append(header_prefix if header_size else prefix)
-                append(tail)
-                box.out_bytes += size
-                if not box.dirty:
-                    box.dirty = True
-                    dirty.append(box)
+            if plan.wide:
+                spread += plan.wide
+                if spread > _SPREAD:
+                    self.clients.flusher.flush()
+                    spread = 0
             if plan.callbacks:
                 self._call_back(plan, reply, header_size, size, tail)
             elif reply and plan.silent:

@@ -113,3 +113,15 @@ def test_a_client_that_never_answers_is_stale(house: House) -> None:
     assert client.closed == "Stale Connection"
     assert house.clients.statistics.stale == 1
     assert house.clock.pending() == 0
+
+
+def test_a_wide_fan_out_is_written_bit_by_bit() -> None:
+    house = House()
+    consumers = [house.connected() for _ in range(100)]
+    for consumer in consumers:
+        consumer.says("SUB a 1\r\n")
+    producer = house.connected()
+    before = consumers[0].wire.writes
+    producer.says(b"PUB a 0\r\n\r\n" * 2_000)
+    assert consumers[0].wire.writes - before == 4
+    assert consumers[99].read() == b"MSG a 1 0\r\n\r\n" * 2_000
