@@ -17,6 +17,10 @@ Choose = Callable[[int], int]  # a number from 0 to its argument, both included
 SECTOR = 512
 
 
+class PowerCut(BaseException):
+    """The power went in the middle of an operation's way to the disk; `FakeDisk.crash` says what is left."""
+
+
 @dataclass
 class Inode:
     seen: bytearray = field(default_factory=bytearray)
@@ -50,12 +54,17 @@ class FakeDisk:
         self.syncs = 0
         self.writes = 0
         self._failures: list[tuple[str, int, str]] = []
+        self._left: int | None = None
 
     # -- faults
 
     def fail(self, operation: str, code: int = errno.EIO, *, path: str = "") -> None:
         """Let the next `operation` (on a path that contains `path`) raise OSError with this code."""
         self._failures.append((operation, code, path))
+
+    def cut_after(self, operations: int) -> None:
+        """Let the power go at the operation after so many."""
+        self._left = operations
 
     def flip(self, path: str, offset: int, mask: int = 1) -> None:
         """Flip bits of a byte as the medium holds it."""
@@ -70,7 +79,7 @@ class FakeDisk:
         """End the process: its descriptors are gone, its writes are not."""
         self.files.clear()
         self._failures.clear()
-        self.space = None
+        self.space = self._left = None
 
     def crash(self, choose: Choose, *, lose_sectors: bool = False) -> None:
         """Cut the power: of what was not synced, `choose` says what survives.
@@ -105,6 +114,10 @@ class FakeDisk:
         self.changes = []
 
     def _check(self, operation: str, path: str = "") -> None:
+        if self._left is not None:
+            self._left -= 1
+            if self._left < 0:
+                raise PowerCut
         for place, (failing, code, where) in enumerate(self._failures):
             if failing == operation and where in path:
                 del self._failures[place]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from lib.fake_disk import FakeDisk
+from lib.fake_disk import FakeDisk, PowerCut
 from lib.stream_model import Model, check
 from pyjs.store.file import FileStream
 from pyjs.store.memory import MemoryStream
@@ -126,6 +128,49 @@ class Streams(RuleBasedStateMachine):
         while (work := self.file.begin_maintenance()) is not None:
             work.run()
             self.file.finish(work)
+
+    @rule(subject=SUBJECTS, body=BODIES, after=st.integers(0, 12), data=st.data())
+    def power_goes_while_committing(self, subject: str, body: bytes, after: int, data: st.DataObject) -> None:
+        commit = self.file.begin_commit()
+        at_begin = self.model.copy()
+        self.append(subject, b"", body, 0, 1)
+        if commit is None:
+            return
+        self.disk.cut_after(after)
+        try:
+            commit.run()
+        except PowerCut:
+            self.crash(data)
+            return
+        self.disk.kill()
+        self.committed = at_begin
+        self._survivors()
+
+    @rule(after=st.integers(0, 8), data=st.data())
+    def power_goes_while_maintaining(self, after: int, data: st.DataObject) -> None:
+        work = self.file.begin_maintenance()
+        if work is None:
+            return
+        self.disk.cut_after(after)
+        try:
+            work.run()
+            self.file.finish(work)
+        except PowerCut:
+            self.crash(data)
+            return
+        self.disk.kill()
+        self._survivors()
+
+    @rule(after=st.integers(0, 12), tear=st.booleans(), data=st.data())
+    def power_goes_while_opening(self, after: int, tear: bool, data: st.DataObject) -> None:
+        if tear:
+            self.disk.crash(lambda most: data.draw(st.integers(0, most)))
+        else:
+            self.disk.kill()
+        self.disk.cut_after(after)
+        with suppress(PowerCut):
+            FileStream("/s/msgs", fs=self.disk, block_size=self.size)
+        self.crash(data)
 
     @rule(place=ANYWHERE, die=st.booleans(), data=st.data())
     def remove_while_maintaining(self, place: int, die: bool, data: st.DataObject) -> None:
