@@ -9,6 +9,7 @@ found again by the client as usual.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -53,10 +54,11 @@ async def connect(profile: Profile | None = None, *, quiet: bool = False) -> Asy
 
     Raises CliError when no server answers, when it refuses the user, or when a credential is missing.
     """
-    from nats.aio.client import Client
-
+    # asyncio warns on stderr of how nats-py closes a TLS connection; there is nothing to do about it.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     settled = profile or settle(flags.session())
-    nc = Client()
+    options = client_options(settled)
+    nc = _client(wants_tls="tls" in options or any(url.startswith("tls://") for url in options["servers"]))
     js = JsApi(nc, settled.api_prefix, settled.timeout / SECOND, trace=settled.trace)
     link = Link(nc, js, settled)
     connected = False
@@ -66,7 +68,6 @@ async def connect(profile: Profile | None = None, *, quiet: bool = False) -> Asy
         if connected and not quiet:
             warn(plain(error))
 
-    options = client_options(settled)
     try:
         await asyncio.wait_for(
             nc.connect(error_cb=on_error, max_reconnect_attempts=1, reconnect_time_wait=0, **options),
@@ -84,6 +85,26 @@ async def connect(profile: Profile | None = None, *, quiet: bool = False) -> Asy
         yield link
     finally:
         await close(nc)
+
+
+def _client(*, wants_tls: bool) -> Any:
+    """A nats-py client. One that `wants_tls` never says who it is to a server that does not encrypt.
+
+    nats-py encrypts when the server demands it, and else goes on in the clear whatever was asked for.
+    """
+    from nats import errors as nats_errors
+    from nats.aio.client import Client
+
+    class Guarded(Client):
+        def _connect_command(self) -> bytes:
+            if wants_tls and not (
+                self._server_info.get("tls_required") or self.options["tls_handshake_first"]
+            ):
+                raise nats_errors.SecureConnWantedError
+            command: bytes = super()._connect_command()
+            return command
+
+    return Guarded()
 
 
 async def close(nc: Any) -> None:
@@ -216,6 +237,8 @@ def refused(profile: Profile, error: BaseException) -> CliError:
             f"the server at {where} refused{as_whom}",
             "check --user and --password, --creds, --nkey or the context in use",
         )
+    if "secure connection not available" in text:
+        return CliError(f"setup failed: {text}", f"TLS was asked for, but the server at {where} has none")
     if isinstance(error, ssl.SSLError):
         return CliError(f"setup failed: TLS handshake with {where} failed: {error}", "see --tlsca")
     if isinstance(error, SOCKET_ERRORS) or "no servers" in text:

@@ -97,3 +97,19 @@ def test_a_missing_credential_file_is_named(cli: Cli, missing: str) -> None:
     assert result.code == 1
     assert "Traceback" not in result.err
     assert missing in result.err
+
+
+@pytest.mark.parametrize("scheme", ["tls", "nats"])
+def test_a_password_is_not_sent_in_the_clear_when_tls_was_asked_for(
+    cli: Cli, guarded: ServerProcess, tmp_path: Path, scheme: str
+) -> None:
+    import ssl
+
+    authority = tmp_path / "ca.pem"
+    known = ssl.create_default_context().get_ca_certs(binary_form=True)
+    authority.write_text(ssl.DER_cert_to_PEM_cert(known[0]) if known else "")
+    flags = ("--tlsca", str(authority)) if scheme == "nats" and known else ()
+    url = f"{scheme if known else 'tls'}://127.0.0.1:{guarded.port}"
+    result = cli.run(*NAMES, "-s", url, "--user", "ada", "--password", "s3cret", *flags)
+    assert result.code == 1
+    assert "secure connection not available" in result.err
