@@ -1,0 +1,373 @@
+"""The same random story told to both servers: every answer must be the same, times apart.
+
+A seed is a story. A failing seed is run alone with `-k "[seed]"`; the assertion names the step.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from lib.jetstream import JetStream
+from lib.pool import Pool
+from lib.wire import Msg
+
+CONFIG = """
+listen: 127.0.0.1:<client>
+server_name: S
+jetstream { store_dir: "<store>", max_mem: 200MB, max_file: 200MB }
+"""
+TIMES = {
+    "ts",
+    "created",
+    "first_ts",
+    "last_ts",
+    "time",
+    "last_active",
+    "cluster",
+    "metadata",
+    "Nats-Time-Stamp",
+}
+
+
+# What is not there: the reference's file store has three ways to say so, the memory store one.
+ABSENT = {10043, 10057}
+
+
+def timeless(value: Any) -> Any:
+    """Without what differs between two runs, or without need."""
+    if isinstance(value, dict):
+        if value.get("err_code") in ABSENT:
+            return "absent"
+        return {k: timeless(v) for k, v in value.items() if k not in TIMES}
+    if isinstance(value, list):
+        return [timeless(v) for v in value]
+    return value
+
+
+def shown(message: Msg) -> Any:
+    """A delivered message without its inbox and its time."""
+    ack = message.reply.split(".")
+    reply = [*ack[:7], *ack[8:]] if message.reply.startswith("$JS.ACK") else message.reply
+    headers = {k: v for k, v in message.headers.items() if k not in TIMES}
+    subject = "" if message.subject.startswith("_INBOX") else message.subject
+    return subject, reply, message.status, headers, message.body
+
+
+class Both:
+    """The two servers, told the same."""
+
+    def __init__(self, one: JetStream, two: JetStream) -> None:
+        self.pair = (one, two)
+        self.steps: list[Any] = []
+
+    def tell(self, step: Any, act: Callable[[JetStream], Any]) -> Any:
+        """Do `act` on both; the answers must be equal. Returns the answer."""
+        self.steps.append(step)
+        reference, pyjs = (timeless(act(js)) for js in self.pair)
+        assert pyjs == reference, f"step {len(self.steps)}: {step}\nbefore: {self.steps[-6:-1]}"
+        return reference
+
+    def call(self, suffix: str, body: Any = b"") -> Any:
+        """One API call."""
+
+        def act(js: JetStream) -> Any:
+            answer = js.raw(suffix, body)
+            return answer.json() if answer.body else shown(answer)
+
+        return self.tell((suffix, body), act)
+
+    def publish(self, subject: str, body: str, headers: dict[str, str]) -> Any:
+        def act(js: JetStream) -> Any:
+            answer = js.wire.request(subject, body, headers or None)
+            return answer.json() if answer.body else shown(answer)
+
+        return self.tell((subject, len(body), headers), act)
+
+
+@pytest.fixture
+def both(pool: Pool) -> Iterator[Both]:
+    with (
+        JetStream.of(pool.get("reference", CONFIG)) as one,
+        JetStream.of(pool.get("pyjs", CONFIG)) as two,
+    ):
+        yield Both(one, two)
+
+
+def stream_config(dice: random.Random, name: str) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "name": name,
+        "subjects": [f"{name}.*", f"{name}.deep.>"],
+        "storage": dice.choice(["file", "memory"]),
+        "retention": dice.choice(["limits", "limits", "interest", "workqueue"]),
+        "discard": dice.choice(["old", "new"]),
+        "allow_direct": True,
+        "allow_rollup_hdrs": dice.random() < 0.5,
+    }
+    for key, values in {
+        "max_msgs": [3, 10],
+        "max_bytes": [300, 1000],
+        "max_msgs_per_subject": [1, 2, 5],
+        "max_msg_size": [40],
+        "first_seq": [1, 50],
+    }.items():
+        if dice.random() < 0.3:
+            config[key] = dice.choice(values)
+    if config["discard"] == "new" and "max_msgs_per_subject" in config:
+        config["discard_new_per_subject"] = dice.random() < 0.5
+    return config
+
+
+def some_subject(dice: random.Random, name: str, wild: bool = False) -> str:
+    literal = [f"{name}.{token}" for token in ("a", "b", "c", "deep.x", "deep.x.y")]
+    return dice.choice([*literal, f"{name}.*", f"{name}.>", f"{name}.deep.*", ">"] if wild else literal)
+
+
+def some_headers(dice: random.Random, name: str) -> dict[str, str]:
+    headers = {
+        "Nats-Msg-Id": str(dice.randrange(30)),
+        "Nats-Expected-Last-Sequence": str(dice.randrange(20)),
+        "Nats-Expected-Last-Subject-Sequence": str(dice.randrange(10)),
+        "Nats-Expected-Last-Msg-Id": str(dice.randrange(30)),
+        "Nats-Expected-Stream": dice.choice([name, "other"]),
+        "Nats-Rollup": dice.choice(["sub", "all"]),
+        "Mine": "x" * dice.randrange(30),
+    }
+    return {k: v for k, v in headers.items() if dice.random() < 0.08}
+
+
+def a_write(dice: random.Random, both: Both, name: str) -> None:
+    both.publish(some_subject(dice, name), "x" * dice.randrange(60), some_headers(dice, name))
+
+
+def a_change(dice: random.Random, both: Both, name: str) -> None:
+    seq = dice.randrange(1, 60)
+    purge: dict[str, Any] = {}
+    if dice.random() < 0.6:
+        purge["filter"] = some_subject(dice, name, wild=True)
+    if dice.random() < 0.7:
+        purge[dice.choice(["seq", "keep"])] = dice.randrange(1, 20)
+    kind = dice.randrange(4)
+    if kind == 0:
+        both.call(f"STREAM.PURGE.{name}", purge)
+    else:
+        both.call(f"STREAM.MSG.DELETE.{name}", {"seq": seq, "no_erase": kind == 1})
+
+
+def a_look(dice: random.Random, both: Both, name: str) -> None:
+    seq, subject = dice.randrange(1, 60), some_subject(dice, name, wild=True)
+    request = dice.choice(
+        [
+            {"seq": seq},
+            {"last_by_subj": subject},
+            {"next_by_subj": subject},
+            {"next_by_subj": subject, "seq": seq},
+        ]
+    )
+    kind = dice.randrange(4)
+    if kind == 0:
+        both.call(f"STREAM.MSG.GET.{name}", request)
+    elif kind == 1:
+        both.tell(("direct", request), lambda js: shown(js.raw(f"DIRECT.GET.{name}", request)))
+    elif kind == 2:
+        both.call(f"STREAM.INFO.{name}", {"subjects_filter": subject, "deleted_details": True})
+    else:
+        literal = some_subject(dice, name)
+        both.tell(("direct", literal), lambda js: shown(js.raw(f"DIRECT.GET.{name}.{literal}")))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_stream(both: Both, unique: str, seed: int) -> None:
+    dice = random.Random(seed)
+    both.call(f"STREAM.CREATE.{unique}", config := stream_config(dice, unique))
+    if config["retention"] != "limits":
+        consumer = {"durable_name": "keep", "ack_policy": "explicit"}
+        both.call(f"CONSUMER.CREATE.{unique}.keep", {"stream_name": unique, "config": consumer})
+    for _ in range(120):
+        dice.choices([a_write, a_change, a_look], [6, 1, 2])[0](dice, both, unique)
+    both.call(f"STREAM.INFO.{unique}", {"subjects_filter": ">", "deleted_details": True})
+    update = config | {"max_msgs": 5, "max_msgs_per_subject": 2, "max_bytes": 500}
+    both.call(f"STREAM.UPDATE.{unique}", update)
+    both.call(f"STREAM.INFO.{unique}", {"subjects_filter": ">", "deleted_details": True})
+    both.call(f"STREAM.DELETE.{unique}")
+
+
+def consumer_config(dice: random.Random, name: str) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "durable_name": "C",
+        "ack_policy": dice.choice(["explicit", "explicit", "all", "none"]),
+        "deliver_policy": dice.choice(["all", "all", "new", "last", "last_per_subject", "by_start_sequence"]),
+    }
+    if config["deliver_policy"] == "by_start_sequence":
+        config["opt_start_seq"] = dice.randrange(1, 30)
+    filters = dice.randrange(3)
+    if filters == 1 or config["deliver_policy"] == "last_per_subject":
+        config["filter_subject"] = some_subject(dice, name, wild=True)
+    elif filters == 2:
+        config["filter_subjects"] = dice.sample([f"{name}.a", f"{name}.b", f"{name}.deep.>"], 2)
+    if dice.random() < 0.3:
+        config["max_deliver"] = dice.choice([1, 2, 3])
+    if dice.random() < 0.2:
+        config["headers_only"] = True
+    return config
+
+
+class Reader:
+    """Pulls from both consumers in step and remembers what may be acknowledged."""
+
+    def __init__(self, both: Both, stream: str) -> None:
+        self.both = both
+        self.stream = stream
+        self.open: list[tuple[str, str]] = []
+
+    def pull(self, batch: int) -> None:
+        replies: list[list[str]] = []
+
+        def act(js: JetStream) -> Any:
+            messages, end = js.pull(self.stream, "C", batch, no_wait=True, expires=0)
+            replies.append([m.reply for m in messages])
+            return [shown(m) for m in messages], end
+
+        self.both.tell(("pull", batch), act)
+        self.open += zip(*replies, strict=True)
+
+    def answer(self, dice: random.Random) -> None:
+        if not self.open:
+            return
+        one = self.open.pop(dice.randrange(len(self.open)))
+        body = dice.choice(["+ACK", "+ACK", "+ACK", "-NAK", "+TERM", "+WPI"])
+        for js, reply in zip(self.both.pair, one, strict=True):
+            js.wire.pub(reply, body)
+            js.wire.sync()
+        self.both.steps.append((body, one[0]))
+
+    def look(self) -> None:
+        def act(js: JetStream) -> Any:
+            info = js.raw(f"CONSUMER.INFO.{self.stream}.C").json()
+            # Whether a waiting pull is still counted is a matter of moments.
+            info.pop("num_waiting", None)
+            return info
+
+        self.both.tell("consumer info", act)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_pull_consumer(both: Both, unique: str, seed: int) -> None:
+    dice = random.Random(1000 + seed)
+    config = {
+        "name": unique,
+        "subjects": [f"{unique}.>"],
+        "storage": dice.choice(["file", "memory"]),
+        "retention": dice.choice(["limits", "limits", "interest", "workqueue"]),
+    }
+    if dice.random() < 0.3:
+        config["max_msgs_per_subject"] = 2
+    both.call(f"STREAM.CREATE.{unique}", config)
+    for i in range(dice.randrange(20)):
+        both.publish(some_subject(dice, unique), str(i), {})
+    created = both.call(
+        f"CONSUMER.CREATE.{unique}.C", {"stream_name": unique, "config": consumer_config(dice, unique)}
+    )
+    if "error" in created:
+        return
+    reader = Reader(both, unique)
+    for i in range(80):
+        kind = dice.choices(["write", "pull", "answer", "change", "look"], [4, 3, 5, 0.4, 1])[0]
+        if kind == "write":
+            both.publish(some_subject(dice, unique), f"later {i}", {})
+        elif kind == "pull":
+            reader.pull(dice.randrange(1, 6))
+        elif kind == "answer":
+            reader.answer(dice)
+        elif kind == "change":
+            a_change(dice, both, unique)
+        else:
+            reader.look()
+    reader.look()
+    both.call(f"STREAM.INFO.{unique}", {"deleted_details": True})
+
+
+SOURCES = ["{s}.*", "{s}.*.*", "{s}.>", "{s}.*.x", "{s}.a", "{s}.*.>"]
+FUNCTIONS = [
+    "t.$1",
+    "t.$2.$1",
+    "t.>",
+    "t.fixed",
+    "t.{{wildcard(1)}}",
+    "t.{{ Wildcard( 2 ) }}",
+    "t.{{partition(7,1)}}.$1",
+    "t.{{partition(7,1,2)}}",
+    "t.{{partition(10)}}",
+    "t.{{split(1,-)}}",
+    "t.{{SplitFromLeft(1,2)}}",
+    "t.{{splitfromright(1,2)}}",
+    "t.{{slicefromleft(1,2)}}",
+    "t.{{slicefromright(1,3)}}",
+    "t.{{left(1,2)}}",
+    "t.{{right(1,2)}}",
+    "t.{{nonsense(1)}}",
+    "t.{{wildcard(3)}}",
+    "t.{{wildcard()}}",
+    "t.{{partition(x,1)}}",
+    "t..x",
+    "t.*",
+    "t.$1.>",
+    "t.$9",
+    "t.a$1",
+]
+TOKENS = ["a", "abcdef", "a-b-c", "-a-", "x", "12345", "a.x", "ab.cd", "long.er.one", "abc.x.y"]
+
+
+@pytest.mark.parametrize("destination", FUNCTIONS)
+def test_subject_transforms(both: Both, unique: str, destination: str) -> None:
+    for number, source in enumerate(SOURCES):
+        name = f"{unique}n{number}"
+        transform = {"src": source.replace("{s}", name), "dest": destination.replace("t.", f"t.{name}.", 1)}
+        config = {
+            "name": name,
+            "subjects": [f"{name}.>"],
+            "storage": "memory",
+            "subject_transform": transform,
+        }
+        created = both.call(f"STREAM.CREATE.{name}", config)
+        if "error" in created:
+            continue
+        for token in TOKENS:
+            both.publish(f"{name}.{token}", token, {})
+        for seq in range(1, len(TOKENS) + 1):
+            both.call(f"STREAM.MSG.GET.{name}", {"seq": seq})
+        both.call(f"STREAM.DELETE.{name}")
+
+
+PATTERNS = ["a", "a.b", "a.*", "*.b", "*", ">", "a.>", "*.*", "a.*.c", "*.*.>", "a.b.c"]
+SUBJECTS = ["a", "b", "a.b", "a.c", "c.b", "a.b.c", "a.x.c", "x.y.z.w"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_routing(both: Both, unique: str, seed: int) -> None:
+    dice = random.Random(2000 + seed)
+    alive: list[str] = []
+    for step in range(150):
+        kind = dice.choices(["sub", "unsub", "limit", "pub"], [3, 1, 1, 6])[0]
+        if kind == "sub":
+            pattern, queue, sid = dice.choice(PATTERNS), dice.choice(["", "", "q", "r"]), f"s{step}"
+            # A maximum in a group depends on whom the dice of a server chose.
+            alive += [sid] if not queue else []
+            line = f"SUB {unique}.{pattern} {queue} {sid}\r\n"
+        elif kind == "pub":
+            line = f"PUB {unique}.{dice.choice(SUBJECTS)} 1\r\nx\r\n"
+        elif not alive:
+            continue
+        elif kind == "unsub":
+            line = f"UNSUB {alive.pop(dice.randrange(len(alive)))}\r\n"
+        else:
+            line = f"UNSUB {dice.choice(alive)} {dice.randrange(1, 6)}\r\n"
+
+        def act(js: JetStream, line: str = line) -> Any:
+            js.wire.send(line)
+            frames = [f for f in js.wire.sync() if isinstance(f, Msg)]
+            return sorted(f.subject for f in frames)
+
+        both.tell(line, act)
