@@ -1,0 +1,89 @@
+"""Mirrors and sources of pyjs over a leaf link that breaks, of both kinds of origin: no gap, no duplicate."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+from lib.eventually import eventually
+from lib.leafpair import Pair, api, login
+from lib.process import ServerProcess
+
+COUNT = 500
+# hub, leaf, where the copies are
+CASES = [
+    ("pyjs", "pyjs", "hub"),
+    ("pyjs", "reference", "hub"),
+    ("pyjs", "pyjs", "leaf"),
+    ("reference", "pyjs", "leaf"),
+]
+
+
+@pytest.fixture(params=CASES, ids=lambda c: f"{c[0]}-hub-{c[1]}-leaf-copies-at-{c[2]}")
+def case(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str]]:
+    hub, leaf, at = request.param
+    pair = Pair(hub, leaf)
+    try:
+        pair.joined()
+        yield pair, at
+    finally:
+        pair.close()
+
+
+def sides(pair: Pair, at: str) -> tuple[ServerProcess, ServerProcess, str]:
+    """(server with the copies, server with the origin, the origin's domain)."""
+    return (pair.hub, pair.leaf, "leaf") if at == "hub" else (pair.leaf, pair.hub, "hub")
+
+
+def load(server: ServerProcess, first: int) -> None:
+    """Publish COUNT numbered messages without waiting for acks."""
+    with login(server) as wire:
+        for number in range(first, first + COUNT):
+            wire.pub("numbers", str(number))
+        wire.sync()
+
+
+def bodies(server: ServerProcess, stream: str) -> list[bytes]:
+    """All bodies of a stream, in order."""
+    with api(server) as js:
+        state = js.state(stream)
+        found = (js.get(stream, seq=n) for n in range(state["first_seq"], state["last_seq"] + 1))
+        return [base64.b64decode(message["data"]) for message in found]
+
+
+def count(server: ServerProcess, stream: str) -> int:
+    with api(server) as js:
+        return int(js.state(stream)["messages"])
+
+
+def same(copies: ServerProcess, origin: ServerProcess) -> None:
+    """Wait until all is copied, then compare."""
+    expected = count(origin, "ORIGIN")
+    for copy in ("MIRROR", "SOURCED"):
+        eventually(lambda copy=copy: count(copies, copy) == expected, 30)
+    original = bodies(origin, "ORIGIN")
+    assert bodies(copies, "MIRROR") == original
+    assert bodies(copies, "SOURCED") == original
+
+
+def test_copies_go_on_after_the_link_and_either_end_broke(case: tuple[Pair, str]) -> None:
+    copies, origin, domain = sides(*case)
+    external = {"name": "ORIGIN", "external": {"api": f"$JS.{domain}.API", "deliver": ""}}
+    with api(origin) as js:
+        js.create("ORIGIN", storage="file", subjects=["numbers"])
+    with api(copies) as js:
+        js.create("MIRROR", storage="file", mirror=external)
+        js.create("SOURCED", storage="file", sources=[external])
+    load(origin, 0)
+    same(copies, origin)
+    load(origin, COUNT)
+    origin.kill()
+    origin.launch()
+    load(origin, 2 * COUNT)
+    same(copies, origin)
+    load(origin, 3 * COUNT)
+    copies.kill()
+    copies.launch()
+    load(origin, 4 * COUNT)
+    same(copies, origin)
