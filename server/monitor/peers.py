@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.duration import format_go
 from .request import asked
 from .view import Monitored, head
+
+if TYPE_CHECKING:
+    from ..leaf.connection import LeafConnection
 
 
 @dataclass(slots=True)
@@ -22,35 +25,37 @@ def leafz(server: Monitored, request: LeafzRequest | None = None) -> dict[str, A
     """The leaf connections, by id."""
     request = request or LeafzRequest()
     links = [
-        (account, link)
+        cast("LeafConnection", link)
         for account in server.registry.accounts.values()
         if request.account in ("", account.name)
         for link in account.leafs
     ]
-    links.sort(key=lambda pair: int(getattr(pair[1], "id", 0)))
-    shown = [_link(account.name, link, subs=request.subs) for account, link in links]
-    return head(server) | {"leafnodes": len(shown), "leafs": shown}
+    links.sort(key=lambda link: link.id)
+    return head(server) | {
+        "leafnodes": len(links),
+        "leafs": [_link(link, subs=request.subs) for link in links],
+    }
 
 
-def _link(account: str, link: Any, *, subs: bool) -> dict[str, Any]:
-    """A link as the leaf room offers it: id, name, is_spoke, peer, rtt (ns), counters, subscriptions."""
-    ip, port = getattr(link, "peer", ("", 0))
-    subscriptions = list(getattr(link, "subjects", ()))
+def _link(link: LeafConnection, *, subs: bool) -> dict[str, Any]:
+    subscriptions = link.subscriptions.all()
     document: dict[str, Any] = {
         "id": link.id,
-        "name": getattr(link, "name", ""),
-        "is_spoke": bool(getattr(link, "is_spoke", False)),
-        "account": account,
-        "ip": ip,
-        "port": port,
+        "name": link.name,
+        "is_spoke": link.is_spoke,
+        "account": link.account.name if link.account is not None else "",
+        "ip": link.peer[0],
+        "port": link.peer[1],
     }
-    if getattr(link, "rtt", 0):
-        document["rtt"] = format_go(link.rtt)
+    if link.isolated:
+        document["is_isolated"] = True
+    if link.heartbeat.rtt:
+        document["rtt"] = format_go(link.heartbeat.rtt)
     for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes"):
-        document[name] = getattr(link, name, 0)
+        document[name] = getattr(link, name)
     document["subscriptions"] = len(subscriptions)
     if subs and subscriptions:
-        document["subscriptions_list"] = subscriptions
+        document["subscriptions_list"] = [subscription.subject for subscription in subscriptions]
     return document
 
 

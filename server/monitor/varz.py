@@ -88,7 +88,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         timeout = options.leafnodes.authorization.timeout if options.leafnodes.authorization else None
         leaf = {
             "host": options.leafnodes.host,
-            "port": options.leafnodes.port,
+            "port": server.leafs.port if server.leafs is not None else options.leafnodes.port,
             "auth_timeout": _seconds(options.auth_timeout if timeout is None else timeout),
             "tls_timeout": _seconds((options.leafnodes.tls or TLSOptions()).timeout),
         }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from ..identity import ServerIdentity
     from ..jetstream.engine import JetStream
+    from ..leaf import Leafs
 
 SECOND = 1_000_000_000
 
@@ -25,6 +26,7 @@ class Monitored(Protocol):
     registry: Registry
     clients: Clients
     jetstream: JetStream | None
+    leafs: Leafs | None
 
     @property
     def clock(self) -> Clock:

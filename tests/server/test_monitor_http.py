@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from pyjs.server import Server
-from pyjs.server.monitor import ConnzRequest
+from pyjs.server.config.load import load_text
+from pyjs.server.monitor import ConnzRequest, LeafzRequest, leafz
 from pyjs.server.monitor.http import HEAD_LIMIT, Monitor
 from pyjs.server.monitor.request import RequestError, from_json, from_query
 from pyjs.server.monitor.view import uptime
@@ -109,3 +111,23 @@ def test_a_request_is_read_from_a_query_or_from_json() -> None:
 )
 def test_uptime_is_written_in_whole_parts(seconds: int, text: str) -> None:
     assert uptime(seconds * 1_000_000_000 + 999) == text
+
+
+def test_leafz_shows_a_link_at_both_ends() -> None:
+    async def run() -> tuple[dict[str, Any], dict[str, Any]]:
+        hub_options = load_text(
+            "listen: '127.0.0.1:-1'\nserver_name: hub\nleafnodes { listen: '127.0.0.1:-1' }"
+        )
+        async with Server(hub_options) as hub:
+            remote = f"leafnodes {{ remotes: [{{url: '{hub.leaf_url}'}}] }}"
+            leaf_options = load_text(f"{listen}\nserver_name: leaf\n{remote}")
+            async with Server(leaf_options) as leaf, asyncio.timeout(10):
+                while not (leafz(hub)["leafs"] and leafz(leaf)["leafs"]):
+                    await asyncio.sleep(0.01)
+                return leafz(hub, LeafzRequest(subs=True)), leafz(leaf, LeafzRequest(account="$G"))
+
+    hub, leaf = asyncio.run(run())
+    for document, name, is_spoke in ((hub, "leaf", False), (leaf, "hub", True)):
+        (link,) = document["leafs"]
+        assert (link["name"], link["is_spoke"], link["account"]) == (name, is_spoke, "$G")
+        assert document["leafnodes"] == 1
