@@ -115,9 +115,8 @@ def test_uptime_is_written_in_whole_parts(seconds: int, text: str) -> None:
 
 def test_leafz_shows_a_link_at_both_ends() -> None:
     async def run() -> tuple[dict[str, Any], dict[str, Any]]:
-        hub_options = load_text(
-            "listen: '127.0.0.1:-1'\nserver_name: hub\nleafnodes { listen: '127.0.0.1:-1' }"
-        )
+        listen = "listen: '127.0.0.1:-1'"
+        hub_options = load_text(f"{listen}\nserver_name: hub\nleafnodes {{ {listen} }}")
         async with Server(hub_options) as hub:
             remote = f"leafnodes {{ remotes: [{{url: '{hub.leaf_url}'}}] }}"
             leaf_options = load_text(f"{listen}\nserver_name: leaf\n{remote}")
