@@ -1,0 +1,72 @@
+"""kill -9 while a pull consumer works: an ack that was answered holds, nothing unacked is lost."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from lib import pyjs_server
+from lib.jetstream import SECOND, JetStream
+from lib.process import ServerProcess
+from lib.wire import Msg
+
+ROUNDS = 6
+MESSAGES = 200
+CONFIG = 'listen: 127.0.0.1:<client>\njetstream { store_dir: "<store>" }\n'
+
+
+@pytest.fixture
+def server() -> Iterator[ServerProcess]:
+    running = pyjs_server.start(CONFIG)
+    yield running
+    running.stop()
+
+
+def sequence(message: Msg) -> int:
+    return int(message.reply.split(".")[5])
+
+
+def work(js: JetStream, acks: int, dice: random.Random, confirmed: set[int]) -> int:
+    """Pull and acknowledge until `acks` were answered; leaves some in flight. Gives how many were seen."""
+    seen = 0
+    while acks > 0:
+        messages, status = js.pull("S", "C", dice.randint(1, 30), expires=SECOND // 2)
+        for message in messages:
+            seen += 1
+            assert sequence(message) not in confirmed, "an acknowledged message came again"
+            if dice.random() < 0.3:
+                continue
+            js.ack(message)
+            confirmed.add(sequence(message))
+            acks -= 1
+            if not acks:
+                return seen
+        if status and not messages:
+            return seen
+    return seen
+
+
+@pytest.mark.timeout(120)
+def test_answered_acks_survive_kills_and_the_rest_comes_again(server: ServerProcess) -> None:
+    dice = random.Random(7)
+    confirmed: set[int] = set()
+    with JetStream.of(server) as js:
+        js.create("S", subjects=["s"], storage="file")
+        js.fill("s", MESSAGES)
+        js.consumer("S", "C", ack_wait=2 * SECOND, max_ack_pending=50)
+    for _ in range(ROUNDS):
+        with JetStream.of(server) as js:
+            work(js, dice.randint(1, 40), dice, confirmed)
+        server.kill()
+        server.restart()
+    with JetStream.of(server) as js:
+        while len(confirmed) < MESSAGES:
+            messages, _ = js.pull("S", "C", 50, expires=SECOND)
+            for message in messages:
+                assert sequence(message) not in confirmed
+                js.ack(message)
+                confirmed.add(sequence(message))
+        info = js.consumer_info("S", "C")
+        assert info["num_ack_pending"] == info["num_pending"] == 0
+        assert info["ack_floor"]["stream_seq"] == info["delivered"]["stream_seq"] == MESSAGES
