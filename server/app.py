@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .jetstream.engine import JetStream
     from .leaf import Leafs
     from .monitor.http import Monitor
+    from .system import System
 
 SHUTDOWN = "Server Shutdown"
 _LOOPBACK = "127.0.0.1"
@@ -62,6 +63,7 @@ class Server:
         self.jetstream: JetStream | None = None
         self.leafs: Leafs | None = None
         self.monitor: Monitor | None = None
+        self.system: System | None = None
         self.lame_duck = False
         self._temporary_store = embedded and not self.options.jetstream.store_dir
         self._parts: list[Part] = []
@@ -124,6 +126,11 @@ class Server:
             self._parts.append(self.leafs)
             await self.leafs.start()
         await self._start_monitor()
+        from .system import System
+
+        self.system = System(self, self.log, self.random_bytes)
+        self._parts.append(self.system)
+        await self.system.start()
 
     async def _start_monitor(self) -> None:
         options = self.options
@@ -206,6 +213,8 @@ class Server:
             self.jetstream.reload(options)
         if self.leafs is not None:
             self.leafs.reload(options)
+        if self.system is not None:
+            self.system.accounts_changed()
         for account in gone:
             account.stop()
 
@@ -219,6 +228,8 @@ class Server:
         await self.listener.stop_accepting()
         if self.leafs is not None:
             await self.leafs.stop_accepting()
+        if self.system is not None:
+            self.system.lame_duck()
         self.clients.lame_duck(self.clients.info.connect_urls)
         await asyncio.sleep(options.lame_duck_grace_period / SECOND)
         remaining = list(self.clients.connections.values())

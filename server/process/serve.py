@@ -42,6 +42,8 @@ class Process:
         self._listen_to_signals()
         try:
             await self.server.start()
+            if self.server.system is not None:
+                self.server.system.reloader = self.reload
             self._write_files()
             await self._ending.wait()
             self.log.info("Initiating Shutdown...")

@@ -1,0 +1,71 @@
+"""What every answer and event of a server carries: who sent it, in which order, when.
+
+Numbers are counted per server; times are RFC 3339 with nanoseconds. Source: nats-server's ServerInfo.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ...protocol.identifier import new_id
+from ...protocol.timestamp import format_rfc3339
+from ..monitor.view import Monitored
+
+JETSTREAM, ACCOUNT_EVENTS, BINARY_SNAPSHOTS = 1, 2, 4
+
+
+class Envelope:
+    """Makes the outer parts of documents for one server. `random_bytes` gives event ids."""
+
+    def __init__(self, server: Monitored, random_bytes: Any) -> None:
+        self._server = server
+        self._random = random_bytes
+        self._sequence = 0
+
+    def sender(self) -> dict[str, Any]:
+        """Who speaks: the `server` member of answers and events. Each call takes a number."""
+        server = self._server
+        self._sequence += 1
+        jetstream = server.jetstream is not None
+        found: dict[str, Any] = {
+            "name": server.identity.name,
+            "host": server.options.host,
+            "id": server.identity.id,
+        }
+        cluster = server.options.cluster
+        if cluster is not None and cluster.name:
+            found["cluster"] = cluster.name
+        if server.options.jetstream.domain and jetstream:
+            found["domain"] = server.options.jetstream.domain
+        found["ver"] = server.identity.version
+        if server.options.server_tags:
+            found["tags"] = server.options.server_tags
+        if server.options.server_metadata:
+            found["metadata"] = server.options.server_metadata
+        found["jetstream"] = jetstream
+        found["flags"] = JETSTREAM | ACCOUNT_EVENTS | BINARY_SNAPSHOTS if jetstream else 0
+        return found | {"seq": self._sequence, "time": format_rfc3339(server.clock.now())}
+
+    def event(self, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """An event of type `io.nats.server.advisory.v1.<kind>`."""
+        return {
+            "type": f"io.nats.server.advisory.v1.{kind}",
+            "id": new_id(self._random),
+            "timestamp": format_rfc3339(self._server.clock.now()),
+            "server": self.sender(),
+            **fields,
+        }
+
+    def answer(self, data: Any) -> dict[str, Any]:
+        """An answer that holds `data`."""
+        return {"server": self.sender(), "data": data}
+
+    def refusal(self, code: int, description: str) -> dict[str, Any]:
+        """An answer that holds an error."""
+        return {"server": self.sender(), "error": {"code": code, "description": description}}
+
+
+def encode(document: Any) -> bytes:
+    """Compact JSON."""
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,289 @@
+"""The system account's part of a server: subscribes the services, publishes the events.
+
+Promises: a service is answered once per request and only to requests with a reply; nothing here changes the
+server but KICK, LDM and RELOAD, which only the system account can ask for; an ordinary account hears about
+itself only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..accounts.source import Kind
+from ..clock import SECOND
+from ..monitor import Monitored, RequestError
+from ..monitor.accountz import account_statistics
+from . import services
+from .envelope import Envelope, encode
+from .identity import user_info
+from .statistics import statsz
+
+if TYPE_CHECKING:
+    from ..accounts import Account
+    from ..accounts.parcel import Message
+    from ..client.clients import Log
+    from ..client.connection import ClientConnection
+    from ..clock import Timer
+
+STATSZ_INTERVAL = 10 * SECOND
+CONNS_INTERVAL = 30 * SECOND
+BAD_REQUEST, NOT_FOUND = 400, 404
+
+Answer = Callable[[str, "Message"], dict[str, Any] | None]
+
+
+class Reloader(Protocol):
+    """Reads the configuration again; whether it was applied."""
+
+    def __call__(self) -> bool:
+        """Do it."""
+
+
+class System:
+    """Services and events of one server. `reloader` is there when the server has a configuration file."""
+
+    def __init__(
+        self, server: Monitored, log: Log, random_bytes: Callable[[int], bytes] = os.urandom
+    ) -> None:
+        self._server = server
+        self._log = log
+        self._envelope = Envelope(server, random_bytes)
+        self._known: set[str] = set()
+        self._timers: dict[int, Timer] = {}
+        self.reloader: Reloader | None = None
+
+    async def start(self) -> None:
+        """Subscribe in every account and begin to tell statistics."""
+        system = self._server.registry.system
+        if system is not None:
+            self._serve_system(system)
+        self.accounts_changed()
+        self._server.clients.events = self
+        self._later(STATSZ_INTERVAL, self._tell_statistics)
+        self._later(CONNS_INTERVAL, self._tell_connections)
+
+    async def stop(self) -> None:
+        """Tell that the server goes away, and end."""
+        self._tell(f"$SYS.SERVER.{self._server.identity.id}.SHUTDOWN", self._envelope.sender)
+        for timer in self._timers.values():
+            timer.cancel()
+        self._server.clients.events = None
+
+    def lame_duck(self) -> None:
+        """Tell that the server is going to go away."""
+        self._tell(f"$SYS.SERVER.{self._server.identity.id}.LAMEDUCK", self._envelope.sender)
+
+    def accounts_changed(self) -> None:
+        """Let accounts that are new ask about themselves."""
+        system = self._server.registry.system
+        for account in list(self._server.registry.accounts.values()):
+            if account is not system and account.name not in self._known:
+                self._serve_account(account)
+            self._known.add(account.name)
+
+    # --- services
+
+    def _serve_system(self, system: Account) -> None:
+        own = self._server.identity.id
+        for where in ("PING", own):
+            for name in services.SERVER:
+                self._on(system, f"$SYS.REQ.SERVER.{where}.{name}", self._server_service)
+            self._on(system, f"$SYS.REQ.SERVER.{where}.IDZ", self._idz)
+            self._on(system, f"$SYS.REQ.SERVER.{where}.STATSZ", self._statsz)
+        self._on(system, "$SYS.REQ.SERVER.PING", self._statsz)
+        self._on(system, f"$SYS.REQ.SERVER.{own}.KICK", self._kick)
+        self._on(system, f"$SYS.REQ.SERVER.{own}.LDM", self._send_away)
+        self._on(system, f"$SYS.REQ.SERVER.{own}.RELOAD", self._reload)
+        for name in services.ACCOUNT:
+            self._on(system, f"$SYS.REQ.ACCOUNT.*.{name}", self._account_service)
+        self._on(system, "$SYS.REQ.ACCOUNT.*.CONNS", self._connections)
+        system.subscribe("$SYS.DEBUG.SUBSCRIBERS", self._subscribers)
+        self._on(system, "$SYS.REQ.USER.INFO", self._user)
+
+    def _serve_account(self, account: Account) -> None:
+        def itself(service: str) -> Answer:
+            return lambda _, message: self._of_account(account.name, service, message)
+
+        self._on(account, "$SYS.REQ.SERVER.PING.CONNZ", itself("CONNZ"))
+        self._on(account, "$SYS.REQ.ACCOUNT.PING.CONNZ", itself("CONNZ"))
+        self._on(account, "$SYS.REQ.ACCOUNT.PING.STATZ", itself("STATZ"))
+        self._on(account, "$SYS.REQ.USER.INFO", self._user)
+
+    def _on(self, account: Account, subject: str, answer: Answer) -> None:
+        def heard(message: Message) -> None:
+            if not message.reply:
+                return
+            try:
+                document = answer(message.subject, message)
+            except RequestError as error:
+                document = self._envelope.refusal(BAD_REQUEST, str(error))
+            except Exception as error:  # a mistake of ours must not end the connection that asked
+                self._log.error(f"System service {subject} failed: {type(error).__name__}: {error}")
+                document = self._envelope.refusal(500, "internal error")
+            if document is not None:
+                account.publish(message.reply, encode(document))
+
+        account.subscribe(subject, heard)
+
+    def _server_service(self, subject: str, message: Message) -> dict[str, Any] | None:
+        body = services.read(message.body)
+        if not services.fits(self._server, body):
+            return None
+        return self._envelope.answer(services.SERVER[subject.rpartition(".")[2]](self._server, body))
+
+    def _idz(self, _subject: str, message: Message) -> dict[str, Any] | None:
+        server = self._server
+        if not services.fits(server, services.read(message.body)):
+            return None
+        return {"name": server.identity.name, "host": server.options.host, "id": server.identity.id}
+
+    def _statsz(self, _subject: str, message: Message) -> dict[str, Any] | None:
+        if not services.fits(self._server, services.read(message.body)):
+            return None
+        return {"server": self._envelope.sender(), "statsz": statsz(self._server)}
+
+    def _account_service(self, subject: str, message: Message) -> dict[str, Any] | None:
+        name, service = subject.split(".")[3:5]
+        if name == "PING":
+            return self._of_all(service, message)
+        return self._of_account(name, service, message)
+
+    def _of_account(self, name: str, service: str, message: Message) -> dict[str, Any] | None:
+        body = services.read(message.body)
+        if not services.fits(self._server, body):
+            return None
+        if self._server.registry.get(name) is None:
+            return self._envelope.refusal(NOT_FOUND, f"account {name} does not exist")
+        return self._envelope.answer(services.ACCOUNT[service](self._server, name, body))
+
+    def _of_all(self, service: str, message: Message) -> dict[str, Any] | None:
+        """What the system account asks of every account at once: statistics and connections."""
+        from ..monitor import accstatz
+
+        body = services.read(message.body)
+        if service == "STATZ":
+            names = body.get("accounts") or None
+            return self._envelope.answer(
+                accstatz(self._server, names, unused=bool(body.get("include_unused")))
+            )
+        if service in services.SERVER:
+            return self._envelope.answer(services.SERVER[service](self._server, body))
+        return None
+
+    def _connections(self, subject: str, _message: Message) -> dict[str, Any] | None:
+        account = self._server.registry.get(subject.split(".")[3])
+        return None if account is None else self._account_connections(account)
+
+    def _subscribers(self, message: Message) -> None:
+        words = message.body.decode(errors="replace").split()
+        if not message.reply or not words:
+            return
+        system = self._server.registry.system
+        assert system is not None
+        from ...protocol.subject import collide
+
+        count = sum(
+            1
+            for each in system.subscriptions()
+            if collide(each.subject, words[0]) and (len(words) < 2 or each.queue == words[1])
+        )
+        system.publish(message.reply, str(count).encode())
+
+    def _user(self, _subject: str, message: Message) -> dict[str, Any] | None:
+        source = message.source
+        if source is None or source.kind is not Kind.CLIENT:
+            return None  # a leaf's server answers for its own users
+        return self._envelope.answer(user_info(source))
+
+    # --- what changes something
+
+    def _client(self, message: Message) -> ClientConnection | None:
+        cid = services.read(message.body).get("cid")
+        return self._server.clients.connections.get(cid) if isinstance(cid, int) else None
+
+    def _kick(self, _subject: str, message: Message) -> dict[str, Any]:
+        connection = self._client(message)
+        if connection is None:
+            return self._envelope.refusal(BAD_REQUEST, "no such client id")
+        connection.close("Kicked")
+        return {"server": self._envelope.sender()}
+
+    def _send_away(self, _subject: str, message: Message) -> dict[str, Any]:
+        connection = self._client(message)
+        if connection is None:
+            return self._envelope.refusal(BAD_REQUEST, "no such client id")
+        connection.handshake.send_info(ldm=True)
+        return {"server": self._envelope.sender()}
+
+    def _reload(self, _subject: str, _message: Message) -> dict[str, Any]:
+        if self.reloader is None or not self.reloader():
+            return self._envelope.refusal(500, "the configuration was not reloaded: see the server's log")
+        return {"server": self._envelope.sender()}
+
+    # --- events
+
+    def client_connected(self, connection: ClientConnection) -> None:
+        """See client.Events."""
+        account = connection.account
+        assert account is not None
+        fields = {"client": connection.client_info()}
+        self._tell(
+            f"$SYS.ACCOUNT.{account.name}.CONNECT", lambda: self._envelope.event("client_connect", fields)
+        )
+        self._tell_account(account)
+
+    def client_disconnected(self, connection: ClientConnection, reason: str) -> None:
+        """See client.Events."""
+        account = connection.account
+        assert account is not None
+        self._tell(f"$SYS.ACCOUNT.{account.name}.DISCONNECT", lambda: self._gone(connection, reason))
+        self._tell_account(account)
+
+    def client_refused(self, connection: ClientConnection, reason: str) -> None:
+        """See client.Events."""
+        subject = f"$SYS.SERVER.{self._server.identity.id}.CLIENT.AUTH.ERR"
+        self._tell(subject, lambda: self._gone(connection, reason))
+
+    def _gone(self, connection: ClientConnection, reason: str) -> dict[str, Any]:
+        client = connection.client_info()
+        client.setdefault("user", connection.options.user)
+        fields = {
+            "client": client,
+            "sent": {"msgs": connection.out_msgs, "bytes": connection.out_bytes},
+            "received": {"msgs": connection.in_msgs, "bytes": connection.in_bytes},
+            "reason": reason,
+        }
+        return self._envelope.event("client_disconnect", fields)
+
+    def _account_connections(self, account: Account) -> dict[str, Any]:
+        return self._envelope.event("account_connections", account_statistics(account))
+
+    def _tell_account(self, account: Account) -> None:
+        for subject in (
+            f"$SYS.ACCOUNT.{account.name}.SERVER.CONNS",
+            f"$SYS.SERVER.ACCOUNT.{account.name}.CONNS",
+        ):
+            self._tell(subject, lambda: self._account_connections(account))
+
+    def _tell_connections(self) -> None:
+        for account in list(self._server.registry.accounts.values()):
+            if account.connections or account.leafs:
+                self._tell_account(account)
+        self._later(CONNS_INTERVAL, self._tell_connections)
+
+    def _tell_statistics(self) -> None:
+        self._tell(
+            f"$SYS.SERVER.{self._server.identity.id}.STATSZ",
+            lambda: {"server": self._envelope.sender(), "statsz": statsz(self._server)},
+        )
+        self._later(STATSZ_INTERVAL, self._tell_statistics)
+
+    def _tell(self, subject: str, document: Callable[[], dict[str, Any]]) -> None:
+        system = self._server.registry.system
+        if system is not None and system.has_interest(subject):
+            system.publish(subject, encode(document()))
+
+    def _later(self, delay: int, callback: Callable[[], None]) -> None:
+        self._timers[delay] = self._server.clock.call_later(delay, callback)

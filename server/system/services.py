@@ -1,0 +1,89 @@
+"""The services of the system account: a table from a service's name to the document that answers it.
+
+Every request may carry a filter (server_name, host, cluster, domain, tags, exact_match): a server that it
+does not fit keeps silent. A request that cannot
+be understood gets `{"server", "error": {code, description}}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..monitor import (
+    AccountzRequest,
+    ConnzRequest,
+    HealthzRequest,
+    JszRequest,
+    LeafzRequest,
+    Monitored,
+    RequestError,
+    SubszRequest,
+    accountz,
+    accstatz,
+    connz,
+    gatewayz,
+    healthz,
+    jsz,
+    leafz,
+    routez,
+    subsz,
+    varz,
+)
+from ..monitor.request import from_json
+
+Body = Mapping[str, Any]
+Service = Callable[[Monitored, Body], dict[str, Any]]
+
+SERVER: dict[str, Service] = {
+    "VARZ": lambda server, _: varz(server),
+    "SUBSZ": lambda server, body: subsz(server, from_json(SubszRequest, body)),
+    "CONNZ": lambda server, body: connz(server, from_json(ConnzRequest, body)),
+    "ROUTEZ": lambda server, _: routez(server),
+    "GATEWAYZ": lambda server, _: gatewayz(server),
+    "LEAFZ": lambda server, body: leafz(server, from_json(LeafzRequest, body)),
+    "ACCOUNTZ": lambda server, body: accountz(server, from_json(AccountzRequest, body)),
+    "JSZ": lambda server, body: jsz(server, from_json(JszRequest, body)),
+    "HEALTHZ": lambda server, body: healthz(server, from_json(HealthzRequest, body))[1],
+}
+
+ACCOUNT: dict[str, Callable[[Monitored, str, Body], dict[str, Any]]] = {
+    "SUBSZ": lambda server, name, body: subsz(server, from_json(SubszRequest, {**body, "account": name})),
+    "CONNZ": lambda server, name, body: connz(
+        server, from_json(ConnzRequest, {"auth": True, **body, "acc": name})
+    ),
+    "LEAFZ": lambda server, name, body: leafz(server, from_json(LeafzRequest, {**body, "account": name})),
+    "JSZ": lambda server, name, body: jsz(
+        server, from_json(JszRequest, {**body, "account": name, "accounts": True})
+    ),
+    "INFO": lambda server, name, _: accountz(server, AccountzRequest(name))["account_detail"],
+    "STATZ": lambda server, name, _: accstatz(server, [name]),
+}
+
+
+def read(body: bytes) -> Body:
+    """A request's options; empty is none. Raises RequestError for what is no JSON object."""
+    if not body.strip():
+        return {}
+    try:
+        document = json.loads(body)
+    except ValueError as error:
+        raise RequestError(f"invalid JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise RequestError("invalid JSON: an object is wanted")
+    return document
+
+
+def fits(server: Monitored, body: Body) -> bool:
+    """Whether the filter of a request speaks of this server."""
+    options = server.options
+    exact = bool(body.get("exact_match"))
+    cluster = options.cluster.name if options.cluster is not None else ""
+    for key, value in (("server_name", server.identity.name), ("host", options.host), ("cluster", cluster)):
+        wanted = body.get(key)
+        if wanted and not (wanted == value if exact else str(wanted) in value):
+            return False
+    if body.get("domain") and body["domain"] != options.jetstream.domain:
+        return False
+    return all(tag in options.server_tags for tag in body.get("tags") or ())

@@ -1,0 +1,33 @@
+"""statsz: how much a server has done and holds, small enough to be sent every few seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..monitor import Monitored, varz
+
+
+def statsz(server: Monitored) -> dict[str, Any]:
+    """The `statsz` member of `$SYS.SERVER.<id>.STATSZ` and of the answer to a ping."""
+    facts = varz(server)
+    accounts = server.registry.accounts.values()
+    sent = {"msgs": facts["out_msgs"], "bytes": facts["out_bytes"]}
+    received = {"msgs": facts["in_msgs"], "bytes": facts["in_bytes"]}
+    found: dict[str, Any] = {key: facts[key] for key in ("start", "mem", "cores", "cpu")}
+    found |= {key: facts[key] for key in ("connections", "total_connections")}
+    found |= {
+        "active_accounts": sum(1 for account in accounts if account.connections or account.leafs),
+        "subscriptions": facts["subscriptions"],
+        "sent": sent,
+        "sent_to_clients": {"msgs": facts["out_client_msgs"], "bytes": facts["out_client_bytes"]},
+        "received": received,
+        "received_from_clients": {"msgs": facts["in_client_msgs"], "bytes": facts["in_client_bytes"]},
+        "slow_consumers": facts["slow_consumers"],
+        "slow_consumer_stats": facts["slow_consumer_stats"],
+        "stale_connections": facts["stale_connections"],
+        "stalled_clients": facts["stalled_clients"],
+        "active_servers": 1,
+    }
+    if facts["jetstream"]:
+        found["jetstream"] = facts["jetstream"]
+    return found | {"gomaxprocs": facts["gomaxprocs"]}
