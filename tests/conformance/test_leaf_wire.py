@@ -508,7 +508,7 @@ def test_a_remote_tells_local_interest_and_withholds_the_denied(
         wire.send("LS+ >\r\n")
         wire.lines_until_pong()
         client.pub("no.export", "x")
-        client.pub("$JS.API.INFO", "", "nobody")
+        client.pub("$JS.API.STREAM.NAMES", "")
         client.pub("ok", "y")
         assert wire.until("LMSG") == "LMSG ok 1"
     wire.close()
