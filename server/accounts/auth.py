@@ -61,12 +61,14 @@ class Authenticator:
         self._token = authorization.token
         self._single: User | None = None
         everyone = registry.global_account
+        for account in registry.accounts.values():
+            account.users.clear()
         defaults = authorization.default_permissions
         for entry in authorization.users:
             self._add(entry, registry, defaults, "$G")
-        for name, account in options.accounts.items():
-            for entry in account.users:
-                self._add(entry, registry, account.default_permissions, name)
+        for name, given in options.accounts.items():
+            for entry in given.users:
+                self._add(entry, registry, given.default_permissions, name)
         if authorization.user:
             permissions = None if defaults is None else Permissions(defaults)
             self._single = User(
@@ -134,6 +136,7 @@ class Authenticator:
             permissions=None if wanted is None else Permissions(wanted),
             connection_types=entry.allowed_connection_types,
         )
+        user.account.users[user.label] = user
         if entry.nkey:
             self._nkeys[entry.nkey] = user
         else:

@@ -37,7 +37,7 @@ class ConnectOptions:
 
     @classmethod
     def parse(cls, raw: bytes, before: ConnectOptions) -> ConnectOptions:
-        """Read CONNECT's JSON on top of what an earlier CONNECT said.
+        """Read CONNECT's JSON on top of what an earlier CONNECT said. Names of fields may have any case.
 
         Raises PeerError (closes, without a text) when it is no object or a field has the wrong type.
         """
@@ -49,7 +49,7 @@ class ConnectOptions:
             raise PeerError("", True, _BAD)
         values = {key: getattr(before, key) for key in _TYPES}
         for name, value in given.items():
-            key = _NAMES.get(name, str(name))
+            key = _NAMES.get(name, str(name).lower())
             expected = _TYPES.get(key)
             if expected is None or value is None:
                 continue

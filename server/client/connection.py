@@ -71,6 +71,7 @@ class ClientConnection(Outbound):
         self._quick = False
         self._plans: dict[bytes, Plan] = {}
         self._backlog: list[Op] = []
+        self._told = (0, 0)
         self._held = False
 
     # --- life
@@ -85,6 +86,7 @@ class ClientConnection(Outbound):
         if full:
             self.fail("maximum connections exceeded", "Maximum Connections Exceeded")
         else:
+            clients.log.debug(f"{self} - Client connection created")
             self.heartbeat.start()
         self.flush()
 
@@ -141,6 +143,24 @@ class ClientConnection(Outbound):
         self.clients.log.debug(f"{self} - Client connection closed: {reason}")
         if account is not None and events is not None:
             events.client_disconnected(self, reason)
+
+    def flush(self) -> None:
+        """Write, and let the account count what was written."""
+        super().flush()
+        account = self.account
+        if account is not None:
+            messages, size = self._told
+            account.out_msgs += self.out_msgs - messages
+            account.out_bytes += self.out_bytes - size
+            self._told = (self.out_msgs, self.out_bytes)
+
+    def send_line(self, line: bytes) -> None:
+        """Queue a protocol line, in order with messages."""
+        super().send_line(line)
+        if self.clients.options.trace:
+            from .trace import line as describe
+
+            self.clients.log.trace(f"{self} - {describe(line)}")
 
     # --- what the client says
 
@@ -232,7 +252,7 @@ class ClientConnection(Outbound):
         assert account is not None
         text = subject.decode("utf-8", "surrogateescape")
         if self.clients.options.trace:
-            self.clients.log.trace(f"{self} - <<- [{'HPUB' if code == HPUB else 'PUB'} {text} {size}]")
+            self._trace((code, subject, reply, header_size, size, tail))
         if self.options.pedantic and not is_literal(text):
             self.send_line(encode.err("Invalid Publish Subject"))
         raft = subject.startswith(_RAFT) and account is self.clients.registry.system
@@ -271,8 +291,8 @@ class ClientConnection(Outbound):
             self.mark()
 
     def _control_operation(self, code: int, operation: Op) -> None:
-        if self.clients.options.trace:
-            self.clients.log.trace(f"{self} - <<- {operation!r}")
+        if self.clients.options.trace and code != FAULT:
+            self._trace(operation)
         if code == PING:
             if self.handshake.may_speak():
                 self.heartbeat.pinged()
@@ -298,6 +318,12 @@ class ClientConnection(Outbound):
         elif code == ERR:
             self.clients.log.error(f"{self} - Client error {operation[1]!r}")
             self.close("Parse Error")
+
+    def _trace(self, operation: Op) -> None:
+        from .trace import incoming
+
+        for text in incoming(operation, self.clients.options.max_traced_msg_len):
+            self.clients.log.trace(f"{self} - {text}")
 
     def hold(self) -> None:
         """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
@@ -357,7 +383,7 @@ class ClientConnection(Outbound):
         options = self.options
         self.echo = options.echo
         self.headers = options.headers and not self.clients.options.no_header_support
-        fast = self.echo and not self.delivery.filters
+        fast = self.echo and not self.delivery.filters and not self.clients.options.trace
         if fast != self.fast:
             self.fast = fast
             self.subscriptions.changed()

@@ -114,14 +114,20 @@ class Delivery:
             else:
                 tail = encode.without_header(parcel.reply, parcel.header_size, size, tail)
                 size -= parcel.header_size
+        lead = b"%b%b %b " % (verb, shown, subscription.sid)
         if connection.clients.options.trace:
-            connection.clients.log.trace(
-                f"{connection} - ->> [{verb.decode()}{shown!r} {subscription.sid!r}]"
-            )
-        connection.send_message(b"%b%b %b " % (verb, shown, subscription.sid), tail, size)
+            self._trace(lead, tail, size)
+        connection.send_message(lead, tail, size)
         if parcel.reply and self.permissions is not None and self.permissions.responses is not None:
             self._expect_reply(parcel.reply.decode("utf-8", "surrogateescape"))
         return True
+
+    def _trace(self, lead: bytes, tail: bytes, size: int) -> None:
+        from .trace import outgoing
+
+        clients = self._connection.clients
+        for text in outgoing(lead, tail, size, clients.options.max_traced_msg_len):
+            clients.log.trace(f"{self._connection} - {text}")
 
     def _may_hear(self, subject: str, queue: str) -> bool:
         allowed = self._hear.get((subject, queue))
