@@ -1,8 +1,7 @@
 """The services of the system account: a table from a service's name to the document that answers it.
 
 Every request may carry a filter (server_name, host, cluster, domain, tags, exact_match): a server that it
-does not fit keeps silent. A request that cannot
-be understood gets `{"server", "error": {code, description}}`.
+does not fit keeps silent. A request that cannot be understood is answered with an error.
 """
 
 from __future__ import annotations
