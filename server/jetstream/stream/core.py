@@ -284,7 +284,7 @@ class Stream:
         if config.allow_msg_ttl and not old.allow_msg_ttl:
             self._read_back(self.store.first_seq, self.expiry.load)
         self.ingest.configure()
-        if 0 < config.max_msgs < self.store.messages:
+        if config.discard == "old" and 0 < config.max_msgs < self.store.messages:
             self.purge(keep=config.max_msgs)
         self.limits.enforce_all()
         self._listen()

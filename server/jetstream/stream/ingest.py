@@ -59,8 +59,8 @@ class Ingest:
         self._ack = f'{{"stream":{json.dumps(config.name)}{place},"seq":'.encode()
         self._acks = not config.no_ack
         self._sealed = config.sealed
-        self._limited = config.max_msg_size if config.max_msg_size >= 0 else UNLIMITED
-        self._most = min(self._limited, MAX_RECORD if config.storage == "file" else UNLIMITED)
+        limit = config.max_msg_size if config.max_msg_size >= 0 else UNLIMITED
+        self._most = min(limit, MAX_RECORD if config.storage == "file" else UNLIMITED)
         transform = config.subject_transform
         self._transform = self._compile(transform.src, transform.dest) if transform is not None else None
         republish = config.republish
@@ -108,6 +108,8 @@ class Ingest:
         size = len(header) + len(body)
         if self._sealed:
             raise api_error("JSStreamSealedErr")
+        if size > self._most:
+            raise self._too_large(size)
         committer = self._committer
         if committer.error is not None:
             raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {committer.error}")
@@ -117,10 +119,9 @@ class Ingest:
         if header:
             envelope = judge(self._stream, subject, header, sourced=sourced)
             header = envelope.header
-            size = len(header) + len(body)
             self._check_duplicate(envelope, now)
-        if size > self._most or len(header) > MAX_HEADER:
-            raise self._too_large(header, size)
+            if len(header) > MAX_HEADER:
+                raise api_error("JSStreamHeaderExceedsMaximumErr")
         if self._interest.by_interest and self._interest.nobody_wants(store.last_seq + 1, subject):
             return self._skip(subject, envelope, now)
         limits = self._limits
@@ -184,13 +185,10 @@ class Ingest:
         if envelope.refusal is not None:
             raise envelope.refusal
 
-    def _too_large(self, header: bytes, size: int) -> ApiError:
+    def _too_large(self, size: int) -> ApiError:
         if size > MAX_RECORD:
             return api_error("JSStreamStoreFailedF", err="message to large")
-        if size > self._limited:
-            return api_error("JSStreamMessageExceedsMaximumErr")
-        del header
-        return api_error("JSStreamHeaderExceedsMaximumErr")
+        return api_error("JSStreamMessageExceedsMaximumErr")
 
     def _skip(self, subject: str, envelope: Envelope | None, now: int) -> int:
         """Nobody is interested: the sequence is used up, nothing is stored."""

@@ -92,6 +92,9 @@ class Limits:
         self._enforce_totals()
 
     def _enforce_totals(self) -> None:
+        """Under discard new nothing stored is ever given up for a limit of the whole stream."""
+        if self.discard_new:
+            return
         config, store = self._config, self._store
         most, size = config.max_msgs, config.max_bytes
         while store.messages and ((0 < most < store.messages) or (0 < size < store.bytes)):

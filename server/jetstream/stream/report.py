@@ -25,7 +25,7 @@ def state(stream: Stream, *, details: bool = False) -> StreamState:
     return StreamState(
         messages=store.messages,
         bytes=store.bytes,
-        first_seq=store.first_seq,
+        first_seq=store.first_seq or stream.config.first_seq,
         first_ts=store.first_time,
         last_seq=store.last_seq,
         last_ts=store.last_time,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .....protocol.transform import SubjectTransform, TransformError
+from .....protocol.transform import SubjectTransform, TransformError, parse_placeholder
 
 INVALID = "invalid mapping destination: invalid transform"
 
@@ -17,6 +17,11 @@ def mapping_fault(source: str, destination: str) -> str:
             return f"{INVALID} in {token}" if token else INVALID
         if any(c in token for c in " \t\r\n\f") and not token.startswith("{{"):
             return INVALID
+        try:
+            parse_placeholder(token)
+        except TransformError as error:
+            if "unknown function" in str(error):
+                return str(error)
     try:
         SubjectTransform(source, destination)
     except TransformError as error:
