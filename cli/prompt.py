@@ -8,6 +8,7 @@ with its flag, so that the same run can be shown as one command (`equivalent`).
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -201,6 +202,9 @@ def _note_answer(flag: str, answer: str) -> None:
 
 
 def _echo_answer(message: str, answer: str) -> None:
+    if os.environ.get("NO_COLOR"):
+        click.echo(f"? {message} {answer}".rstrip())
+        return
     mark = click.style("?", fg="green", bold=True)
     click.echo(f"{mark} {click.style(message, bold=True)} {click.style(answer, fg='cyan')}".rstrip())
 

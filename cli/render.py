@@ -8,6 +8,7 @@ stdout through `show`; log lines go to stderr. Pure text: nothing here asks or c
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -55,7 +56,7 @@ def table(
     if inner < cell_len(title) + 2:
         widths[-1] += cell_len(title) + 2 - inner
         inner = cell_len(title) + 2
-    scheme = str(flags.session().given.get("colors") or "")
+    scheme = _scheme()
     box = DOUBLE if scheme == "double" else ROUNDED
     tl, rule, tee, tr, bar, left, cross, right, bl, foot, br = tuple(box)
 
@@ -78,6 +79,17 @@ def table(
     return _coloured("\n".join(lines), scheme)
 
 
+def _scheme() -> str:
+    """The colour scheme of the run: the flag, its variable, the context's."""
+    from .errors import CliError
+    from .profile import settle
+
+    try:
+        return settle(flags.session()).text("color_scheme")
+    except CliError:  # whatever is wrong with the settings, it is not for a table to say
+        return ""
+
+
 def _centred(text: str, width: int) -> str:
     from rich.cells import cell_len
 
@@ -86,7 +98,7 @@ def _centred(text: str, width: int) -> str:
 
 
 def _coloured(text: str, scheme: str) -> str:
-    if scheme in ("", "double", "rounded") or not sys.stdout.isatty():
+    if scheme in ("", "double", "rounded") or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
     return click.style(text, fg=scheme)
 

@@ -31,6 +31,7 @@ Test = Callable[[Info], bool]
 @click.option("--sourced", is_flag=True, help="With sources.")
 @click.option("--mirrored", is_flag=True, help="That are mirrors.")
 @click.option("--leader", default="", help="Led by this server.")
+@click.option("--api-level", type=int, help="That require at least this API level.")
 @click.option("-n", "--names", is_flag=True, help="Only the names.")
 @click.option("--invert/--no-invert", default=False, help="Those that do not match.")
 @ALL
@@ -78,7 +79,14 @@ def _tests(wanted: Info) -> list[Test]:
         tests.append(lambda info: bool(info["config"].get("sources")))
     if wanted["mirrored"]:
         tests.append(lambda info: bool(info["config"].get("mirror")))
+    if wanted["api_level"] is not None:
+        tests.append(lambda info: _level(info) >= wanted["api_level"])
     return tests
+
+
+def _level(info: Info) -> int:
+    level = (info["config"].get("metadata") or {}).get("_nats.req.level", "0")
+    return int(level) if level.isdecimal() else 0
 
 
 def _servers(info: Info) -> list[str]:
