@@ -8,6 +8,7 @@ from ...cli.command import Group, table_rows
 
 _ROWS = (
     ("add", "add:add", "Create a Stream", ("create", "new")),
+    ("backup", "backup:backup", "Save a Stream into a directory", ("snapshot",)),
     ("copy", "edit:copy", "Create a Stream from another one's configuration", ("cp",)),
     ("edit", "edit:edit", "Change a Stream's configuration", ("update",)),
     ("find", "find:find", "Find Streams by criteria", ("query",)),
@@ -17,6 +18,7 @@ _ROWS = (
     ("ls", "listing:ls", "List the Streams", ("list", "l")),
     ("purge", "remove:purge", "Remove messages from a Stream", ()),
     ("report", "report:report", "Sizes of all Streams, and how copies keep up", ()),
+    ("restore", "backup:restore", "Load a Stream from a directory", ()),
     ("rm", "remove:rm", "Delete a Stream", ("delete", "del")),
     ("rmm", "remove:rmm", "Erase one message of a Stream", ()),
     ("seal", "remove:seal", "Make a Stream read-only for good", ()),
