@@ -242,7 +242,8 @@ def refused(profile: Profile, error: BaseException) -> CliError:
     if isinstance(error, ssl.SSLError):
         return CliError(f"setup failed: TLS handshake with {where} failed: {error}", "see --tlsca")
     if isinstance(error, SOCKET_ERRORS) or "no servers" in text:
-        reason = getattr(error, "strerror", None) or text
+        refusal = isinstance(error, ConnectionRefusedError)
+        reason = "connection refused" if refusal else getattr(error, "strerror", None) or text
         return CliError(
             "setup failed: nats: no servers available for connection",
             f"no server answers at {where} ({reason.removeprefix('nats: ')})",

@@ -107,5 +107,5 @@ def test_nobody_listening_says_where_and_what_to_do(cli: Cli) -> None:
     assert result.err.splitlines()[0] == (
         "pyjs: error: setup failed: nats: no servers available for connection"
     )
-    assert "nats://127.0.0.1:1" in result.err
+    assert "no server answers at nats://127.0.0.1:1 (connection refused)" in result.err
     assert "pyjs server run" in result.err
