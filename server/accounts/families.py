@@ -46,7 +46,7 @@ class Families:
             plan = self._find(key, subject, text)
             if plan is None:
                 return None
-        return _under(plan, subject, text)
+        return plan.under(subject, text)
 
     def _find(self, key: tuple[bytes, int], subject: bytes, text: str) -> Plan | None:
         head, dots = key
@@ -68,13 +68,3 @@ class Families:
     def clear(self) -> None:
         """Forget everything."""
         self._plans.clear()
-
-
-def _under(plan: Plan, subject: bytes, text: str) -> Plan:
-    """The same plan for another subject, which the very same callbacks hear."""
-    same = Plan.__new__(Plan)
-    same.subject, same.text, same.mapping = subject, text, None
-    same.plain, same.groups, same.remotes = plan.plain, plan.groups, plan.remotes
-    same.targets, same.choices, same.callbacks = plan.targets, plan.choices, plan.callbacks
-    same.headers, same.silent, same.simple = plan.headers, plan.silent, plan.simple
-    return same
