@@ -51,6 +51,7 @@ LONG_FUNCTIONS: set[str] = set()
 DICE = {
     "server/accounts/account.py",
     "server/accounts/mapping.py",
+    "server/accounts/plan.py",
     "server/accounts/routing.py",
     "server/app.py",
     "server/client/connection.py",
@@ -58,6 +59,7 @@ DICE = {
     "server/jetstream/consumer/inactivity.py",
     "server/jetstream/consumer/notices.py",
     "server/leaf/heartbeat.py",
+    "server/leaf/remote.py",
 }
 
 
