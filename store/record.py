@@ -143,5 +143,5 @@ def claimed_seqs(data: bytes, start: int, end: int, low: int, high: int) -> Iter
         if at + FIXED > end:
             break
         _, _, kind, subject, length, header, seq, _ = unpack_all(data, at)
-        if kind == MESSAGE and low < seq < high and FIXED + subject + header <= length <= LONGEST:
+        if kind in {MESSAGE, ERASED} and low < seq < high and FIXED + subject + header <= length <= LONGEST:
             yield seq

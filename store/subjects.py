@@ -52,10 +52,10 @@ class SubjectIndex:
         if number is None:
             return self._add_subject(subject, seq)
         held = self._held[number]
-        if type(held) is int:
+        if isinstance(held, int):
             self._held[number] = Sequences((held, seq))
         else:
-            held.append(seq)  # type: ignore[union-attr]
+            held.append(seq)
         if self._views_of:
             for view in self._views_of.get(number, ()):
                 if view.merged is not None:
@@ -270,10 +270,10 @@ class SubjectIndex:
 
     def last_per_subject(self, filters: Sequence[str], up_to: int) -> list[int]:
         """Give the last sequence not above `up_to` of each subject matched, ascending."""
-        found = (
-            _before(self._held[self.ids[subject]], up_to) for subject in self._matching(filters or (">",))
-        )
-        return sorted(seq for seq in found if seq)
+        everything = not filters or ">" in filters
+        numbers = self.ids.values() if everything else self._view(filters).ids
+        found = [_before(self._held[number], up_to) for number in numbers]
+        return sorted(filter(None, found))
 
 
 def _before(held: int | Sequences, up_to: int) -> int:

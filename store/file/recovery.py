@@ -43,6 +43,7 @@ class Recovered:
     next_number: int = 1
     lost: dict[int, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    damage: list[tuple[Block, str, list[int]]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -77,13 +78,28 @@ def recover(fs: FileSystem, directory: str) -> Recovered:
     for index in indexes:
         loader.load(index)
     loader.finish()
-    tombs = _ranges(found)
-    found.lost = {
-        seq: where
-        for seq, where in found.lost.items()
-        if seq >= found.floor and seq not in found.index.live and not any(a <= seq <= b for a, b in tombs)
-    }
+    _judge_damage(found)
     return found
+
+
+def _judge_damage(found: Recovered) -> None:
+    """Settle what is lost: not what was removed anyway, as where a crash tore an erasure."""
+    tombs = _ranges(found)
+
+    def needed(seq: int) -> bool:
+        return (
+            seq >= found.floor
+            and seq not in found.index.live
+            and not any(low <= seq <= high for low, high in tombs)
+        )
+
+    for block, where, were_there in found.damage:
+        lost = [seq for seq in were_there if needed(seq)]
+        found.lost.update(dict.fromkeys(lost, block.path))
+        if lost or not were_there:
+            found.faults.append(f"{where}, {len(lost)} messages lost")
+            block.damaged = True
+    found.lost = {seq: where for seq, where in found.lost.items() if needed(seq)}
 
 
 def _files(fs: FileSystem, directory: str, found: Recovered) -> list[_File]:
@@ -163,12 +179,10 @@ def _open_block(fs: FileSystem, file: _File, following: _File | None, found: Rec
         # Zeros are no record: what was cut off is then reported as a hole.
         data += bytes(expected - len(data))
     result = scan(file.path, file.header, data, next_last=next_last)
-    for seq in result.lost:
-        found.lost[seq] = file.path
-    found.faults.extend(result.faults)
+    found.damage.extend((result.index.block, where, lost) for where, lost in result.damage)
     if following is None:
         _settle_end(fs, file, result.end)
-    elif not result.faults:
+    elif not result.damage:
         _write_sidecar(fs, side, result.index)
     return result.index
 

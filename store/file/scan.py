@@ -30,12 +30,11 @@ class Hole:
 
 @dataclass(slots=True)
 class Scan:
-    """What a block holds. `lost` are the sequences of damaged messages, `end` is where its records end."""
+    """What a block holds; where its records end; which bytes are bad, and which messages were there."""
 
     index: Index
     end: int
-    lost: list[int] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    damage: list[tuple[str, list[int]]] = field(default_factory=list)
 
 
 class _Reader:
@@ -144,8 +143,6 @@ def scan(path: str, header: Header, data: bytes, *, next_last: int | None) -> Sc
     block.tail_row = len(block)
     result = Scan(Index(block, list(reader.ids)), len(data))
     for hole in reader.holes:
-        block.damaged = True
         lost = _lost_in(data, hole)
-        result.lost.extend(lost)
-        result.faults.append(f"{path}: bytes {hole.start} to {hole.end} damaged, {len(lost)} messages lost")
+        result.damage.append((f"{path}: bytes {hole.start} to {hole.end} damaged", lost))
     return result

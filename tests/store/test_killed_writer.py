@@ -21,7 +21,7 @@ while True:
     if stream.messages > 600:
         stream.remove_first()
     if stream.last_seq > 100:
-        stream.remove(stream.last_seq - 50)
+        stream.remove((stream.last_seq - 50) // 7 * 7)
     stream.commit_sync()
     print(stream.first_seq, stream.last_seq, flush=True)
     work = stream.begin_maintenance()
@@ -34,7 +34,6 @@ while True:
 def test_what_a_killed_writer_committed_is_there(tmp_path: Path) -> None:
     directory = str(tmp_path / "msgs")
     source = random.Random(7)
-    removed: set[int] = set()
     for _ in range(ROUNDS):
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, directory], stdout=subprocess.PIPE, text=True
@@ -53,10 +52,9 @@ def test_what_a_killed_writer_committed_is_there(tmp_path: Path) -> None:
         assert stream.damaged() == []
         assert stream.last_seq >= last
         assert stream.first_seq >= first
-        removed |= {seq - 50 for seq in range(120, stream.last_seq + 21, 20)}
         for seq in range(stream.first_seq, stream.last_seq + 1):
             message = stream.next((), seq)
             assert message is not None
             assert message.body.startswith(b"%d:" % message.seq)
-            assert message.seq == seq or seq in removed, "an acknowledged message is gone"
+            assert message.seq == seq or seq % 7 == 0, "an acknowledged message is gone"
         stream.close()
