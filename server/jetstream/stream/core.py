@@ -179,10 +179,12 @@ class Stream:
             consumer.on_append(last)
 
     def _failed(self, error: BaseException) -> bytes:
-        self.host.log.error(
-            f"JetStream stream '{self.account.name} > {self.name}' can not be written: {error}"
-        )
+        self.alarm(f"can not be written: {error}")
         return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
+
+    def alarm(self, text: str) -> None:
+        """Tell the log that something is wrong with this stream."""
+        self.host.log.error(f"JetStream stream '{self.account.name} > {self.name}' {text}")
 
     def _upkeep_failed(self, error: BaseException) -> None:
         self.host.log.warning(f"No space given back by '{self.account.name} > {self.name}': {error}")

@@ -15,7 +15,6 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
-from ....store.errors import StoreError
 from .dedupe import HEADER as MSG_ID
 from .envelope import Envelope, judge
 
@@ -83,7 +82,7 @@ class Ingest:
                 committer.answers.append(
                     (reply, b'%b%d,"duplicate": true}' % (self._ack, duplicate.sequence))
                 )
-        except (ApiError, StoreError) as error:
+        except Exception as error:  # one message must not end the connection that it came on
             if reply and self._acks:
                 self._stream.send(reply, b"", self.refusal(error))
             return
@@ -93,9 +92,10 @@ class Ingest:
         if committer.idle:
             committer.wake()
 
-    def refusal(self, error: ApiError | StoreError) -> bytes:
-        """Give the answer that tells a publisher of `error`."""
-        if isinstance(error, StoreError):
+    def refusal(self, error: Exception) -> bytes:
+        """Give the answer that tells a publisher of `error`; what is no refusal of the API's is logged."""
+        if not isinstance(error, ApiError):
+            self._stream.alarm(f"can not store a message: {type(error).__name__}: {error}")
             error = api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
         return json.dumps(
             {"error": error.to_json(), "stream": self._stream.name, "seq": 0}, separators=(",", ":")

@@ -20,6 +20,7 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.transform import SubjectTransform
 from .delivery import Delivery, read_delivery
+from .order import SILENCE, consumer_config, deliver_subject, request_subject
 
 if TYPE_CHECKING:
     from ...accounts.account import Watch
@@ -30,15 +31,11 @@ if TYPE_CHECKING:
 
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
-HEARTBEAT = SECOND
-SILENCE = 10 * SECOND  # of an origin that is given up
 APART = 2 * SECOND  # between two attempts
 PATIENCE = 10 * SECOND  # for an answer to an attempt
 BACKOFF = 10 * SECOND  # more for each failure in a row
 LONGEST = 120 * SECOND
 MOST_STALLS = 3  # heartbeats that tell of unanswered flow control
-ACK_WAIT = 22 * 3600 * SECOND
-API = "$JS.API"
 TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
 OTHER_STREAM = 10225
 CONTROL = b"NATS/1.0 100"
@@ -177,51 +174,17 @@ class Link:
     # --- asking
 
     def _config(self) -> ConsumerConfig:
-        stream, source = self.stream, self.source
+        stream = self.stream
         name = f"JS_{self.kind.upper()}_{self.consumer_hash()}"
         if not self._sourcing:
             name += "_" + stream.host.new_id(8)
-        metadata = {f"_nats.{self.kind}.stream": stream.name, f"_nats.{self.kind}.acc": stream.account.name}
-        if stream.domain:
-            metadata[f"_nats.{self.kind}.domain"] = stream.domain
-        config = ConsumerConfig(
-            name=name,
-            deliver_subject=self._deliver_subject(),
-            ack_policy="none",
-            ack_wait=ACK_WAIT,
-            max_deliver=1,
-            idle_heartbeat=HEARTBEAT,
-            flow_control=True,
-            direct=True,
-            sourcing=self._sourcing,
-            inactive_threshold=SILENCE,
-            metadata=metadata,
-        )
-        filters = [t.src or ">" for t in source.subject_transforms]
-        if source.filter_subject:
-            config.filter_subject = source.filter_subject
-        elif len(filters) == 1:
-            config.filter_subject = filters[0]
-        elif filters:
-            config.filter_subjects = filters
+        config = consumer_config(self.kind, name, stream, self.source, sourcing=self._sourcing)
+        config.deliver_subject = deliver_subject(self.source, self.letter, stream.host.new_id(8))
         self.start_at(config)
         return config
 
-    def _deliver_subject(self) -> str:
-        external = self.source.external
-        prefix = external.deliver if external is not None and external.deliver else "$JS"
-        return f"{prefix}.{self.letter}.{self.stream.host.new_id(8)}".replace("..", ".")
-
     def _subject(self, config: ConsumerConfig) -> str:
-        if self.source.consumer is not None:
-            subject = f"CONSUMER.RESET.{self.source.name}.{self.source.consumer.name}"
-        elif config.filter_subject:
-            subject = f"CONSUMER.CREATE.{self.source.name}.{config.name}.{config.filter_subject}"
-        else:
-            subject = f"CONSUMER.CREATE.{self.source.name}"
-        external = self.source.external
-        prefix = external.api if external is not None and external.api else API
-        return f"{prefix}.{subject}".replace("..", ".")
+        return request_subject(self.source, config)
 
     def _attempt(self) -> None:
         self._timer = None
