@@ -36,14 +36,21 @@ class DirectGet:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self.caught_up = False  # a mirror answers for its origin only when it has (nearly) all
         self._subscriptions: dict[str, list[Subscription]] = {}
+
+    @property
+    def names(self) -> set[str]:
+        """The streams that are answered for."""
+        return set(self._subscriptions)
 
     def configure(self) -> None:
         """Listen for the stream itself (allow_direct) and for the origin of a mirror (mirror_direct)."""
         config = self._stream.config
         names = {config.name} if config.allow_direct else set()
-        if config.mirror is not None and config.mirror_direct and config.mirror.external is None:
-            names.add(config.mirror.name)
+        mirror = config.mirror
+        if mirror is not None and config.mirror_direct and mirror.external is None and self.caught_up:
+            names.add(mirror.name)
         for name in set(self._subscriptions) - names:
             self._forget(name)
         account = self._stream.account.account

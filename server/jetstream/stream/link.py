@@ -84,8 +84,8 @@ class Link:
         """Put into the consumer's configuration where it begins."""
         raise NotImplementedError
 
-    def accepted(self, delivered: int) -> None:
-        """The consumer exists and begins after the origin's sequence `delivered`."""
+    def accepted(self, delivered: int, pending: int) -> None:
+        """The consumer begins after the origin's sequence `delivered` and has `pending` messages to send."""
         raise NotImplementedError
 
     def take(self, delivery: Delivery, original: str, subject: str, header: bytes, body: bytes) -> None:
@@ -270,7 +270,8 @@ class Link:
         self._fails = 0
         self._consumer = name
         self._delivered = 0
-        self.accepted(delivered)
+        self.lag = int(answer.get("num_pending", 0))
+        self.accepted(delivered, self.lag)
         self._feed = self.stream.account.account.subscribe(deliver_subject, self._arrived)
         self.heard = self.stream.clock.now()
         self._timer = self.stream.clock.call_later(SILENCE, self._check_health)

@@ -10,6 +10,8 @@ from ....protocol.api.consumer import ConsumerConfig
 from .delivery import Delivery
 from .link import Link
 
+NEARLY = 10  # messages behind
+
 
 class Mirror(Link):
     """The link of a mirror."""
@@ -32,7 +34,7 @@ class Mirror(Link):
         else:
             config.deliver_policy = "all"
 
-    def accepted(self, delivered: int) -> None:
+    def accepted(self, delivered: int, pending: int) -> None:
         """What lies before the consumer's beginning is not there."""
         store = self.stream.store
         if store.last_seq < delivered:
@@ -42,8 +44,17 @@ class Mirror(Link):
                 store.skip_to(delivered)
                 self.stream.committer.wake()
         self.copied = max(delivered, store.last_seq)
+        self._may_answer(pending)
 
     def take(self, delivery: Delivery, original: str, subject: str, header: bytes, body: bytes) -> None:
         """Store under the origin's sequence."""
         del original
+        self._may_answer(delivery.pending)
         self.stream.ingest.replicate(delivery.stream_seq, subject, header, body, delivery.time)
+
+    def _may_answer(self, pending: int) -> None:
+        """Once nearly caught up, direct gets of the origin may be answered here."""
+        direct = self.stream.direct
+        if pending < NEARLY and not direct.caught_up:
+            direct.caught_up = True
+            direct.configure()

@@ -58,8 +58,9 @@ class Source(Link):
         else:
             config.deliver_policy = "all"
 
-    def accepted(self, delivered: int) -> None:
+    def accepted(self, delivered: int, pending: int) -> None:
         """Nothing before the consumer's beginning will come."""
+        del pending
         self._again = False
         self.copied = max(self.copied, delivered)
 
