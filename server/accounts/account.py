@@ -105,7 +105,7 @@ class Account:
         self.jetstream: Any = None
         self.flusher = flusher
         self.responses = Responses(self, flusher.clock, random_bytes)
-        self._watches: list[Watch] = []
+        self._watches: dict[str, list[Watch]] = {}  # by watched subject, "" for all
         self._draw = random.random
         self._sink = InternalSink()
         self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
@@ -156,8 +156,9 @@ class Account:
         size = len(header) + len(body)
         tail = tail_of(raw_reply, header, body)
         shown = show_as.encode("utf-8", "surrogateescape")
-        only_clients = plan.simple and plan.targets and not plan.choices and not plan.callbacks
-        if only_clients and source is None and (plan.headers or not header):
+        only_targets = plan.simple and plan.targets and not plan.choices and not plan.callbacks
+        plainly = (plan.headers or not header) and not (shown and plan.leafs)
+        if only_targets and plainly and source is None:
             delivered = _hand_out(plan, header, size, tail, shown)
             self.flusher.schedule()
             return delivered
@@ -225,24 +226,33 @@ class Account:
         it.
         """
         watch = Watch(self, callback, subject)
-        self._watches.append(watch)
+        self._watches.setdefault(subject, []).append(watch)
         return watch
 
     def unwatch(self, watch: Watch) -> None:
         """See Watch.cancel."""
-        if watch in self._watches:
-            self._watches.remove(watch)
+        watches = self._watches.get(watch.subject, [])
+        if watch in watches:
+            watches.remove(watch)
+            if not watches:
+                del self._watches[watch.subject]
 
     def _announce(self, subscription: Subscription, delta: int) -> None:
         subject, queue = subscription.subject, subscription.queue
-        change: InterestChange | None = None
-        for watch in list(self._watches):
-            if watch.subject and not matches(subject, watch.subject):
-                continue
-            if change is None:
-                count = sum(s.weight for s in self.interest.same(subject, queue))
-                change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)
-            watch.callback(change)
+        if has_wildcard(subject):
+            concerned = [
+                watch
+                for watched, watches in self._watches.items()
+                if not watched or matches(subject, watched)
+                for watch in watches
+            ]
+        else:
+            concerned = [*self._watches.get("", ()), *self._watches.get(subject, ())]
+        if concerned:
+            count = self.interest.weight(subject, queue)
+            change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)
+            for watch in concerned:
+                watch.callback(change)
 
     # --- plans
 

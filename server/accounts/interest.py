@@ -15,6 +15,10 @@ from .subscription import Subscription
 Groups = dict[str, list[Subscription]]
 
 
+# Shared by the many buckets without queue groups; never written to.
+_NO_GROUPS: dict[str, dict[Subscription, None]] = {}
+
+
 class _Bucket:
     """Subscriptions of exactly one subject or pattern."""
 
@@ -22,10 +26,12 @@ class _Bucket:
 
     def __init__(self) -> None:
         self.plain: dict[Subscription, None] = {}
-        self.groups: dict[str, dict[Subscription, None]] = {}
+        self.groups = _NO_GROUPS
 
     def add(self, subscription: Subscription) -> None:
         if subscription.queue:
+            if self.groups is _NO_GROUPS:
+                self.groups = {}
             self.groups.setdefault(subscription.queue, {})[subscription] = None
         else:
             self.plain[subscription] = None
@@ -107,8 +113,8 @@ class Interest:
         self._count -= 1
         return True
 
-    def same(self, subject: str, queue: str) -> list[Subscription]:
-        """Those with exactly this subject (or pattern) and queue."""
+    def weight(self, subject: str, queue: str) -> int:
+        """Members with exactly this subject (or pattern) and queue, remote groups by their weights."""
         if not has_wildcard(subject):
             bucket = self._literal.get(subject)
         else:
@@ -116,8 +122,8 @@ class Interest:
             path = self._path(tokens)
             bucket = None if not path else path[-1].rest if rest else path[-1].here
         if bucket is None:
-            return []
-        return list(bucket.groups.get(queue, ())) if queue else list(bucket.plain)
+            return 0
+        return sum(s.weight for s in bucket.groups.get(queue, ())) if queue else len(bucket.plain)
 
     def match(self, subject: str) -> tuple[list[Subscription], Groups]:
         """Everyone who hears the literal `subject`: plain ones, and members by queue group.
@@ -128,7 +134,7 @@ class Interest:
         groups: Groups = {}
         for bucket in self._matching(subject):
             plain.extend(bucket.plain)
-            for queue, members in bucket.groups.items():
+            for queue, members in bucket.groups.items() if bucket.groups else ():
                 groups.setdefault(queue, []).extend(members)
         return plain, groups
 

@@ -16,6 +16,7 @@ from .source import Kind
 if TYPE_CHECKING:
     from .interest import Interest
     from .mapping import Mapping
+    from .source import LeafSink
     from .subscription import Subscription
 
 
@@ -70,7 +71,9 @@ class Plan:
 
     subject and text: the subject as bytes and str. plain: local subscriptions without a queue; remotes:
     those of leafs and routes. Only when `simple`: targets, choices (one target of each is served) and
-    callbacks are all. wide: how many targets, if many. headers: all of them take messages with headers.
+    callbacks are all. leafs: some targets are leaf connections; what comes from a leaf, or is shown under
+    another subject, then goes the careful way. wide: how many targets, if many. headers: all of them take
+    messages with headers.
     `silent`: nobody hears it and no mapping leads elsewhere.
     """
 
@@ -79,6 +82,7 @@ class Plan:
         "choices",
         "groups",
         "headers",
+        "leafs",
         "mapping",
         "plain",
         "remotes",
@@ -102,6 +106,7 @@ class Plan:
         self.choices: tuple[tuple[Target, ...], ...] = ()
         self.callbacks: tuple[Subscription, ...] = ()
         self.headers = True
+        self.leafs = False
         self.wide = 0
         self.silent = not plain and not groups and mapping is None
         self.simple = mapping is None and not subject.startswith(RESERVED)
@@ -111,7 +116,6 @@ class Plan:
             self.plain = tuple([s for s in plain if s.kind not in _REMOTE])
             if len(self.plain) < len(plain):
                 self.remotes = tuple([s for s in plain if s.kind in _REMOTE])
-                self.simple = False
         if groups:
             self.groups = tuple([Group(queue, members) for queue, members in groups.items()])
         self.simple = self.simple and self._simplify()
@@ -129,6 +133,7 @@ class Plan:
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
+        plan.leafs = self.leafs
         return plan
 
     def _simplify(self) -> bool:
@@ -141,6 +146,8 @@ class Plan:
                 callbacks.append(subscription)
             else:
                 return False
+        if self.remotes and not self._add_leafs(targets):
+            return False
         choices = []
         for group in self.groups:
             if group.remotes or not all(map(_is_fast, group.members)):
@@ -153,13 +160,31 @@ class Plan:
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
         return True
 
-    def _target(self, subscription: Subscription) -> Target:
+    def _add_leafs(self, targets: list[Target]) -> bool:
+        """Leafs that take their frames as they are, each once however many of its interests match."""
+        seen = set()
+        for subscription in self.remotes:
+            leaf = subscription.sink
+            if leaf in seen:
+                continue
+            seen.add(leaf)
+            target = self._target(subscription, b"LMSG ")
+            shown = target[3][5:-1].decode("utf-8", "surrogateescape")
+            fast = subscription.kind == Kind.LEAF and cast("Outbox", leaf).fast
+            if not fast or not cast("LeafSink", leaf).may_send(shown):
+                return False
+            targets.append(target)
+        self.leafs = True
+        return True
+
+    def _target(self, subscription: Subscription, verb: bytes = b"MSG ") -> Target:
         shown = self.subject
         if subscription.transform is not None:
             shown = shown_to(subscription, self.text)
         outbox = cast("Outbox", subscription.sink)
-        rest = b"%b %b " % (shown, subscription.sid)
-        return subscription, outbox, outbox.out.append, b"MSG " + rest, b"HMSG " + rest
+        # Between servers there is no sid.
+        rest = b"%b %b " % (shown, subscription.sid) if subscription.sid else shown + b" "
+        return subscription, outbox, outbox.out.append, verb + rest, b"HMSG " + rest
 
 
 def shown_to(subscription: Subscription, text: str) -> bytes:
