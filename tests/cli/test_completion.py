@@ -21,7 +21,7 @@ def completed(cli: Cli, line: str) -> list[str]:
 
 def test_commands_are_completed_from_the_table(cli: Cli) -> None:
     assert completed(cli, "pyjs con") == ["consumer", "context"]
-    assert completed(cli, "pyjs stream re") == ["report"]
+    assert completed(cli, "pyjs stream re") == ["report", "restore"]
 
 
 def test_flags_are_completed(cli: Cli) -> None:
