@@ -168,10 +168,11 @@ class Plan:
             if leaf in seen:
                 continue
             seen.add(leaf)
+            if subscription.kind != Kind.LEAF or not cast("Outbox", leaf).fast:
+                return False
             target = self._target(subscription, b"LMSG ")
             shown = target[3][5:-1].decode("utf-8", "surrogateescape")
-            fast = subscription.kind == Kind.LEAF and cast("Outbox", leaf).fast
-            if not fast or not cast("LeafSink", leaf).may_send(shown):
+            if not cast("LeafSink", leaf).may_send(shown):
                 return False
             targets.append(target)
         self.leafs = True

@@ -26,7 +26,7 @@ class ThreadedServer:
     """A `Server` on a thread; takes what `Server` takes. `url`, `port` and `leaf_url` once it is started."""
 
     def __init__(self, options: Options | None = None, **single: Any) -> None:
-        self._make = lambda: Server(options, **single)
+        self._make: Callable[[], Server] = lambda: Server(options, **single)
         self._server: Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

@@ -40,8 +40,8 @@ class LeafConnection(Outbound):
     """A leaf connection; `remote` says that this server solicited it. peer: (host, port).
 
     name, remote_cluster, remote_domain, remote_account: what the peer says of itself. is_spoke: this server
-    is the spoke, the peer its hub. isolated: the peer is not told what other leafs hear. States: greeting,
-    joined, closed. settled: the peer has told what it hears, too.
+    is the spoke, the peer its hub. peer_headers: it takes headers. isolated: the peer is not told what other
+    leafs hear. States: greeting, joined, closed. settled: the peer has told what it hears, too.
     """
 
     kind = Kind.LEAF
@@ -68,6 +68,7 @@ class LeafConnection(Outbound):
         self.in_msgs = 0
         self.in_bytes = 0
         self.closed_reason = ""
+        self.peer_headers = False
         self.joined = False
         self.settled = False
         self.parser = LeafParser(options.max_control_line, options.max_payload)
@@ -101,9 +102,18 @@ class LeafConnection(Outbound):
         """The handshake is done: hear and be heard in `account`."""
         self.joined = True
         self.account = account
+        self.refresh()
         account.leafs.add(self)
         self.leafs.joined(self)
         self.heartbeat.start()
+
+    def refresh(self) -> None:
+        """What passes the gate has changed: work out whether messages need a look at each."""
+        # Accounts have other names over there: who asks a service is then told by the other name.
+        self.headers = self.peer_headers and not self.leafs.remote_accounts
+        self.fast = self.gate.replies is None and not self.leafs.options.trace
+        if self.account is not None:
+            self.account.forget_plans()
 
     def lost(self, reason: str = "Client Closed") -> None:
         """The wire is gone."""
@@ -175,6 +185,7 @@ class LeafConnection(Outbound):
             if (
                 plan is None
                 or not plan.simple
+                or plan.leafs
                 or (header_size and not plan.headers)
                 or (reply.startswith(ACK) and b"@" in reply)
             ):
@@ -362,7 +373,7 @@ class LeafConnection(Outbound):
         """See LeafSink."""
         if self.closed_reason or not self.joined:
             return False
-        prefix, tail, size = leaf_frame(parcel, queues, self.headers, self.leafs.remote_accounts)
+        prefix, tail, size = leaf_frame(parcel, queues, self.peer_headers, self.leafs.remote_accounts)
         self.send_message(prefix, tail, size)
         if self.gate.replies is not None and parcel.reply:
             self.gate.expect_reply(parcel.reply.decode("utf-8", "surrogateescape"), self.clock.now())

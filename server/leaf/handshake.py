@@ -184,7 +184,7 @@ class Accepted:
         connection.remote_cluster = given.cluster
         connection.remote_domain = given.domain
         connection.remote_account = given.remote_account
-        connection.headers = given.headers and not leafs.options.no_header_support
+        connection.peer_headers = given.headers and not leafs.options.no_header_support
         connection.isolated = connection.isolated or given.isolate
         connection.is_spoke = given.is_hub
         publishes, hears = user_lists(user.permissions)
@@ -260,7 +260,7 @@ class Solicited:
             self._permit(info)
         if info.remote_account:
             connection.remote_account = info.remote_account
-            connection.leafs.remote_accounts[self._remote.options.account] = info.remote_account
+            connection.leafs.know_account(self._remote.options.account, info.remote_account)
         if not connection.joined and (info.connect_info or (first and not info.info_on_connect)):
             self._join()
         elif connection.joined:
@@ -288,7 +288,7 @@ class Solicited:
         connection.name = info.server_name or info.server_id
         connection.remote_cluster = info.cluster
         connection.remote_domain = info.domain
-        connection.headers = info.headers and not leafs.options.no_header_support
+        connection.peer_headers = info.headers and not leafs.options.no_header_support
         self._permit(info)
         try:
             credentials = self._remote.credentials(info.nonce)

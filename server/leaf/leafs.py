@@ -46,7 +46,7 @@ class Leafs:
     """The part of a server that joins it to others.
 
     connections: those that have joined, by id. remote_accounts: names of accounts here -> what the hub calls
-    them. port: the listener's, 0 without one.
+    them, where that differs. port: the listener's, 0 without one.
     """
 
     def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
@@ -254,6 +254,17 @@ class Leafs:
                 old.fail(DUPLICATE, DUPLICATE)
                 self.log.warning(f"{connection} - Replacing connection from same server")
 
+    def know_account(self, name: str, remote_name: str) -> None:
+        """The hub's account to which ours called `name` is bound."""
+        before = dict(self.remote_accounts)
+        if name == remote_name:
+            self.remote_accounts.pop(name, None)
+        else:
+            self.remote_accounts[name] = remote_name
+        if bool(before) != bool(self.remote_accounts):
+            for connection in self.connections.values():
+                connection.refresh()
+
     def deny_jetstream(self, connection: LeafConnection) -> None:
         """Keep each domain's JetStream API on its own side of the connection."""
         account = connection.account
@@ -270,6 +281,7 @@ class Leafs:
         peer = "/".join(part for part in (connection.name, connection.remote_cluster) if part)
         found = denials(side, connection.remote_domain, peer)
         connection.gate.deny(send=(*found.both, *found.send), ask=found.both)
+        connection.refresh()
         if found.note:
             self.log.info(f"{connection} - {found.note}")
 

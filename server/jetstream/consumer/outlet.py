@@ -60,7 +60,8 @@ class Outlet:
         """Find out who hears the subject now."""
         plan = self._plan = self._account.plan(self._raw)
         alone = plan.simple and len(plan.targets) == 1 and not plan.choices and not plan.callbacks
-        self._target = plan.targets[0] if alone else None
+        # A leaf's frame carries the subject shown elsewhere: the router knows how.
+        self._target = plan.targets[0] if alone and not plan.leafs else None
         self._prefixes.clear()
         return plan
 
