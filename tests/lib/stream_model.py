@@ -85,6 +85,10 @@ def check(store: Any, model: Model) -> None:
         seqs = model.matching([subject])
         assert (store.subject_first(subject), store.subject_last(subject)) == (seqs[0], seqs[-1])
         assert store.subject_count(subject) == len(seqs)
+    for edge in (0, model.first_seq, model.last_seq // 2 + 1):
+        assert list(store.headed(edge)) == sorted(
+            seq for seq, one in held.items() if one.header and seq >= edge
+        )
     for filters in FILTERS:
         _check_filters(store, model, filters)
     for time in {one.time + extra for one in held.values() for extra in (0, 1)}:
