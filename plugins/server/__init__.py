@@ -6,6 +6,7 @@ from ...cli.command import Group, table_rows
 
 _ROWS = (
     ("check-config", "run:check_config", "Check a configuration file", ()),
+    ("report", "report:report", "Reports on all servers", ("rep",)),
     ("run", "run:run", "Run a server in the foreground, with nats-server's flags", ()),
 )
 

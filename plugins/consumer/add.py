@@ -1,0 +1,100 @@
+"""`pyjs consumer add`: create a consumer by questions, flags or a document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from ...cli.connection import Link, connect
+from ...cli.errors import CliError, RemoteError
+from ...protocol.api.consumer import ConsumerConfig
+from ..stream.info import ALL, JSON, STREAM, chosen
+from . import document, page, questions
+from .options import Given, apply, configuration
+
+ALREADY_THERE = (10148, 10105, 10013)
+
+
+@click.command(cls=Command)
+@STREAM
+@click.argument("consumer", required=False, default="")
+@click.option("--config", "file", type=click.Path(), help="Read the configuration from a JSON file.")
+@click.option("--validate", is_flag=True, help="Only judge the configuration; create nothing.")
+@click.option("--output", metavar="FILE", help="Only write the configuration to a file; create nothing.")
+@configuration("add")
+@JSON
+@click.option("--defaults", is_flag=True, help="Take the default for what no flag gives.")
+@ALL
+async def add(
+    stream: str,
+    consumer: str,
+    file: str | None,
+    validate: bool,
+    output: str | None,
+    as_json: bool,
+    defaults: bool,
+    all_streams: bool,
+    **given: Any,
+) -> None:
+    """Create a Consumer. What no flag gives is asked; the Stream last."""
+    async with connect() as link:
+        if stream:
+            await link.js.stream_info(stream)
+        config = await _described(consumer, file, given, defaults)
+        document.judge(config)
+        if validate:
+            render.show(document.text(config))
+            render.show("\nConfiguration is a valid Consumer")
+            return
+        if output:
+            document.write(output, config)
+            return
+        name = await chosen(link, stream, everything=all_streams)
+        info = await create(link, name, config)
+    if as_json:
+        render.show_json(info)
+    else:
+        page.show(info)
+
+
+async def _described(consumer: str, file: str | None, given: Given, defaults: bool) -> ConsumerConfig:
+    """The configuration that a file, or flags and answers, describe."""
+    if file:
+        config = document.read(file)
+        if consumer:
+            if config.durable_name or not config.name:
+                config.durable_name = consumer
+            config.name = consumer if config.name else ""
+        if given.get("target") and config.deliver_subject:
+            config.deliver_subject = given["target"]
+        return config
+    config = ConsumerConfig(max_deliver=-1)
+    try:
+        apply(config, given)
+    except ValueError as error:
+        raise CliError(str(error)) from None
+    await questions.ask(config, given, name=consumer, defaults=defaults)
+    return config
+
+
+async def create(link: Link, stream: str, config: ConsumerConfig, action: str = "create") -> dict[str, Any]:
+    """Create (or, `action` "update", change) a consumer; its information without the answer's type."""
+    name = config.durable_name or config.name
+    subject = f"CONSUMER.CREATE.{stream}" + (f".{name}" if name else "")
+    if name and config.filter_subject:
+        subject += f".{config.filter_subject}"
+    request = {"stream_name": stream, "config": config.to_json(), "action": action}
+    try:
+        info = await link.js.request(subject, request)
+    except RemoteError as error:
+        explained = await link.js.explained(error, stream=stream)
+        hints = list(explained.hints)
+        if error.err_code in ALREADY_THERE and action == "create":
+            hints.append(f"'consumer edit {stream} {name}' changes it")
+        what = "creation" if action == "create" else "change"
+        raise explained.while_doing(f"Consumer {what} failed", *hints) from None
+    info.pop("type", None)
+    return info

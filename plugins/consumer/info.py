@@ -1,0 +1,73 @@
+"""`pyjs consumer info` and `pyjs consumer state`, and choosing the consumer that a command works on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...cli import complete, prompt, render
+from ...cli.command import Command
+from ...cli.connection import Link, connect
+from ...cli.errors import CliError
+from ..stream.info import ALL, JSON, STREAM, plain
+from ..stream.info import chosen as chosen_stream
+from . import page
+
+CONSUMER = click.argument("consumer", required=False, default="", shell_complete=complete.consumers)
+NO_SELECT = click.option("--no-select", is_flag=True, help="Do not offer a list to choose from.")
+
+
+async def chosen(link: Link, stream: str, consumer: str, *, everything: bool = False) -> tuple[str, str]:
+    """Stream and consumer to work on: those given, else chosen from lists."""
+    stream = await chosen_stream(link, stream, everything=everything)
+    if consumer:
+        return stream, consumer
+    if not prompt.interactive():
+        return stream, await prompt.pick("Consumer", ["…"], argument="<CONSUMER>")
+    await link.js.stream_info(stream)
+    names = await link.js.consumer_names(stream)
+    if not names:
+        raise CliError(f"no Consumers are defined for Stream {stream}")
+    return stream, await prompt.pick("Consumer", names, argument="<CONSUMER>")
+
+
+async def _loaded(stream: str, consumer: str, *, select: bool, everything: bool) -> dict[str, Any]:
+    if not select and not (stream and consumer):
+        raise CliError(
+            "no Stream name supplied" if not stream else "no Consumer name supplied",
+            "give it as " + ("<STREAM>" if not stream else "<CONSUMER>"),
+        )
+    async with connect() as link:
+        stream, consumer = await chosen(link, stream, consumer, everything=everything)
+        return plain(await link.js.consumer_info(stream, consumer))
+
+
+@click.command(cls=Command)
+@STREAM
+@CONSUMER
+@JSON
+@NO_SELECT
+@ALL
+async def info(stream: str, consumer: str, as_json: bool, no_select: bool, all_streams: bool) -> None:
+    """Show a Consumer's configuration and state."""
+    found = await _loaded(stream, consumer, select=not no_select, everything=all_streams)
+    if as_json:
+        render.show_json(found)
+    else:
+        page.show(found)
+
+
+@click.command(cls=Command)
+@STREAM
+@CONSUMER
+@JSON
+@NO_SELECT
+@ALL
+async def state(stream: str, consumer: str, as_json: bool, no_select: bool, all_streams: bool) -> None:
+    """Show a Consumer's state only."""
+    found = await _loaded(stream, consumer, select=not no_select, everything=all_streams)
+    if as_json:
+        render.show_json(found)
+    else:
+        page.show_state(found)

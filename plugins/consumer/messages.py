@@ -1,0 +1,189 @@
+"""`pyjs consumer next` and `pyjs consumer sub`: taking messages from a consumer."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import datetime
+from typing import Any
+
+import click
+
+from ...cli import complete, render
+from ...cli.command import Command
+from ...cli.connection import Link, connect
+from ...cli.errors import CliError
+from ...cli.param import DURATION
+from ..stream.info import ALL, STREAM
+from .info import CONSUMER, chosen
+
+SECOND = 1_000_000_000
+ASK_SECONDS = 1.0  # for finding out why nothing came: through a restricted import nobody answers
+ACK, NAK, TERM = b"+ACK", b"-NAK", b"+TERM"
+SPOKEN = {ACK: "Acknowledged message", NAK: "Negative Acknowledged message", TERM: "Terminated message"}
+RAW = click.option("-r", "--raw", is_flag=True, help="Show only the bodies.")
+
+
+@click.command("next", cls=Command)
+@click.argument("stream", shell_complete=complete.streams)
+@click.argument("consumer", shell_complete=complete.consumers)
+@click.option("--ack/--no-ack", default=None, help="Acknowledge the message (default: yes).")
+@click.option("--nak", is_flag=True, help="Acknowledge negatively: it is delivered again.")
+@click.option("--term", is_flag=True, help="Terminate the message: it is not delivered again.")
+@RAW
+@click.option("--wait", type=DURATION, default=0, help="Wait a random time up to this before acknowledging.")
+@click.option("--count", type=click.IntRange(min=1), default=1, help="How many messages to fetch.")
+@ALL
+async def next_message(
+    stream: str,
+    consumer: str,
+    ack: bool | None,
+    nak: bool,
+    term: bool,
+    raw: bool,
+    wait: int,
+    count: int,
+    all_streams: bool,
+) -> None:
+    """Fetch messages from a pull Consumer, one by one."""
+    del all_streams  # nothing is chosen from a list here
+    answer = _answer(ack, nak, term)
+    async with connect() as link:
+        for _ in range(count):
+            message = await _pull(link, stream, consumer)
+            _show(message, raw)
+            if answer is not None:
+                await _acknowledge(link, message, answer, random.randrange(wait) if wait else 0, raw)
+
+
+def _answer(ack: bool | None, nak: bool, term: bool) -> bytes | None:
+    if (nak and term) or (ack and (nak or term)):
+        raise CliError("a message is acknowledged in one way only", "give one of --ack, --nak and --term")
+    if term:
+        return TERM
+    if nak:
+        return NAK
+    return None if ack is False else ACK
+
+
+async def _pull(link: Link, stream: str, consumer: str) -> Any:
+    """One message. Raises CliError when none comes, saying why where that can be found out."""
+    from nats import errors as nats_errors
+
+    inbox = link.nc.new_inbox()
+    heard = await link.nc.subscribe(inbox, max_msgs=1)
+    request = b'{"batch":1,"expires":%d}' % int(link.timeout * SECOND)
+    await link.nc.publish(link.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{consumer}"), request, inbox)
+    try:
+        message = await heard.next_msg(timeout=link.timeout + 0.25)
+    except (TimeoutError, nats_errors.TimeoutError):
+        message = None
+    status = (message.headers or {}).get("Status") if message is not None and not message.data else "408"
+    if message is not None and not status:
+        return message
+    raise await _why(link, stream, consumer, str(status), message)
+
+
+async def _why(link: Link, stream: str, consumer: str, status: str, message: Any) -> CliError:
+    """The error for a pull that brought nothing."""
+    if status == "409":
+        return CliError(f"no message received: {message.headers.get('Description', status)}")
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            info = await link.js.consumer_info(stream, consumer)
+    except TimeoutError:
+        info = {}
+    except CliError as error:
+        if status == "503":
+            return error
+        info = {}
+    if (info.get("config") or {}).get("deliver_subject"):
+        return CliError(f'consumer "{consumer}" is not a Pull consumer', "'consumer sub' listens to it")
+    if status == "503":
+        return CliError(
+            "no message received: nats: no responders available for request",
+            f"nobody answers for Consumer {stream} > {consumer} under {link.js.prefix}",
+        )
+    waiting = "" if info.get("num_pending") else f"Consumer {stream} > {consumer} has no unprocessed messages"
+    return CliError("no message received: nats: timeout", waiting if info else "--timeout waits longer")
+
+
+def _show(message: Any, raw: bool) -> None:
+    body = message.data.decode(errors="backslashreplace")
+    if raw:
+        render.show(body)
+        return
+    render.show(_heading(message))
+    if message.headers:
+        lines = "\n".join(f"  {name}: {value}" for name, value in message.headers.items())
+        render.show(f"\nHeaders:\n\n{lines}\n\nData:\n")
+    render.show(f"\n{body}")
+
+
+def _heading(message: Any) -> str:
+    """The line above a message: where it came from, and what there is after it."""
+    if not message.reply.startswith("$JS.ACK."):
+        reply = f" reply: {message.reply}" if message.reply else ""
+        return f"--- subject: {message.subject}{reply}"
+    facts = message.metadata
+    return (
+        f"[{datetime.now().astimezone():%H:%M:%S}] subj: {message.subject} / tries: {facts.num_delivered} / "
+        f"cons seq: {facts.sequence.consumer} / str seq: {facts.sequence.stream} / "
+        f"pending: {render.number(facts.num_pending)}"
+    )
+
+
+async def _acknowledge(link: Link, message: Any, answer: bytes, delay: int, raw: bool) -> None:
+    if not message.reply:
+        return
+    if delay:
+        await asyncio.sleep(delay / SECOND)
+    if link.js.trace:
+        render.log(f">>> {message.reply}: {answer.decode()}")
+    await link.nc.publish(message.reply, answer)
+    await link.nc.flush()
+    if not raw:
+        after = f" after {render.go_span(delay)} delay" if delay else ""
+        render.show(f"\n{SPOKEN[answer]}{after}\n")
+
+
+@click.command(cls=Command)
+@STREAM
+@CONSUMER
+@click.option("--ack/--no-ack", default=True, help="Acknowledge the messages (default: yes).")
+@RAW
+@click.option("--deliver-group", default="", help="Listen as this queue group.")
+@ALL
+async def sub(
+    stream: str, consumer: str, ack: bool, raw: bool, deliver_group: str, all_streams: bool
+) -> None:
+    """Listen to a push Consumer until Ctrl-C, or take one message from a pull Consumer."""
+    async with connect() as link:
+        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
+        config = (await link.js.consumer_info(stream, consumer))["config"]
+        answers = ack and config.get("ack_policy", "none") != "none"
+        if not config.get("deliver_subject"):
+            message = await _pull(link, stream, consumer)
+            _show(message, raw)
+            if answers:
+                await _acknowledge(link, message, ACK, 0, raw)
+            return
+        await _listen(link, config, deliver_group or config.get("deliver_group", ""), answers, raw)
+
+
+async def _listen(link: Link, config: dict[str, Any], group: str, answers: bool, raw: bool) -> None:
+    """Show what is pushed, until the run is ended."""
+    if not raw:
+        word = "true" if answers else "false"
+        render.show(f"Subscribing to topic {config['deliver_subject']} auto acknowledgment: {word}\n")
+    heard = await link.nc.subscribe(config["deliver_subject"], queue=group)
+    async for message in heard.messages:
+        headers = message.headers or {}
+        if not message.data and headers.get("Status") == "100":
+            answer = headers.get("Nats-Consumer-Stalled") or message.reply
+            if answer:
+                await link.nc.publish(answer)
+            continue
+        _show(message, raw)
+        if answers and message.reply:
+            await link.nc.publish(message.reply)

@@ -1,0 +1,121 @@
+"""Asking all servers at once through the system account, and what they answer.
+
+`poll` publishes one request on a `$SYS.REQ.SERVER.PING…` subject and gathers the documents that servers
+send, until as many as wanted have answered, none came for a moment, or time is up. Promises: silence is an
+error that says which rights are needed. Never interprets what servers say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ...cli.connection import Link
+from ...cli.errors import CliError, warn
+from ...cli.param import split_list
+
+Answer = dict[str, Any]
+QUIET_SECONDS = 0.3  # after the last answer
+NOTHING = "no results received, ensure the account used has system privileges and appropriate permissions"
+
+
+@dataclass
+class Heard:
+    """A server's document and how long it took to come, in nanoseconds."""
+
+    document: Answer
+    after: int
+
+
+async def poll(link: Link, subject: str, request: object = None, *, expect: int = 0) -> list[Heard]:
+    """The documents of all servers that answer `subject` within the run's timeout, in order of arrival.
+
+    `expect`: end with this many answers (and wait for them as long as the timeout allows); 0 ends when no
+    answer came for a moment. Raises CliError when nobody answers or servers answer with an error.
+    """
+    body = json.dumps(request).encode() if request else b""
+    if link.js.trace:
+        from ...cli.render import log
+
+        log(f">>> {subject}: {body.decode()}\n")
+    found: list[Heard] = []
+    inbox = link.nc.new_inbox()
+    heard: asyncio.Queue[Any] = asyncio.Queue()
+    await link.nc.subscribe(inbox, cb=heard.put)
+    begin = time.perf_counter_ns()
+    deadline = time.monotonic() + link.timeout
+    await link.nc.publish(subject, body, inbox)
+    while not expect or len(found) < expect:
+        left = deadline - time.monotonic()
+        patience = min(left, QUIET_SECONDS) if found and not expect else left
+        try:
+            message = await asyncio.wait_for(heard.get(), max(0.0, patience))
+        except TimeoutError:
+            break
+        if not message.data and (message.headers or {}).get("Status") == "503":
+            break
+        if link.js.trace:
+            log(f"<<< {subject}: {message.data.decode(errors='replace')}\n")
+        found.append(Heard(_document(message.data), time.perf_counter_ns() - begin))
+    if not found:
+        raise CliError(NOTHING, "such a user belongs to the account named by system_account")
+    return _without_errors(found)
+
+
+def _document(data: bytes) -> Answer:
+    try:
+        document = json.loads(data)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise CliError("a server answered with something that is not a JSON object")
+    return document
+
+
+def _without_errors(found: list[Heard]) -> list[Heard]:
+    """The answers without those that are errors; these are warned of, or raised when there is nothing else."""
+    good = [each for each in found if "error" not in each.document]
+    failed = [each.document for each in found if "error" in each.document]
+    texts = [
+        f"{(document.get('server') or {}).get('name', 'a server')}: "
+        f"{document['error'].get('description', 'unknown error')}"
+        for document in failed
+    ]
+    if not good:
+        raise CliError("; ".join(texts))
+    for text in texts:
+        warn(text)
+    return good
+
+
+def only(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """The options `--host`, `--cluster` and `--tags`, which say which servers shall answer."""
+    for option in (
+        click.option("--tags", multiple=True, help="Only servers with this tag."),
+        click.option("--cluster", default="", help="Only servers of this cluster."),
+        click.option("--host", default="", help="Only servers on this host."),
+    ):
+        callback = option(callback)
+    return callback
+
+
+def selection(host: str, cluster: str, tags: Sequence[str]) -> Answer:
+    """What `only` gave, as fields of a request."""
+    asked: Answer = {"host": host, "cluster": cluster, "tags": split_list(tuple(tags))}
+    return {name: value for name, value in asked.items() if value}
+
+
+def compacted(names: Sequence[str]) -> list[str]:
+    """Names of servers without the dotted suffix that all have in common."""
+    if len(set(names)) < 2:
+        return list(names)
+    parts = [name.split(".") for name in names]
+    while all(len(each) > 1 for each in parts) and len({each[-1] for each in parts}) == 1:
+        parts = [each[:-1] for each in parts]
+    return [".".join(each) for each in parts]
