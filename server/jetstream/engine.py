@@ -72,8 +72,10 @@ class JetStream:
         return self.options.jetstream.domain
 
     async def start(self) -> None:
-        """Recover all streams and begin to serve. Raises OSError when the store directory cannot be used."""
+        """Recover all streams and begin to serve. Raises OSError, ValueError: no usable store directory."""
         options = self.options.jetstream
+        if not options.store_dir:
+            raise ValueError("JetStream needs a store directory")
         _make_directory(options.store_dir)
         self.memory.limit = options.max_memory if options.max_memory is not None else _memory_share()
         self.files.limit = (

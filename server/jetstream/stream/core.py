@@ -106,6 +106,7 @@ class Stream:
     def start(self) -> None:
         """Hear the stream's subjects and begin to keep its limits."""
         self.limits.enforce_all()
+        self.interest.recover()
         self.settle()
         self._listen()
         self.direct.configure()

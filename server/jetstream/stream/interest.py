@@ -61,6 +61,23 @@ class Interest:
         self._removed(sequence, subject)
         return True
 
+    def recover(self) -> None:
+        """Let go of what was acknowledged before a crash that the removal did not survive.
+
+        Only messages that were delivered can have been: the cost is theirs, not the stream's.
+        """
+        if not (self.by_interest or self.by_work):
+            return
+        for consumer in list(self._consumers.values()):
+            filters, ledger = consumer.config.filters, consumer.ledger
+            sequence = self._store.next_seq(filters, self._store.first_seq)
+            while 0 < sequence <= ledger.stream_seq:
+                if not ledger.needs(sequence):
+                    self.acked(sequence, consumer)
+                sequence = self._store.next_seq(filters, sequence + 1)
+        if not self._consumers:
+            self.sweep()
+
     def sweep(self) -> int:
         """Let go of all that nobody wants any more (after a consumer left or changed); give their number."""
         if not self.by_interest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lib.streams import World
+from lib.streams import Ear, World
 from pyjs.protocol.errors import ApiError
 
 SECOND = 1_000_000_000
@@ -99,3 +99,20 @@ def test_a_deleted_stream_leaves_nothing_behind(world: World, tmp_path: Path) ->
     assert world.publish("s") == b""
     world.stream(subjects=["s"], storage="file")
     assert world.publish("s") == b'{"stream":"S","seq":1}'
+
+
+def test_what_was_acked_before_a_crash_leaves_the_work_queue_at_the_start(world: World) -> None:
+    stream = world.stream(subjects=["s"], storage="file", retention="workqueue")
+    config = {"durable_name": "C", "ack_policy": "explicit"}
+    world.call("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
+    for body in (b"1", b"2", b"3"):
+        world.publish("s", body)
+    ear = Ear(world.account, "inbox")
+    world.account.publish("$JS.API.CONSUMER.MSG.NEXT.S.C", b"2", reply="inbox")
+    stream.store.remove = lambda *_args, **_more: None  # type: ignore[method-assign] # the crash came first
+    world.account.publish(ear.messages[0].reply, b"")
+    world.clock.advance(SECOND)
+    del stream.store.remove
+    assert stream.store.messages == 3
+    restart(world)
+    assert [m.body for m in world.messages(world.js.lookup("S"))] == [b"2", b"3"]
