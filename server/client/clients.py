@@ -168,6 +168,7 @@ class Clients:
         Who may no longer connect is closed; permissions, limits and accounts of the others are those of the
         new configuration from the next message on.
         """
+        advertised = self.options.client_advertise != options.client_advertise
         self.options = self.info.options = options
         self.authenticator = Authenticator(options, self.registry)
         self.info.auth_required = self.authenticator.asks
@@ -177,6 +178,8 @@ class Clients:
         if surplus > 0:
             for connection in list(self.connections.values())[-surplus:]:
                 connection.fail("maximum connections exceeded", "Maximum Connections Exceeded")
+        if advertised:
+            self.announce()
         self.flusher.flush()
 
     def server_fields(self) -> dict[str, Any]:

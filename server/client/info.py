@@ -28,17 +28,25 @@ class InfoDocument:
         self.lame_duck = False
         self.connect_urls: list[str] = []
 
+    def _address(self) -> tuple[str, int]:
+        """Where clients are told to connect: the listener, or what is advertised instead of it."""
+        host, _, port = self.options.client_advertise.rpartition(":")
+        if host and port.isdigit():
+            return host.strip("[]"), int(port)
+        return self.options.client_advertise or self.options.host, self.port
+
     def render(self, client: dict[str, Any]) -> bytes:
         """The INFO line for one connection, whose own fields are `client`."""
         options, identity = self.options, self.identity
+        host, port = self._address()
         document: dict[str, Any] = {
             "server_id": identity.id,
             "server_name": identity.name,
             "version": identity.version,
             "proto": PROTOCOL,
             "go": identity.runtime,
-            "host": options.host,
-            "port": self.port,
+            "host": host,
+            "port": port,
             "headers": not options.no_header_support,
         }
         optional = {

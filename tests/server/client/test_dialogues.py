@@ -60,6 +60,17 @@ def test_connect_urls_are_announced_when_they_change(house: House, client: FakeC
     assert "connect_urls" not in info
 
 
+def test_an_advertised_address_is_told_instead_of_the_listener() -> None:
+    house = House(Options(host="127.0.0.1", client_advertise="example.org:4333"))
+    assert {"host": "example.org", "port": 4333}.items() <= house.client().info.items()
+    client = house.connected()
+    client.says("PING\r\n")
+    house.reload(Options(host="127.0.0.1", client_advertise="[::1]:9"))
+    assert {"host": "::1", "port": 9}.items() <= client.read_info().items()
+    house.reload(Options(host="127.0.0.1", client_advertise="[::1]:9"))
+    assert client.read() == b""
+
+
 def test_verbose_and_pedantic_are_the_defaults(house: House) -> None:
     client = house.client()
     client.read()
