@@ -124,7 +124,7 @@ def test_a_nak_with_an_empty_request_brings_it_again(js: JetStream, stream: str)
 def test_a_nak_brings_it_again_at_once(js: JetStream, stream: str) -> None:
     js.consumer(stream, "C")
     first, _ = take(js, stream, 2)
-    js.wire.pub(first.reply, "-NAK")
+    js.ack(first, "-NAK")
     again = take(js, stream)[0]
     assert again.body == b"1"
     ack = again.reply.split(".")
