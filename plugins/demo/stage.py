@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -77,7 +78,8 @@ class Stage:
         path = self.directory / name
         path.write_text(text)
         self.console.print(f"[bold cyan]{escape(name)}[/bold cyan]")
-        self.console.print(Padding(escape(text.strip()), (0, 0, 1, 4)), highlight=False, soft_wrap=True)
+        indented = textwrap.indent(text.strip(), "    ")
+        self.console.print(escape(indented) + "\n", highlight=False, soft_wrap=True)
         return path
 
     def run(self, command: str, *, check: bool = True) -> str:
