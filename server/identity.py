@@ -7,6 +7,10 @@ import binascii
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .config import Options
 
 # The release of nats-server whose protocols and APIs are spoken: clients and tools switch features on by it.
 NATS_VERSION = "2.15.1"
@@ -28,6 +32,18 @@ class ServerIdentity:
         """A fresh identity; `name` "" takes the id."""
         server_id = _server_id(random_bytes(32))
         return cls(server_id, name or server_id, start)
+
+
+def cluster_name(options: Options, identity: ServerIdentity) -> str:
+    """The name of the cluster this server belongs to; "" for one that is alone.
+
+    A server that only solicits leaf connections needs a stable name of its own and takes the server's, as
+    the reference does.
+    """
+    cluster = options.cluster
+    if cluster is not None and (cluster.name or cluster.port is not None):
+        return cluster.name
+    return identity.name if options.leafnodes.remotes else ""
 
 
 def _server_id(raw: bytes) -> str:

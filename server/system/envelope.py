@@ -10,6 +10,7 @@ from typing import Any
 
 from ...protocol.identifier import new_id
 from ...protocol.timestamp import format_rfc3339
+from ..identity import cluster_name
 from ..monitor.view import Monitored
 
 JETSTREAM, ACCOUNT_EVENTS, BINARY_SNAPSHOTS = 1, 2, 4
@@ -33,9 +34,9 @@ class Envelope:
             "host": server.options.host,
             "id": server.identity.id,
         }
-        cluster = server.options.cluster
-        if cluster is not None and cluster.name:
-            found["cluster"] = cluster.name
+        cluster = cluster_name(server.options, server.identity)
+        if cluster:
+            found["cluster"] = cluster
         if server.options.jetstream.domain and jetstream:
             found["domain"] = server.options.jetstream.domain
         found["ver"] = server.identity.version

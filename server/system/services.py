@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..identity import cluster_name
 from ..monitor import (
     AccountzRequest,
     ConnzRequest,
@@ -78,7 +79,7 @@ def fits(server: Monitored, body: Body) -> bool:
     """Whether the filter of a request speaks of this server."""
     options = server.options
     exact = bool(body.get("exact_match"))
-    cluster = options.cluster.name if options.cluster is not None else ""
+    cluster = cluster_name(options, server.identity)
     for key, value in (("server_name", server.identity.name), ("host", options.host), ("cluster", cluster)):
         wanted = body.get(key)
         if wanted and not (wanted == value if exact else str(wanted) in value):
