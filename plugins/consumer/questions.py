@@ -59,7 +59,7 @@ async def _policies(config: ConsumerConfig, given: Given) -> None:
             flag="--deliver",
             default="all",
             check=_start(config),
-            explain="Deliver all messages, only new ones, from the last one, from the last one of each subject "
+            explain="Deliver all messages, only new ones, from the last one, the last one of each subject "
             "(subject), those of the last hour, or from a sequence. Settable using --deliver",
         )
     if given.get("ack") is None and config.deliver_subject:

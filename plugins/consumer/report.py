@@ -38,10 +38,13 @@ async def report(stream: str, raw: bool, leaders: bool, all_streams: bool) -> No
     """Report how far the Consumers of a Stream are."""
     async with connect() as link:
         name = await chosen(link, stream, everything=all_streams)
-        state = (await link.js.stream_info(name))["state"]
+        info = await link.js.stream_info(name)
         found, missing = await collected(link, name)
+    state = info["state"]
     title = f"Consumer report for {name} with {render.number(state.get('consumer_count', 0))} consumers"
-    rows = [_row(info, state["messages"], raw) for info in found]
+    for each in found:  # one without a group of its own runs where its stream does
+        each["cluster"] = each.get("cluster") or info.get("cluster")
+    rows = [_row(each, state["messages"], raw) for each in found]
     render.show(render.table(title, COLUMNS, rows) + "\n")
     if leaders:
         _show_leaders(found)

@@ -79,7 +79,7 @@ def _document(data: bytes) -> Answer:
 
 
 def _without_errors(found: list[Heard]) -> list[Heard]:
-    """The answers without those that are errors; these are warned of, or raised when there is nothing else."""
+    """The answers without those that are errors; warned of, or raised when there is nothing else."""
     good = [each for each in found if "error" not in each.document]
     failed = [each.document for each in found if "error" in each.document]
     texts = [
