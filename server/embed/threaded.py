@@ -23,10 +23,14 @@ STOP_SECONDS = 30.0
 
 
 class ThreadedServer:
-    """A `Server` on a thread; takes what `Server` takes. `url`, `port` and `leaf_url` once it is started."""
+    """A `Server` on a thread; takes what `Server` takes. `url`, `port` and `leaf_url` once it is started.
+
+    Started again after a stop it listens on the same port, so that clients find it.
+    """
 
     def __init__(self, options: Options | None = None, **single: Any) -> None:
-        self._make: Callable[[], Server] = lambda: Server(options, **single)
+        self._options = options
+        self._single = single
         self._server: Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -94,8 +98,12 @@ class ThreadedServer:
             self._started.set()
 
     async def _serve(self) -> None:
-        server = self._make()
+        server = Server(self._options, **self._single)
         await server.start()
+        if self._options is not None:
+            self._options.port = server.port
+        else:
+            self._single["port"] = server.port
         self._loop = asyncio.get_running_loop()
         self._server = server
         self._started.set()

@@ -57,10 +57,13 @@ def test_an_unknown_option_is_refused() -> None:
         serve(jetsream=True).start()
 
 
-def test_it_can_be_started_again() -> None:
+def test_it_can_be_started_again_where_clients_know_it() -> None:
     server = serve()
+    ports = set()
     for _ in range(2):
         with server, Wire.connected(server.port) as wire:
             assert wire.sync() == []
+            ports.add(server.port)
+    assert len(ports) == 1
     with pytest.raises(RuntimeError, match="not running"):
         _ = server.url
