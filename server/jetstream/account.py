@@ -27,6 +27,7 @@ from .stream.rules.update import check_update
 from .stream.rules.world import World
 
 if TYPE_CHECKING:
+    from ...store.file import FileStream
     from ...store.meta import AccountDirectory, Asset
     from ...store.stream import StreamStore
     from ..accounts.account import Account
@@ -144,7 +145,7 @@ class JetStreamAccount:
         if config.storage == "file":
             try:
                 self._write(config, created)
-                store: StreamStore = self.directory.open_stream(config.name)
+                store: StreamStore = self._open(config.name)
             except (OSError, StoreError) as error:
                 self._alarm(f"Stream create failed for '{self.name} > {config.name}': {error}")
                 raise api_error(
@@ -155,6 +156,12 @@ class JetStreamAccount:
         if config.first_seq > 1:
             store.skip_to(config.first_seq - 1)
         return self._add(config, store, created)
+
+    def _open(self, name: str) -> FileStream:
+        def damaged(sequence: int, where: str) -> None:
+            self._alarm(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
+
+        return self.directory.open_stream(name, on_damage=damaged)
 
     def _add(self, config: StreamConfig, store: StreamStore, created: int) -> Stream:
         stream = Stream(config, store, self, created)
@@ -266,7 +273,7 @@ class JetStreamAccount:
             )
             return
         created = parse_rfc3339(asset.document["created"])
-        store = self.directory.open_stream(config.name)
+        store = self._open(config.name)
         stream = Stream(config, store, self, created)
         self.streams[config.name] = stream
         if config.max_bytes > 0:
@@ -274,9 +281,11 @@ class JetStreamAccount:
         stream.recover(asset.document.get("sources", {}))
         recover_consumers(stream)
         self.host.log.info(f"  Restored {store.messages} messages for stream '{self.name} > {config.name}'")
+        for fault in store.faults:
+            self._alarm(f"Stream '{self.name} > {config.name}': {fault}")
         lost = store.damaged()
         if lost:
-            self.host.log.error(
+            self._alarm(
                 f"Stream '{self.name} > {config.name}' lost {len(lost)} messages to damage: {lost[:20]}"
             )
 

@@ -16,7 +16,7 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.timestamp import format_rfc3339
-from ....store.errors import NotFound, StoreError
+from ....store.errors import StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from .commit import Committer
@@ -245,7 +245,7 @@ class Stream:
     def _holds(self, sequence: int) -> bool:
         try:
             self.store.get(sequence)
-        except NotFound:
+        except StoreError:
             return False
         return True
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ....protocol.api.stream import StreamConfig
-from ....store.errors import NotFound
+from ....store.errors import StoreError
 from ....store.stream import StreamStore
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Interest:
             return False
         try:
             subject = self._store.get(sequence).subject
-        except NotFound:
+        except StoreError:
             return False
         if self.by_interest and any(
             consumer is not by and consumer.wants(sequence, subject) for consumer in self._consumers.values()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
+from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...clock import Clock, Timer
 
@@ -73,11 +74,8 @@ class Limits:
 
     def _size_of_first(self, subject: str) -> int:
         store = self._store
-        first = store.subject_first(subject)
-        if not first:
-            return 0
-        message = store.get(first)
-        return store.size_of(subject, len(message.header), len(message.body))
+        message = store.next((subject,), 0)
+        return store.size_of(subject, len(message.header), len(message.body)) if message is not None else 0
 
     def enforce(self, subject: str) -> None:
         """Come back within the limits after a message on `subject` was stored."""
@@ -128,10 +126,10 @@ class Limits:
             return
         oldest = self._store.first_time
         if self.keep:
-            sequence = self._next_aging(self._store.first_seq)
-            if not sequence:
+            message = self._next_aging(self._store.first_seq)
+            if message is None:
                 return
-            oldest = self._store.get(sequence).time
+            oldest = message.time
         delay = max(oldest + self._config.max_age - self._clock.now(), MIN_TIMER)
         self._timer = self._clock.call_later(delay, self._expire)
 
@@ -147,9 +145,10 @@ class Limits:
         sequence = store.first_seq
         for _ in range(MOST_AT_ONCE):
             if self.keep:
-                sequence = self._next_aging(sequence)
-                if not sequence or store.get(sequence).time > deadline:
+                message = self._next_aging(sequence)
+                if message is None or message.time > deadline:
                     break
+                sequence = message.seq
             elif store.messages == 0 or store.first_time > deadline:
                 break
             else:
@@ -157,19 +156,20 @@ class Limits:
             self.expire_one(sequence)
         self.rearm()
 
-    def _next_aging(self, sequence: int) -> int:
-        """Give the first sequence from `sequence` on that max_age applies to, 0 if none."""
+    def _next_aging(self, sequence: int) -> StoredMessage | None:
+        """Read the first message from `sequence` on that max_age applies to."""
         while (message := self._store.next((), sequence)) is not None:
             if message.seq not in self.keep:
-                return message.seq
+                return message
             sequence = message.seq + 1
-        return 0
+        return None
 
     def _expire_one(self, sequence: int) -> None:
         if sequence == self._store.first_seq:
             _, subject, _ = self._store.remove_first()
         else:
-            subject = self._store.get(sequence).subject
+            message = self._store.next((), sequence)
+            subject = message.subject if message is not None else ""
             self._store.remove(sequence)
         self._removed(sequence, subject)
 

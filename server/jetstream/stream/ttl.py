@@ -14,7 +14,7 @@ from ....protocol import headers
 from ....protocol.api.stream import StreamConfig
 from ....protocol.duration import DurationError, format_go, parse_go
 from ....protocol.errors import api_error
-from ....store.errors import NotFound
+from ....store.errors import StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...clock import Clock, Timer
@@ -115,7 +115,7 @@ class Expiry:
         """Let go of one message whose time has come, leaving a marker where one is due."""
         try:
             message = self._store.get(sequence)
-        except NotFound:
+        except StoreError:
             return
         subject = message.subject
         last = self._store.subject_count(subject) == 1

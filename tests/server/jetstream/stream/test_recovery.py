@@ -116,3 +116,21 @@ def test_what_was_acked_before_a_crash_leaves_the_work_queue_at_the_start(world:
     assert stream.store.messages == 3
     restart(world)
     assert [m.body for m in world.messages(world.js.lookup("S"))] == [b"2", b"3"]
+
+
+def test_a_damaged_message_is_told_and_the_others_are_served(world: World, tmp_path: Path) -> None:
+    world.stream(subjects=["s"], storage="file", max_msgs_per_subject=5)
+    for body in (b"first", b"second", b"third"):
+        world.publish("s", body)
+    restart(world)
+    world.api.stop()
+    world.js.stop()
+    world.storage.close()
+    (block,) = tmp_path.rglob("msgs/*.blk")
+    block.write_bytes(block.read_bytes().replace(b"second", b"sEcond"))
+    world.open()
+    stream = world.js.lookup("S")
+    assert [m.body for m in world.messages(stream)] == [b"first", b"third"]
+    assert world.call("STREAM.INFO.S")["state"]["lost"]["msgs"] == [2]
+    assert world.call("STREAM.MSG.GET.S", {"seq": 2})["error"]["err_code"] == 10051
+    assert world.publish("s") == b'{"stream":"S","seq":4}'
