@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from typing import TYPE_CHECKING
 
@@ -131,6 +132,16 @@ class Process:
         if self.options.ports_file_dir:
             self._ports_file = ports_path(self.options.ports_file_dir, self.program.replace(" ", "-"))
             write_ports(self._ports_file, self.server.urls())
+
+
+def _settle() -> None:
+    """Let the collector leave alone what lives as long as the server, and look for cycles less often.
+
+    Messages make many tuples and hardly a cycle; a full pass over a large store's objects would be a pause.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def _reason(error: Exception) -> str:
