@@ -13,6 +13,7 @@ from typing import NamedTuple
 CLIENTS = ("$JS.API.>", "$KV.>", "$OBJ.>")
 ALL = (*CLIENTS, "$JSC.>", "$NRG.>")
 WILL_EXTEND = "will_extend"
+_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
 
 class Side(NamedTuple):
@@ -51,3 +52,15 @@ def denials(side: Side, peer_domain: str, peer: str) -> Denials:
         note = f"Extending JetStream domain {peer_domain!r} as System Account connected from server {peer}"
         return Denials(note=note)
     return Denials(CLIENTS)
+
+
+def local_mappings(domain: str) -> list[tuple[str, str]]:
+    """What makes `$JS.<domain>.API` mean the API here: (source, destination)."""
+    mapped = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
+    mapped += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in _FAMILIES]
+    return [*mapped, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]
+
+
+def default_mappings(domain: str) -> list[tuple[str, str]]:
+    """What makes the plain API mean that of another domain (`default_js_domain`): (source, destination)."""
+    return [(plain, qualified) for qualified, plain in local_mappings(domain)]

@@ -10,8 +10,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.identifier import new_id
+from ..accounts.mapping import Mapping
 from .authentication import LeafAuthenticator
-from .domains import Side, denials
+from .domains import Side, default_mappings, denials, local_mappings
 from .info import LeafDocuments
 from .remote import Remote
 from .socket_protocol import LeafProtocol
@@ -82,6 +83,7 @@ class Leafs:
 
         Raises OSError when the address is taken, TLSConfigError for certificates that cannot be used.
         """
+        self._map_default_domains()
         leafnodes = self.options.leafnodes
         if leafnodes.port is not None:
             if leafnodes.tls is not None:
@@ -129,6 +131,7 @@ class Leafs:
         """
         self.options = self.documents.options = options
         self.authenticator = LeafAuthenticator(options, self.registry, self._clients.authenticator)
+        self._map_default_domains()
         wanted = list(options.leafnodes.remotes)
         for remote in list(self.remotes):
             if remote.options in wanted and not remote.options.disabled:
@@ -145,6 +148,7 @@ class Leafs:
             elif not connection.handshake.still_welcome():
                 connection.fail("Authorization Violation", "Authentication Expired")
             else:
+                self._map_local_domain(account)
                 connection.advertiser.resync()
         self.flusher.flush()
 
@@ -281,9 +285,30 @@ class Leafs:
         peer = "/".join(part for part in (connection.name, connection.remote_cluster) if part)
         found = denials(side, connection.remote_domain, peer)
         connection.gate.deny(send=(*found.both, *found.send), ask=found.both)
+        self._map_local_domain(account)
         connection.refresh()
         if found.note:
             self.log.info(f"{connection} - {found.note}")
+
+    def _map_default_domains(self) -> None:
+        """Send the plain API requests of accounts without JetStream here to the domain they are meant for."""
+        for name, domain in self.options.default_js_domain.items():
+            account = self.registry.get(name)
+            if account is not None and domain and account.jetstream is None:
+                self._map(account, default_mappings(domain))
+                account.forget_plans()
+
+    def _map_local_domain(self, account: Account) -> None:
+        """Let the other side reach this server's domain in an account that may have no JetStream itself."""
+        documents = self.documents
+        if documents.domain and documents.jetstream and account is not self.registry.system:
+            self._map(account, local_mappings(documents.domain))
+
+    def _map(self, account: Account, mappings: list[tuple[str, str]]) -> None:
+        known = {mapping.source for mapping in account.mappings}
+        for source, destination in mappings:
+            if source not in known:
+                account.mappings.add(Mapping(source, [(destination, 100)]))
 
     def loop_subject(self, account: Account) -> str:
         """The subject that finds loops: if our own interest in it comes back, there is one."""

@@ -81,13 +81,18 @@ class Remote:
         """Stay away for a while after the present connection."""
         self._delay = _BLAMES[blame]
 
+    @property
+    def wait(self) -> int:
+        """ns between the end of the present connection and the next attempt."""
+        return self._leafs.options.leafnodes.reconnect + self._delay
+
     def lost(self, protocol: LeafProtocol) -> None:
         """A socket is closed for good."""
         if protocol is not self._protocol:
             return
         self._protocol = None
-        delay, self._delay = self._delay, 0
-        self._later(self._leafs.options.leafnodes.reconnect + delay)
+        wait, self._delay = self.wait, 0
+        self._later(wait)
 
     def credentials(self, nonce: str) -> dict[str, str]:
         """What CONNECT says of us, by its names on the wire. Raises CredentialsError."""

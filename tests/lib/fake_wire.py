@@ -89,9 +89,9 @@ class FakeClient:
 class House:
     """Clients on a fake clock. Slow checks are collected in `offloaded` until `work` runs them."""
 
-    def __init__(self, options: Options | None = None, seed: int = 1) -> None:
+    def __init__(self, options: Options | None = None, seed: int = 1, clock: FakeClock | None = None) -> None:
         self.options = options or Options(host="127.0.0.1")
-        self.clock = FakeClock()
+        self.clock = clock or FakeClock()
         self.random = random.Random(seed)
         self.registry = Registry(self.options, self.clock, random_bytes=self.random.randbytes)
         identity = ServerIdentity.new("test", self.clock.now(), self.random.randbytes)

@@ -1,0 +1,100 @@
+"""Leaf connections without sockets: sites on one fake clock, and links whose bytes move when told."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+from pyjs.server.config import load_text
+from pyjs.server.config.options import Options, RemoteOptions
+from pyjs.server.leaf import LeafConnection, Leafs
+from pyjs.server.leaf.remote import Remote
+
+from .fake_clock import FakeClock
+from .fake_wire import FakeClient, FakeWire, House
+
+_NUMBERS = itertools.count(1)
+
+
+class Site(House):
+    """A server's clients and leafs, without its sockets."""
+
+    def __init__(self, config: str = "", clock: FakeClock | None = None, *, jetstream: bool = False) -> None:
+        number = next(_NUMBERS)
+        options: Options = load_text(f"server_name: site{number}\n{config}")
+        super().__init__(options, seed=number, clock=clock)
+        self.clients.identity.name = options.server_name
+        self.leafs = Leafs(self.clients, jetstream=jetstream)
+
+    def user(self, name: str = "acc") -> FakeClient:
+        """A client that has logged in; its password is its name."""
+        client = self.connected(user=name, **{"pass": name})
+        client.says("PING\r\n")
+        return client
+
+
+class Peer:
+    """One end of a leaf connection by hand: `says` sends lines and gives the lines that came back."""
+
+    def __init__(self, site: Site, remote: RemoteOptions | None = None) -> None:
+        self.site = site
+        self.wire = FakeWire()
+        self.remote = Remote(site.leafs, remote) if remote is not None else None
+        if self.remote is not None:
+            self.remote.target = self.remote.targets.next()
+        self.connection = LeafConnection(site.leafs, self.wire, ("127.0.0.1", 7), self.remote)
+        self.connection.open()
+
+    def read(self) -> list[str]:
+        """The lines that came since."""
+        self.site.leafs.flusher.flush()
+        sent, self.wire.sent = self.wire.sent, b""
+        return sent.decode().split("\r\n")[:-1]
+
+    def says(self, *lines: str) -> list[str]:
+        """Send lines."""
+        self.connection.receive("".join(line + "\r\n" for line in lines).encode())
+        return self.read()
+
+    def logs_in(self, name: str = "peer", user: str = "acc", **options: Any) -> list[str]:
+        """CONNECT as a leaf; gives the lines that came back."""
+        fields = {"user": user, "pass": user, "name": name, "cluster": name, "headers": True, "protocol": 3}
+        self.read()
+        return self.says("CONNECT " + json.dumps(fields | {"remote_account": "ACC"} | options))
+
+    @property
+    def closed(self) -> str:
+        return self.connection.closed_reason
+
+
+class Link:
+    """Two sites joined: `leaf` has dialled `hub`."""
+
+    def __init__(self, hub: Site, leaf: Site, remote: RemoteOptions | None = None) -> None:
+        self.down = Peer(
+            leaf, remote or RemoteOptions(urls=["nats-leaf://acc:acc@127.0.0.1:7422"], account="ACC")
+        )
+        self.up = Peer(hub)
+        self.pump()
+
+    def pump(self) -> None:
+        """Move bytes until there are no more."""
+        moved = True
+        while moved:
+            moved = False
+            for here, there in ((self.up, self.down), (self.down, self.up)):
+                here.site.leafs.flusher.flush()
+                data, here.wire.sent = here.wire.sent, b""
+                if data and not there.closed:
+                    there.connection.receive(data)
+                    moved = True
+                if here.closed and not there.closed and not here.wire.sent:
+                    there.connection.lost()
+                    moved = True
+
+    def cut(self) -> None:
+        """The line breaks."""
+        for end in (self.up, self.down):
+            if not end.closed:
+                end.connection.lost("Read Error")

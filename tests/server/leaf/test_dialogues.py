@@ -1,0 +1,361 @@
+"""Leaf connections line by line, without sockets: by hand against one end, and one end against the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import bcrypt
+import pytest
+from lib.fake_clock import FakeClock
+from lib.leaf_site import Link, Peer, Site
+from pyjs.server.config import load_text
+from pyjs.server.config.options import RemoteOptions
+
+ACCOUNTS = """
+accounts {
+    SYS: { users: [{user: admin, password: admin}] }
+    ACC: { users: [{user: acc, password: acc}] }
+}
+system_account: SYS
+"""
+SECOND = 1_000_000_000
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def site(clock: FakeClock) -> Callable[..., Site]:
+    """site(more configuration): a server with the account ACC."""
+    return lambda more="", **options: Site(ACCOUNTS + more, clock, **options)
+
+
+def greeting(**more: object) -> str:
+    fields = {"server_id": "NHUB", "server_name": "H", "client_id": 3, "nonce": "n", "headers": True}
+    return "INFO " + json.dumps(fields | {"info_on_connect": True, "leafnode_urls": []} | more)
+
+
+def remote(**options: object) -> RemoteOptions:
+    values: dict[str, object] = {"urls": ["nats-leaf://acc:acc@127.0.0.1:7422"], "account": "ACC"}
+    return RemoteOptions(**(values | options))  # type: ignore[arg-type]
+
+
+def test_junk_before_connect_is_an_authorization_violation(site: Callable[..., Site]) -> None:
+    for junk in ("NONSENSE", "PING", "LS- a", "INFO {}", "LMSG a 0\r\n"):
+        peer = Peer(site())
+        peer.read()
+        assert peer.says(junk) == ["-ERR 'Authorization Violation'"], junk
+        assert peer.closed
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"cluster": "a b"}, "cluster name cannot contain spaces"),
+        ({"gateway": "G"}, 'Rejecting connection from gateway "G" on the leafnode port'),
+        ({"lang": "go"}, "attempted to connect to leaf node port"),
+        ({"pass": "no"}, "Authorization Violation"),
+    ],
+)
+def test_refusals(site: Callable[..., Site], given: dict[str, str], text: str) -> None:
+    peer = Peer(site())
+    assert peer.logs_in(**given) == [f"-ERR '{text}'"]
+    assert peer.closed
+
+
+def test_connect_of_wrong_types_closes_without_a_word(site: Callable[..., Site]) -> None:
+    for bad in ("[]", "{", '{"name": 1}', '{"deny_pub": [1]}', '{"headers": "yes"}'):
+        peer = Peer(site())
+        peer.read()
+        assert peer.says("CONNECT " + bad) == []
+        assert peer.closed == "Protocol Violation"
+
+
+def test_who_says_nothing_is_closed_in_time(site: Callable[..., Site], clock: FakeClock) -> None:
+    peer = Peer(site("leafnodes { authorization { timeout: 0.5 } }"))
+    peer.read()
+    clock.advance(SECOND)
+    assert peer.read() == ["-ERR 'Authentication Timeout'"]
+
+
+def test_an_old_version_is_refused(site: Callable[..., Site]) -> None:
+    config = 'leafnodes { min_version: "2.9.1" }'
+    lines = Peer(site(config)).logs_in(version="2.9.0")
+    assert lines[0].startswith("INFO ")
+    assert lines[1] == "-ERR 'connection rejected since minimum version required is \"2.9.1\"'"
+    assert len(Peer(site(config)).logs_in(version="2.10.0")) > 1
+
+
+def test_the_number_of_leafs_of_an_account_is_limited(site: Callable[..., Site]) -> None:
+    house = site()
+    account = house.registry.accounts["ACC"]
+    account.limits.leafs = 1
+    Peer(house).logs_in("one")
+    assert Peer(house).logs_in("two") == ["-ERR 'maximum account active connections exceeded'"]
+
+
+def test_passwords_with_bcrypt_are_checked_off_the_loop(site: Callable[..., Site]) -> None:
+    hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
+    house = site(f"leafnodes {{ authorization {{ user: leaf, password: '{hashed}', account: ACC }} }}")
+    peer, wrong = Peer(house), Peer(house)
+    assert peer.logs_in(user="leaf", **{"pass": "secret"}) == []
+    assert wrong.logs_in(user="leaf", **{"pass": "else"}) == []
+    assert peer.says("LS+ held.back") == []
+    house.work()
+    assert any(line.startswith("LS+ $LDS.") for line in peer.read())
+    assert wrong.read() == ["-ERR 'Authorization Violation'"]
+    assert house.registry.accounts["ACC"].has_interest("held.back")
+
+
+def test_the_leaf_block_has_users_of_its_own(site: Callable[..., Site]) -> None:
+    house = site("leafnodes { authorization { users: [{user: u, password: p, account: ACC}] } }")
+    assert Peer(house).logs_in() == ["-ERR 'Authorization Violation'"]
+    peer = Peer(house)
+    second = json.loads(peer.logs_in(user="u", **{"pass": "p"})[0][5:])
+    assert second["remote_account"] == "ACC"
+
+
+def test_a_peer_that_does_not_answer_pings_is_stale(site: Callable[..., Site], clock: FakeClock) -> None:
+    peer = Peer(site("ping_interval: 10s\nping_max: 2"))
+    peer.logs_in()
+    clock.advance(2 * SECOND)
+    assert peer.read() == ["PING"]  # the first one measures
+    peer.says("PONG")
+    assert peer.connection.heartbeat.rtt > 0
+    clock.advance(5 * SECOND)
+    peer.says("LS+ alive")
+    clock.advance(6 * SECOND)
+    assert peer.read() == []  # heard of within the interval
+    clock.advance(40 * SECOND)
+    assert peer.read() == ["PING", "PING", "-ERR 'Stale Connection'"]
+    assert peer.closed == "Stale Connection"
+
+
+def test_a_closed_connection_leaves_nothing(site: Callable[..., Site], clock: FakeClock) -> None:
+    house = site()
+    account = house.registry.accounts["ACC"]
+    before = len(account.interest)
+    peer = Peer(house)
+    peer.logs_in()
+    peer.says("LS+ a", "LS+ b q 3")
+    assert len(account.interest) == before + 2
+    peer.connection.lost()
+    assert len(account.interest) == before
+    assert not account.leafs
+    assert not house.leafs.connections
+    clock.advance(600 * SECOND)
+    assert peer.wire.sent == b""
+
+
+def test_subscriptions_are_limited_and_valid(site: Callable[..., Site]) -> None:
+    peer = Peer(site("max_subscriptions: 2"))
+    peer.logs_in()
+    assert peer.says("LS+ a..b") == ["-ERR 'Invalid Subscription'"]
+    assert peer.says("LS+ a", "LS+ b", "LS+ a", "LS+ c") == ["-ERR 'maximum subscriptions exceeded'"]
+    assert not peer.closed
+
+
+def test_weights_of_groups_are_followed(site: Callable[..., Site]) -> None:
+    house = site()
+    one, two = Peer(house), Peer(house)
+    one.logs_in("one")
+    two.logs_in("two")
+    one.says("LS+ a q 3")
+    assert two.read() == ["LS+ a q 3"]
+    one.says("LS+ a q 1")
+    assert two.read() == ["LS+ a q 1"]
+    one.says("LS- a q")
+    assert two.read() == ["LS- a q"]
+
+
+def test_a_wrong_port_is_left(site: Callable[..., Site]) -> None:
+    peer = Peer(site(), remote())
+    assert peer.says("INFO " + json.dumps({"server_id": "N", "client_id": 0, "proto": 1})) == []
+    assert peer.closed == "Incorrect Port"
+
+
+def test_a_hub_that_says_nothing_or_half_is_left(site: Callable[..., Site], clock: FakeClock) -> None:
+    silent, half = Peer(site(), remote()), Peer(site(), remote())
+    half.says(greeting())
+    clock.advance(3 * SECOND)
+    assert silent.closed == "Authentication Timeout"
+    assert half.read() == ["-ERR 'Stale Leaf Node Connection - Closing'"]
+
+
+def test_an_old_hub_is_joined_after_its_first_info(site: Callable[..., Site]) -> None:
+    peer = Peer(site(), remote())
+    lines = peer.says(greeting(info_on_connect=False))
+    assert lines[0].startswith("CONNECT ")
+    assert lines[-1].startswith("LS+ $LDS.")
+
+
+def test_a_user_without_a_password_is_a_token_too(site: Callable[..., Site]) -> None:
+    peer = Peer(site(), remote(urls=["nats-leaf://t0ken@127.0.0.1:7422"]))
+    connect = json.loads(peer.says(greeting())[0][8:])
+    assert (connect["user"], connect["auth_token"]) == ("t0ken", "t0ken")
+    assert "pass" not in connect
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ('Loop detected for leafnode account="A". Delaying attempt to reconnect for 30s', 31),
+        ('Permissions Violation for Publish to "x"', 31),
+        ("remote leafnode has same cluster name", 31),
+        ('connection rejected since minimum version required is "3.0.0"', 6),
+        ("Authorization Violation", 1),
+    ],
+)
+def test_after_some_errors_the_hub_is_left_alone(
+    site: Callable[..., Site], clock: FakeClock, text: str, seconds: int
+) -> None:
+    peer = Peer(site(), remote())
+    peer.says(greeting())
+    peer.says(f"-ERR '{text}'")
+    assert peer.closed
+    assert peer.remote is not None
+    assert peer.remote.wait == seconds * SECOND
+
+
+def test_a_spoke_takes_only_what_it_could_have_asked_for(site: Callable[..., Site]) -> None:
+    house = site()
+    client = house.user()
+    client.says("SUB > 1\r\n")
+    peer = Peer(house, remote(deny_imports=["no.>"]))
+    peer.says(greeting(info_on_connect=False))
+    peer.says("LMSG no.a 1", "x", "LMSG yes.a 1", "x")
+    assert client.read() == b"MSG yes.a 1 1\r\nx\r\n"
+    assert not peer.closed
+
+
+def test_a_hub_that_dials_enforces_and_stays_away(site: Callable[..., Site]) -> None:
+    peer = Peer(site(), remote(hub=True, deny_exports=["secret"]))
+    lines = peer.says(greeting())
+    assert json.loads(lines[0][8:])["is_hub"] is True
+    peer.says(greeting(connect_info=True, remote_account="X"))
+    assert peer.says("LS+ secret") == ["-ERR 'Permissions Violation for Subscription to \"secret\"'"]
+    assert peer.closed
+
+
+# --- both ends
+
+
+def test_hub_and_leaf_tell_each_other(site: Callable[..., Site]) -> None:
+    hub, leaf = site(), site()
+    early = hub.user()
+    early.says("SUB from.before 1\r\n")
+    link = Link(hub, leaf)
+    client = leaf.user()
+    client.says("SUB later 1\r\n")
+    link.pump()
+    client.says("PUB from.before 2\r\nhi\r\n")
+    link.pump()
+    assert early.read() == b"MSG from.before 1 2\r\nhi\r\n"
+    early.says("PUB later answer 2\r\nho\r\n")
+    link.pump()
+    assert client.read() == b"MSG later 1 answer 2\r\nho\r\n"
+    assert link.up.connection.settled
+    assert link.down.connection.settled
+    assert (link.up.connection.is_spoke, link.down.connection.is_spoke) == (False, True)
+
+
+def test_a_batch_is_one_write(site: Callable[..., Site]) -> None:
+    hub, leaf = site(), site()
+    link = Link(hub, leaf)
+    client, sender = leaf.user(), hub.user()
+    client.says("SUB a 1\r\n")
+    link.pump()
+    before = link.up.wire.writes
+    sender.says("PUB a 1\r\nx\r\n" * 300)
+    assert link.up.wire.writes == before + 1
+    link.pump()
+    assert client.read() == b"MSG a 1 1\r\nx\r\n" * 300
+    assert (link.up.connection.out_msgs, link.down.connection.in_msgs) == (300, 300)
+    assert link.down.connection.in_bytes == 300
+
+
+def test_one_frame_however_many_interests_match(site: Callable[..., Site]) -> None:
+    hub, leaf = site(), site()
+    link = Link(hub, leaf)
+    client, sender = leaf.user(), hub.user()
+    client.says("SUB a.b 1\r\nSUB a.* 2\r\nSUB > 3\r\nSUB a.b g 4\r\n")
+    link.pump()
+    sender.says("PUB a.b 1\r\nx\r\n")
+    link.pump()
+    assert sorted(client.read().split(b"\r\n")[::2]) == [
+        b"",
+        b"MSG a.b 1 1",
+        b"MSG a.b 2 1",
+        b"MSG a.b 3 1",
+        b"MSG a.b 4 1",
+    ]
+
+
+def test_a_cut_withdraws_interest_and_a_new_link_tells_it_again(site: Callable[..., Site]) -> None:
+    hub, leaf = site(), site()
+    link = Link(hub, leaf)
+    client, sender = leaf.user(), hub.user()
+    client.says("SUB a 1\r\n")
+    link.pump()
+    link.cut()
+    assert b"503" in sender.says("SUB r 9\r\nPUB a r 0\r\n\r\n")
+    link = Link(hub, leaf)
+    sender.says("PUB a 1\r\nx\r\n")
+    link.pump()
+    assert client.read() == b"MSG a 1 1\r\nx\r\n"
+
+
+def test_a_loop_of_two_links_is_found(site: Callable[..., Site]) -> None:
+    one, two = site(), site()
+    Link(one, two)
+    back = Link(two, one)
+    assert back.up.closed
+    assert back.down.closed
+    assert back.down.remote is not None
+    assert back.down.remote.wait == 31 * SECOND
+
+
+def test_who_asks_a_service_is_told_by_the_other_sides_name(site: Callable[..., Site]) -> None:
+    hub = Site("accounts { HUBACC: { users: [{user: acc, password: acc}] } }", FakeClock())
+    leaf = site()
+    link = Link(hub, leaf)
+    client, asks = hub.user(), leaf.registry.accounts["ACC"]
+    client.says("SUB svc 1\r\n")
+    link.pump()
+    header = b'NATS/1.0\r\nNats-Request-Info: {"acc":"ACC","rtt":5}\r\n\r\n'
+    asks.publish("svc", b"x", header=header, reply="r")
+    link.pump()
+    assert b'"acc":"HUBACC"' in client.read()
+
+
+def test_domains_stay_apart_and_are_reached_by_name(site: Callable[..., Site]) -> None:
+    hub = site("jetstream { domain: hub }", jetstream=True)
+    leaf = site("jetstream { domain: leaf }", jetstream=True)
+    link = Link(hub, leaf)
+    heard: list[str] = []
+    leaf.registry.accounts["ACC"].subscribe("$JS.API.>", lambda message: heard.append(message.subject))
+    link.pump()
+    client = hub.user()
+    client.says("PUB $JS.API.STREAM.NAMES 0\r\n\r\nPUB $JS.leaf.API.STREAM.NAMES 0\r\n\r\n")
+    client.says("PUB $JS.hub.API.STREAM.NAMES 0\r\n\r\n")
+    link.pump()
+    assert heard == ["$JS.API.STREAM.NAMES"]
+
+
+def test_a_reload_closes_who_may_no_longer_join_and_tells_mappings(site: Callable[..., Site]) -> None:
+    house = site()
+    stays, goes = Peer(house), Peer(house)
+    stays.logs_in("stays")
+    goes.logs_in("goes", user="admin")
+    text = ACCOUNTS.replace("password: admin", "password: other").replace(
+        "password: acc}] }", "password: acc}], mappings: { old: new } }"
+    )
+    options = load_text(text)
+    house.registry.reload(options)
+    house.clients.reload(options)
+    house.leafs.reload(options)
+    assert goes.read() == ["-ERR 'Authorization Violation'"]
+    assert stays.read() == ["LS+ old"]

@@ -1,0 +1,179 @@
+"""What passes a leaf connection, worked out without one: gates, domains, frames, targets, credentials."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import nkeys
+import pytest
+from pyjs.server.leaf.credentials import CredentialsError, read_credentials, sign
+from pyjs.server.leaf.domains import ALL, CLIENTS, Side, default_mappings, denials, local_mappings
+from pyjs.server.leaf.frames import split_delivery
+from pyjs.server.leaf.gate import Gate, Lists
+from pyjs.server.leaf.targets import Target, Targets
+
+
+@pytest.mark.parametrize(
+    ("allow", "deny", "subject", "message", "interest"),
+    [
+        (None, [], "a", True, True),
+        (["a.>"], [], "a.b", True, True),
+        (["a.>"], [], "b", False, False),
+        (["a.>"], [], ">", False, True),  # of a wider pattern only the allowed part comes
+        (["a.*"], [], "a.>", False, True),
+        (["a.b"], [], "*", False, False),
+        (None, ["a.>"], "a.b", False, False),
+        (None, ["a.>"], ">", True, True),
+        (None, ["a.*"], "a.>", False, False),  # a pattern is denied as if it were a literal subject
+        (["a.>"], ["a.b"], "a.b", False, False),
+    ],
+)
+def test_lists(allow: list[str] | None, deny: list[str], subject: str, message: bool, interest: bool) -> None:
+    lists = Lists(allow, deny)
+    if "*" not in subject and ">" not in subject:
+        assert lists.lets_through(subject) is message
+    assert lists.lets_ask(subject) is interest
+
+
+def test_lists_travel_in_info() -> None:
+    assert Lists().to_info() is None
+    lists = Lists(["a"], ["b"])
+    assert lists.to_info() == {"allow": ["a"], "deny": ["b"]}
+    again = Lists.from_info(lists.to_info())
+    assert (again.allow, again.deny) == (("a",), ("b",))
+    assert Lists.from_info(None).open
+    assert Lists.from_info({"allow": []}).allow == ()
+
+
+def test_a_gate_forgets_what_it_decided_when_its_rules_change() -> None:
+    gate = Gate()
+    gate.deny(send=["x"])
+    assert [gate.may_send(s) for s in "ax"] == [True, False]
+    gate.deny(send=["a"], ask=["a"])
+    assert not gate.may_send("a")
+    assert not gate.may_ask("a")
+    assert gate.may_accept("a", 0)
+
+
+def test_answers_pass_where_nothing_else_may() -> None:
+    gate = Gate()
+    gate.set(send=Lists(), ask=Lists(), accept=Lists([]))
+    gate.replies = (2, 1000)
+    assert not gate.may_accept("back", 0)
+    gate.expect_reply("back", 0)
+    assert [gate.may_accept("back", 1) for _ in range(3)] == [True, True, False]
+    gate.expect_reply("late", 0)
+    assert not gate.may_accept("late", 1001)
+    assert gate.may_accept("_R_.x.y", 0)
+    assert gate.may_accept("$JS.ACK.S.C.1.1.1.1.0", 0)
+
+
+def side(domain: str = "hub", account: str = "A", **more: object) -> Side:
+    values: dict[str, object] = {
+        "domain": domain,
+        "jetstream": True,
+        "account": account,
+        "system_account": "SYS",
+        "default_domains": {},
+    }
+    return Side(**(values | more))  # type: ignore[arg-type]
+
+
+def test_domains_that_differ_keep_their_apis() -> None:
+    found = denials(side(), "leaf", "leaf-server")
+    assert (found.both, found.send) == (CLIENTS, ("$JS.hub.API.>",))
+    assert "local 'hub', remote 'leaf'" in found.note
+
+
+def test_system_accounts_do_not_extend_what_differs() -> None:
+    found = denials(side(account="SYS"), "leaf", "leaf-server")
+    assert (found.both, found.send) == (ALL, ("$JS.hub.API.>",))
+    assert "not extended" in found.note
+
+
+def test_one_domain_extends_over_the_system_account() -> None:
+    assert denials(side(account="SYS"), "hub", "x").both == ()
+    assert denials(side(), "hub", "x") == (CLIENTS, (), "")
+
+
+def test_no_jetstream_and_no_domain_denies_too() -> None:
+    found = denials(side(domain="", jetstream=False), "", "x")
+    assert (found.both, found.send) == (CLIENTS, ())
+    assert denials(side(domain="", jetstream=False, system_account=""), "", "x").both == CLIENTS
+    hinted = side(domain="", jetstream=False, account="SYS", extension_hint="will_extend")
+    assert denials(hinted, "", "x").both == ()
+
+
+def test_an_empty_default_domain_denies_nothing_but_stops_extension() -> None:
+    assert denials(side(default_domains={"A": ""}), "leaf", "x").both == ()
+    assert denials(side(account="SYS", default_domains={"A": ""}), "hub", "x").both == ALL
+
+
+def test_mappings_of_a_domain() -> None:
+    mapped = dict(local_mappings("hub"))
+    assert mapped["$JS.hub.API.INFO"] == "$JS.API.INFO"
+    assert mapped["$JS.hub.API.STREAM.>"] == "$JS.API.STREAM.>"
+    assert mapped["$JS.hub.API.$KV.>"] == "$KV.>"
+    assert dict(default_mappings("hub"))["$JS.API.CONSUMER.>"] == "$JS.hub.API.CONSUMER.>"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (b"$JS.ACK.S.C.1.2.3.4.0@orders.new", (b"$JS.ACK.S.C.1.2.3.4.0", b"orders.new")),
+        (b"$JS.ACK.S.C.1.2.3.4.0", (b"$JS.ACK.S.C.1.2.3.4.0", b"")),
+        (b"$JS.ACK.S.C@X.1.2.3.4.0", (b"$JS.ACK.S.C@X.1.2.3.4.0", b"")),
+        (b"$JS.ACK.S.C@X.1.2.3.4.0@a@b", (b"$JS.ACK.S.C@X.1.2.3.4.0", b"a@b")),
+        (b"$JS.ACK.S.C.1.2.3.4.0@", (b"$JS.ACK.S.C.1.2.3.4.0@", b"")),
+        (b"$JS.ACK.short@x", (b"$JS.ACK.short@x", b"")),
+    ],
+)
+def test_the_subject_behind_an_ack(reply: bytes, expected: tuple[bytes, bytes]) -> None:
+    assert split_delivery(reply) == expected
+
+
+def test_a_url_and_its_user() -> None:
+    target = Target.parse("nats-leaf://a%40b:p%3Aw@hub.example:7000")
+    assert (target.user, target.password, target.host, target.port) == ("a@b", "p:w", "hub.example", 7000)
+    assert Target.parse("tls://hub").secure
+    assert Target.parse("nats://hub").port == 7422
+    with pytest.raises(ValueError, match="no host"):
+        Target.parse("nats://")
+
+
+def test_targets_are_tried_in_turn_and_learnt() -> None:
+    targets = Targets(["nats://a:1", "nats://u:p@b:2"], None)
+    assert [str(targets.next()) for _ in range(3)] == ["a:1", "b:2", "a:1"]
+    targets.discovered(["c:3", "a:1", "[", ""])
+    assert len(targets) == 3
+    assert [str(targets.next()) for _ in range(3)] == ["b:2", "c:3", "a:1"]
+    assert targets.user == ("u", "p")
+    assert targets.host == "a"
+    targets.discovered([])
+    assert len(targets) == 2
+
+
+def test_credentials_are_read_and_sign(tmp_path: Path) -> None:
+    seed = nkeys.encode_seed(b"1" * 32, nkeys.PREFIX_BYTE_USER).decode()
+    path = tmp_path / "user.creds"
+    path.write_text(
+        "-----BEGIN NATS USER JWT-----\nthe.jwt.here\n------END NATS USER JWT------\n\n"
+        "************************* IMPORTANT *************************\n\n"
+        f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+    )
+    assert read_credentials(str(path)) == ("the.jwt.here", seed)
+    public, signature = sign(seed, "nonce")
+    assert public.startswith("U")
+    raw = base64.urlsafe_b64decode(signature + "==")
+    assert nkeys.from_seed(seed.encode()).verify(b"nonce", raw)
+
+
+def test_bad_credentials_are_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(CredentialsError, match="No such file"):
+        read_credentials(str(tmp_path / "none"))
+    (tmp_path / "half").write_text("-----BEGIN NATS USER JWT-----\nj\n------END NATS USER JWT------\n")
+    with pytest.raises(CredentialsError, match="malformed"):
+        read_credentials(str(tmp_path / "half"))
+    with pytest.raises(CredentialsError, match="malformed seed"):
+        sign("SUNONSENSE", "nonce")
