@@ -278,6 +278,9 @@ class Consumer:
             ledger.gone(seq)
         if not ledger.pending and ledger.stream_seq < first - 1:
             ledger.pass_by(first - 1)
+        # What was about to come again waits for its ack once more, as on the reference.
+        ledger.unqueue()
+        self.arm_expiry()
         self.feed.purged(first)
         self.backlog.recount(self.feed.tail, self.feed.picked)
         self.changed()

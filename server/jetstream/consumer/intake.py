@@ -53,6 +53,7 @@ class Intake:
             self._nak(delivery, rest)
         elif verb is Verb.PROGRESS:
             if self._ledger.touch(delivery.stream_seq, self._consumer.clock.now()):
+                self._consumer.arm_expiry()  # the wait may be shorter than a delay asked for before
                 self._consumer.changed()
         elif verb is Verb.TERM:
             if not self._known(delivery):

@@ -264,12 +264,12 @@ class Ledger:
     def give_up(self, seq: int) -> int:
         """Stop delivering a pending message that is out of deliveries; gives how often it was delivered.
 
-        Its count is kept: a stream that keeps messages for its consumers keeps this one.
+        Its count is kept: a stream that keeps messages for its consumers keeps this one. The floor stays
+        until the next ack, as the reference tells it.
         """
         count = self.deliveries(seq)
         self.redelivered[seq] = count
         self._forget(seq)
-        self._settle(seq)
         return count
 
     def _forget(self, seq: int) -> None:
@@ -326,6 +326,12 @@ class Ledger:
         """Take the next message to be delivered again; 0 if there is none."""
         return self.queued.popitem(last=False)[0] if self.queued else 0
 
+    def unqueue(self) -> None:
+        """Take all offers back: the messages wait for their acks again."""
+        for seq in self.queued:
+            self._set_deadline(seq, self.pending[seq][1] + self.wait(seq))
+        self.queued.clear()
+
     def exhausted(self, seq: int) -> bool:
         """Tell whether a pending message has been delivered as often as it may be."""
         return self.max_deliver > 0 and self.deliveries(seq) >= self.max_deliver
@@ -342,6 +348,7 @@ class Ledger:
             if self.exhausted(seq):
                 exhausted.append(seq)
             else:
+                self._stamp(seq, now)
                 self.queue(seq)
         return exhausted
 

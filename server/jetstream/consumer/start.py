@@ -26,7 +26,7 @@ def choose(config: ConsumerConfig, store: StreamStore, max_msgs_per_subject: int
     filters = config.filters
     if policy == "last_per_subject" and max_msgs_per_subject != 1:
         picked = store.last_per_subject(filters)
-        return Start(picked[0] if picked else last + 1, picked, last + 1)
+        return Start(picked[0] if picked else max(last, first), picked, last + 1)
     if policy == "last":
         wanted = max((m.seq for one in filters or (">",) if (m := store.last(one))), default=0)
     elif policy == "by_start_time":

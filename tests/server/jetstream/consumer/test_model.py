@@ -70,7 +70,9 @@ class Model:
         return seq, 1
 
     def give_up(self, seq: int) -> None:
-        self.drop(seq)
+        del self.pending[seq]
+        if seq in self.queue:
+            self.queue.remove(seq)
         self.given_up.append(seq)
 
     def drop(self, seq: int) -> None:
@@ -84,16 +86,17 @@ class Model:
             self.floor = (self.pending[lowest].number - 1, lowest - 1)
 
     def advance(self, until: int) -> None:
-        while due := [e.deadline for e in self.pending.values() if e.deadline <= until]:
+        while due := [
+            e.deadline for s, e in self.pending.items() if e.deadline <= until and s not in self.queue
+        ]:
             at = min(due)
-            for seq in sorted(s for s, e in self.pending.items() if e.deadline == at):
+            for seq in sorted(s for s, e in self.pending.items() if e.deadline == at and s not in self.queue):
                 entry = self.pending[seq]
-                if seq not in self.queue and 0 < self.max_deliver <= entry.count:
+                if 0 < self.max_deliver <= entry.count:
                     self.give_up(seq)
                     continue
                 entry.deadline = at + self.wait(entry.count)
-                if seq not in self.queue:
-                    self.queue.append(seq)
+                self.queue.append(seq)
 
 
 class Run:
@@ -220,6 +223,11 @@ class Run:
         for seq in sorted(self.model.stream)[:-keep]:
             del self.model.stream[seq]
             self.model.drop(seq)
+        for seq in self.model.queue:
+            self.model.pending[seq].deadline = max(self.model.pending[seq].deadline, self.now)
+        self.model.queue = []
+        self.rig.clock.advance(0)
+        self.model.advance(self.now)
 
     def compare(self) -> None:
         self.rig.clock.advance(0)
