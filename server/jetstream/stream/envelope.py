@@ -44,8 +44,13 @@ def judge(stream: Stream, subject: str, header: bytes, *, sourced: bool) -> Enve
         header = VERSION + header[header.find(b"\r\n") + 2 :]
         if header == headers.EMPTY:
             header = b""
-    if b"\r\nNats-" not in header:
+    special = header.count(b"\r\nNats-")
+    if not special:
         return Envelope(header)
+    if special == 1 and (identifier := headers.get(header, b"Nats-Msg-Id")):
+        envelope = Envelope(header)
+        envelope.identifier = identifier
+        return envelope
     header = headers.remove(header, (REQUEST_INFO,))
     envelope = Envelope(header)
     if not header:

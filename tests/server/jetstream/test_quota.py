@@ -1,0 +1,54 @@
+"""Quotas: what an account and the server refuse."""
+
+from __future__ import annotations
+
+from pyjs.server.jetstream.quota import MARGIN, Quota
+
+
+def code(quota: Quota, size: int) -> int:
+    refusal = quota.refusal(size)
+    return refusal.err_code if refusal is not None else 0
+
+
+def test_usage_counts_in_the_account_and_in_the_server() -> None:
+    server = Quota()
+    one, two = Quota(-1, server), Quota(-1, server)
+    one.add(5)
+    two.add(7)
+    one.add(-2)
+    assert (one.used, two.used, server.used) == (3, 7, 10)
+
+
+def test_an_account_is_refused_what_would_pass_its_limit() -> None:
+    quota = Quota(10, Quota())
+    quota.add(6)
+    assert (code(quota, 4), code(quota, 5)) == (0, 10002)
+
+
+def test_a_full_server_refuses_everyone() -> None:
+    server = Quota(10)
+    quota = Quota(-1, server)
+    quota.add(10)
+    assert code(quota, 1) == 0
+    quota.add(1)
+    assert code(quota, 1) == 10023
+
+
+def test_reservations_are_kept_within_both_limits() -> None:
+    server = Quota(100)
+    quota = Quota(50, server)
+    other = Quota(-1, server)
+    assert quota.can_reserve(50)
+    assert not quota.can_reserve(51)
+    other.reserve(80)
+    assert not quota.can_reserve(21)
+    other.reserve(-80)
+    assert quota.can_reserve(21)
+
+
+def test_usage_is_watched_closely_only_near_a_limit() -> None:
+    server = Quota(10 * MARGIN)
+    assert not Quota(-1, server).guarded
+    assert Quota(5, server).guarded
+    server.used = 9 * MARGIN + 1
+    assert Quota(-1, server).guarded
