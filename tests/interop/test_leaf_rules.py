@@ -73,7 +73,9 @@ def join(request: pytest.FixtureRequest) -> Iterator[Join]:
         pair.close()
 
 
+@pytest.mark.parametrize("join", [("pyjs", "reference"), ("pyjs", "pyjs")], indirect=True, ids="-".join)
 def test_the_link_heals_and_copies_go_on_without_gap_or_duplicate(join: Join) -> None:
+    """The hub copies. (The reference as hub passes too, but asks its origin again only after 10 to 20 s.)"""
     pair = join()
     external = {"name": "T", "external": {"api": "$JS.leaf.API", "deliver": ""}}
     with api(pair.hub) as here:
