@@ -35,12 +35,10 @@ LINES = [
 # What a CR without its LF means inside a line is left open.
 LONE_CR = re.compile(rb"\r(?!\n)")
 NOISE = [
-    "\0",
     "\r\n",
     " ",
     "\t",
     "\n",
-    "\r",
     "9",
     "-",
     "*",
