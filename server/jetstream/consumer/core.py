@@ -349,7 +349,7 @@ class Consumer:
     def delivered(self) -> None:
         """Hear that a round of deliveries is over."""
         self.sender.outlet.done()
-        if self.ledger.pending and (self.ledger.backoff or not self._expiry.pending):
+        if self.ledger.pending and (self.ledger.irregular or not self._expiry.pending):
             self.arm_expiry()
         self.changed()
 

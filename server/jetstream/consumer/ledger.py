@@ -411,6 +411,11 @@ class Ledger:
             nearest = due[0][0]
         return nearest
 
+    @property
+    def irregular(self) -> bool:
+        """Whether a later delivery may be due before an earlier one."""
+        return bool(self._special) or bool(self.backoff)
+
     def last_deadline(self) -> int:
         """Tell when the last of the pending waits is over; 0 if nothing waits."""
         return max((entry[1] + self.wait(seq) for seq, entry in self.pending.items()), default=0)
