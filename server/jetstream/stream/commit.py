@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Protocol
 
+from ....store.errors import StoreError
 from ....store.stream import Commit, StreamStore
 
 Done = Callable[[BaseException | None], None]
@@ -165,7 +166,13 @@ class Committer:
             self.idle = True
             self._give_up(batch, self.error)
             return
-        batch.commit = self._store.begin_commit()
+        try:
+            batch.commit = self._store.begin_commit()
+        except (OSError, StoreError) as error:
+            self.error = error
+            self.idle = True
+            self._give_up(batch, error)
+            return
         if batch.commit is None:
             self.idle = True
             self._give(batch)
@@ -177,11 +184,14 @@ class Committer:
         batch = self._running
         if batch is None:  # settled by `close`
             return
-        self._settle(batch, error)
-        if self.answers or self.republish or self._waiting or self._store.last_seq != batch.last:
-            self._begin()
-        else:
-            self.idle = True
+        try:
+            self._settle(batch, error)
+        finally:
+            # Whatever those who were told made of it, what was stored meanwhile must get its commit.
+            if self.answers or self.republish or self._waiting or self._store.last_seq != batch.last:
+                self._begin()
+            else:
+                self.idle = True
 
     def _settle(self, batch: _Batch, error: BaseException | None) -> None:
         self._running = None

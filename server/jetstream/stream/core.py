@@ -177,7 +177,10 @@ class Stream:
         if self._on_disk and not self.stopped:
             self.upkeep.nudge()
         for consumer in list(self.consumers.values()):
-            consumer.on_append(last)
+            try:
+                consumer.on_append(last)
+            except Exception as fault:  # one consumer's fault must not keep messages from the others
+                self.alarm(f"could not wake consumer '{consumer.name}': {type(fault).__name__}: {fault}")
 
     def _failed(self, error: BaseException) -> bytes:
         self.alarm(f"can not be written: {error}")

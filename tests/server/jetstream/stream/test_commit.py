@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from lib.streams import Ear, World
@@ -91,3 +92,31 @@ def test_a_purge_is_answered_when_it_is_on_disk(world: World) -> None:
     assert ear.bodies == []
     world.runner.release()
     assert json.loads(ear.bodies[0])["purged"] == 1
+
+
+def test_a_store_that_takes_no_commit_is_told_to_its_publishers(world: World) -> None:
+    stream = world.stream(subjects=["s"], storage="file")
+    ear = Ear(world.account, "ack")
+    stream.store.close()
+    publish(world, "s", "ack")
+    publish(world, "s", "ack")
+    assert [json.loads(body)["error"]["err_code"] for body in ear.bodies] == [10077, 10077]
+
+
+def test_a_waiter_that_fails_does_not_stop_the_commits(world: World) -> None:
+    stream = world.stream(subjects=["s"], storage="file")
+    ear = Ear(world.account, "ack")
+    world.runner.held = True
+    publish(world, "s", "ack")
+
+    def broken(_: BaseException | None) -> None:
+        raise RuntimeError("bug")
+
+    stream.committer.after(broken)
+    publish(world, "s", "ack")
+    world.runner.jobs.pop(0).finish()
+    with contextlib.suppress(RuntimeError):
+        world.runner.jobs.pop(0).finish()
+    publish(world, "s", "ack")
+    world.runner.release()
+    assert len(ear.bodies) == 3
