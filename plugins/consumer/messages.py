@@ -78,10 +78,10 @@ async def _pull(link: Link, stream: str, consumer: str) -> Any:
         message = await heard.next_msg(timeout=link.timeout + 0.25)
     except (TimeoutError, nats_errors.TimeoutError):
         message = None
-    status = (message.headers or {}).get("Status") if message is not None and not message.data else "408"
-    if message is not None and not status:
-        return message
-    raise await _why(link, stream, consumer, str(status), message)
+    status = "408" if message is None else "" if message.data else (message.headers or {}).get("Status", "")
+    if status:
+        raise await _why(link, stream, consumer, status, message)
+    return message
 
 
 async def _why(link: Link, stream: str, consumer: str, status: str, message: Any) -> CliError:

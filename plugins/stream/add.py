@@ -12,6 +12,7 @@ from ...cli.connection import Link, connect
 from ...cli.errors import CliError, RemoteError
 from ...protocol.api.stream import StreamConfig
 from . import document, origin, page, questions
+from .info import plain
 from .options import Given, apply, configuration, without_reserved
 
 
@@ -88,10 +89,9 @@ async def create(link: Link, config: StreamConfig, *, as_json: bool) -> None:
     name = config.name
     judge_name(name)
     try:
-        await link.js.request(f"STREAM.CREATE.{name}", config.to_json())
+        info = plain(await link.js.request(f"STREAM.CREATE.{name}", config.to_json()))
     except RemoteError as error:
         raise error.while_doing("could not create Stream") from None
-    info = await link.js.stream_info(name)
     if as_json:
         render.show_json(info)
         return
