@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...store.lock import DirectoryLock
 from ...store.meta import Storage
 from ..accounts.mapping import Mapping
 from ..config.options import AccountJetStream
@@ -53,6 +54,7 @@ class JetStream:
         self.accounts: dict[str, JetStreamAccount] = {}
         self.memory = Quota()
         self.files = Quota()
+        self._lock: DirectoryLock | None = None
         self.running = False
         self.host: Host | None = None
         self._clock = clock
@@ -72,11 +74,15 @@ class JetStream:
         return self.options.jetstream.domain
 
     async def start(self) -> None:
-        """Recover all streams and begin to serve. Raises OSError, ValueError: no usable store directory."""
+        """Recover all streams and begin to serve.
+
+        Raises OSError, ValueError: no usable store directory, or another server uses it.
+        """
         options = self.options.jetstream
         if not options.store_dir:
             raise ValueError("JetStream needs a store directory")
         _make_directory(options.store_dir)
+        self._lock = DirectoryLock(options.store_dir)
         self.memory.limit = options.max_memory if options.max_memory is not None else _memory_share()
         self.files.limit = (
             options.max_file if options.max_file is not None else _disk_share(options.store_dir)
@@ -140,6 +146,13 @@ class JetStream:
 
     async def stop(self) -> None:
         """Stop all accounts; everything stored is on disk afterwards."""
+        try:
+            self._stop()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def _stop(self) -> None:
         if not self.running:
             return
         self.running = False
