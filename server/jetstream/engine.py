@@ -98,6 +98,7 @@ class JetStream:
             runner=LoopRunner(asyncio.get_running_loop(), self._executor),
             server_name=self._server_name,
             server_id=self._server_id,
+            cluster_name=self._cluster_name(),
             domain=options.domain,
             strict=options.strict,
             duplicates_limit=limits.duplicate_window,
@@ -110,6 +111,13 @@ class JetStream:
         for account, share in self._entitled():
             self.enable(account, share)
         self._refuse_others()
+
+    def _cluster_name(self) -> str:
+        """The configured name; a server that joins others as a leaf is a cluster of its own name."""
+        cluster = self.options.cluster
+        if cluster is not None and cluster.name:
+            return cluster.name
+        return self._server_name if self.options.leafnodes.remotes else ""
 
     def _sync_later(self) -> None:
         interval = self.options.jetstream.sync_interval

@@ -122,7 +122,7 @@ class Ingest:
             self._check_duplicate(envelope, now)
             if len(header) > MAX_HEADER:
                 raise api_error("JSStreamHeaderExceedsMaximumErr")
-        if self._interest.by_interest and self._interest.nobody_wants(store.last_seq + 1, subject):
+        if self._interest.by_interest and self._interest.nobody_listens(subject):
             return self._skip(subject, envelope, now)
         limits = self._limits
         if self._quota.guarded or limits.discard_new:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ..consumer.core import Consumer
     from .limits import Removed
 
+NEVER_REACHED = 1 << 62  # a sequence that no consumer is beyond
+
 
 class Interest:
     """The retention of one stream."""
@@ -39,6 +41,10 @@ class Interest:
         """Take over a new configuration."""
         self.by_interest = config.retention == "interest"
         self.by_work = config.retention == "workqueue"
+
+    def nobody_listens(self, subject: str) -> bool:
+        """Say whether no consumer selects the subject, wherever in the stream it is."""
+        return self.nobody_wants(NEVER_REACHED, subject)
 
     def nobody_wants(self, sequence: int, subject: str) -> bool:
         """Say whether no consumer wants the message (under interest retention)."""
