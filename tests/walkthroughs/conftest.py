@@ -33,7 +33,7 @@ leafnodes { remotes = [
 # Where the reference of today differs from that of the documentation: a longer header on sourced messages.
 SINCE_2021 = {
     "98 B ": "116 B",
-    "Nats-Stream-Source: test:mSx7q4yJ 1": "Nats-Stream-Source: test:mSx7q4yJ 1 > > test",
+    "Nats-Stream-Source: test:mSx7q4yJ 1": "Nats-Stream-Source: test:mSx7q4yJ 1 > > test mSx7q4yJ",
 }
 # A server of today limits pending acks to 1000 where that of the documentation did to 20000.
 PENDING = {"Max Ack Pending: 20,000": "Max Ack Pending: 1,000", "out of maximum 20000": "out of maximum 1000"}

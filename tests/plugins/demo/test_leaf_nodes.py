@@ -1,0 +1,49 @@
+"""`pyjs demo leaf-nodes` plays to its end, every claim holds, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from lib.cli import Cli
+from lib.eventually import eventually
+
+
+def at_work_in(directory: Path) -> list[int]:
+    """Processes whose working directory is in `directory`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            place = Path(str((entry / "cwd").readlink()).removesuffix(" (deleted)"))
+        except OSError:
+            continue
+        if place != directory and place.is_relative_to(directory):
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.timeout(120)
+def test_every_claim_of_the_page_holds_and_nothing_is_left(tmp_path: Path) -> None:
+    done = Cli(tmp_path).process("demo", "leaf-nodes", env={"TMPDIR": str(tmp_path)}, seconds=100)
+    assert done.code == 0, done.out + done.err
+    assert re.search(r"(\d+) of \1 claims held", done.out), done.out
+    assert "✗" not in done.out
+    assert "│ leaf-server │ leaf-server │ leaf " in done.out
+    assert "Nats-Stream-Source: test:" in done.out
+    assert at_work_in(tmp_path) == []
+    assert list(tmp_path.glob("pyjs-demo-*")) == []
+
+
+@pytest.mark.timeout(120)
+def test_ctrl_c_ends_the_servers_too(tmp_path: Path) -> None:
+    with Cli(tmp_path).terminal(["demo", "leaf-nodes"], {"TMPDIR": str(tmp_path)}) as terminal:
+        while len(at_work_in(tmp_path)) < 2 and terminal.read(30.0):
+            pass
+        os.killpg(terminal.process.pid, signal.SIGINT)
+        assert terminal.finish(60) == 1
+        assert "pyjs: error: interrupt" in terminal.errors()
+    eventually(lambda: at_work_in(tmp_path) == [])
+    assert list(tmp_path.glob("pyjs-demo-*")) == []
