@@ -41,9 +41,7 @@ class LoopClock:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
-    def now(self) -> int:
-        """Wall time in ns."""
-        return time.time_ns()
+    now = staticmethod(time.time_ns)  # without a call in between: it is asked for every message
 
     def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
         """Schedule on the loop; a delay of 0 or less runs in the next round of the loop."""

@@ -191,7 +191,7 @@ class ClientConnection(Outbound):
                 not quick
                 or plan is None
                 or not plan.simple
-                or (reply and reply[0] in _FIRST_OF_RESERVED)
+                or (reply and reply[0] in _FIRST_OF_RESERVED and reply.startswith(_RESERVED_REPLIES))
                 or (code == HPUB and not (headers and header_size and plan.headers))
             ):
                 self._publish(code, subject, reply, header_size, size, tail)

@@ -43,6 +43,7 @@ class Process:
         self._listen_to_signals()
         try:
             await self.server.start()
+            _settle()
             if self.server.system is not None:
                 self.server.system.reloader = self.reload
             self._write_files()
