@@ -105,7 +105,7 @@ def test_creating_alike_again_is_no_error(js: JetStream, unique: str) -> None:
         {"retention": "workqueue", "max_msgs": 5, "max_bytes": 5000, "max_age": SECOND, "max_msg_size": 50},
         {"discard": "new", "max_msgs_per_subject": 3, "discard_new_per_subject": True},
         {"subjects": ["{s}.a", "{s}.b.>"], "allow_direct": True, "deny_delete": True, "deny_purge": True},
-        {"compression": "s2", "storage": "file", "first_seq": 100},
+        {"storage": "file", "first_seq": 100},
         {"allow_rollup_hdrs": True, "allow_msg_ttl": True, "no_ack": True},
         {"consumer_limits": {"inactive_threshold": SECOND, "max_ack_pending": 5}},
         {"subject_transform": {"src": ">", "dest": "t.>"}, "republish": {"src": ">", "dest": "r.>"}},

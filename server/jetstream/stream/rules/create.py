@@ -227,6 +227,8 @@ def _check_supported(config: StreamConfig) -> None:
     for field, feature in UNSUPPORTED.items():
         if getattr(config, field):
             raise invalid(f"{feature} ({field}) are not supported by this server")
+    if config.compression == "s2" and config.storage == "file":
+        raise invalid("stream compression (compression) is not supported by this server")
 
 
 def _with_placement(config: StreamConfig) -> StreamConfig:
