@@ -72,7 +72,10 @@ class Both:
             # The reference removes what all have acknowledged a moment after it has confirmed the last ack.
             patience -= 1
             reference, pyjs = (timeless(act(js)) for js in self.pair)
-        assert pyjs == reference, f"step {len(self.steps)}: {step}\nbefore: {self.steps[-6:-1]}"
+        assert pyjs == reference, (
+            f"step {len(self.steps)}: {step}\nbefore: {self.steps[-6:-1]}\n"
+            f"reference: {reference}\npyjs: {pyjs}"
+        )
         return reference
 
     def call(self, suffix: str, body: Any = b"", look: bool = False) -> Any:
@@ -98,6 +101,9 @@ def both(pool: Pool) -> Iterator[Both]:
         JetStream.of(pool.get("reference", CONFIG)) as one,
         JetStream.of(pool.get("pyjs", CONFIG)) as two,
     ):
+        # The reference removes its folder with the last file stream in it, even while the next is created.
+        for js in (one, two):
+            js.create("KEEP", storage="file")
         yield Both(one, two)
 
 
