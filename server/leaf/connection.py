@@ -388,7 +388,7 @@ class LeafConnection(Outbound):
             info["id"] = self.id
         info["acc"] = self.account.name if self.account is not None else ""
         if share:
-            info["name"] = self.name
+            info.update((key, value) for key, value in self.handshake.who().items() if value)
         if self.heartbeat.rtt:
             info["rtt"] = self.heartbeat.rtt
         if share:

@@ -53,6 +53,9 @@ class Handshake(Protocol):
     def still_welcome(self) -> bool:
         """Whether, after a reload, the peer may stay as it is."""
 
+    def who(self) -> dict[str, str]:
+        """What the peer told of itself when it logged in, as client info has it."""
+
 
 class Accepted:
     """The acceptor's part. user: who the leaf is, None before."""
@@ -62,6 +65,7 @@ class Accepted:
         self._timer: Timer | None = None
         self._nonce = b""
         self._credentials = Credentials()
+        self._version = ""
         self.user: User | None = None
 
     def begin(self) -> None:
@@ -83,6 +87,11 @@ class Accepted:
         connection = self._connection
         fields = {"client_id": connection.id, "nonce": self._nonce.decode(), **more}
         connection.send_line(connection.leafs.documents.info(fields))
+
+    def who(self) -> dict[str, str]:
+        """User, name and version."""
+        user = self.user.label if self.user is not None else ""
+        return {"user": user, "name": self._connection.name, "ver": self._version}
 
     def still_welcome(self) -> bool:
         """Whether the same user would still join the same account with the same permissions."""
@@ -123,6 +132,7 @@ class Accepted:
             return
         self.stop()
         self._credentials = given.credentials
+        self._version = given.version
         verdict = connection.leafs.authenticator.judge(self._credentials, self._nonce)
         user = verdict.user
         if user is not None and verdict.check is not None:
@@ -229,6 +239,10 @@ class Solicited:
             self._timer.cancel()
             self._timer = None
 
+    def who(self) -> dict[str, str]:
+        """A hub does not log in."""
+        return {}
+
     def still_welcome(self) -> bool:
         """It is the remotes' configuration that decides here."""
         return True
@@ -319,6 +333,9 @@ class Solicited:
         if 0 <= account.limits.leafs <= len(account.leafs):
             text = "maximum account active connections exceeded"
             connection.fail(text, "Maximum Account Connections Exceeded")
+            return
+        if connection.leafs.has_leaf_cluster(account, connection.remote_cluster):
+            connection.loop_found()
             return
         connection.join(account)
         connection.leafs.deny_jetstream(connection)

@@ -258,6 +258,13 @@ class Leafs:
                 old.fail(DUPLICATE, DUPLICATE)
                 self.log.warning(f"{connection} - Replacing connection from same server")
 
+    def has_leaf_cluster(self, account: Account, cluster: str) -> bool:
+        """Whether a leaf of the cluster so called has joined the account here."""
+        return bool(cluster) and any(
+            c.remote is None and not c.is_spoke and c.account is account and c.remote_cluster == cluster
+            for c in self.connections.values()
+        )
+
     def know_account(self, name: str, remote_name: str) -> None:
         """The hub's account to which ours called `name` is bound."""
         before = dict(self.remote_accounts)

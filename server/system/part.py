@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ..accounts.source import Kind
 from ..clock import SECOND
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..client.clients import Log
     from ..client.connection import ClientConnection
     from ..clock import Timer
+    from ..leaf import LeafConnection
 
 STATSZ_INTERVAL = 10 * SECOND
 CONNS_INTERVAL = 30 * SECOND
@@ -61,6 +62,8 @@ class System:
             self._serve_system(system)
         self.accounts_changed()
         self._server.clients.events = self
+        if self._server.leafs is not None:
+            self._server.leafs.events = self
         self._later(STATSZ_INTERVAL, self._tell_statistics)
         self._later(CONNS_INTERVAL, self._tell_connections)
 
@@ -70,6 +73,8 @@ class System:
         for timer in self._timers.values():
             timer.cancel()
         self._server.clients.events = None
+        if self._server.leafs is not None:
+            self._server.leafs.events = None
 
     def lame_duck(self) -> None:
         """Tell that the server is going to go away."""
@@ -224,7 +229,7 @@ class System:
 
     # --- events
 
-    def client_connected(self, connection: ClientConnection) -> None:
+    def client_connected(self, connection: ClientConnection | LeafConnection) -> None:
         """See client.Events."""
         account = connection.account
         assert account is not None
@@ -234,21 +239,30 @@ class System:
         )
         self._tell_account(account)
 
-    def client_disconnected(self, connection: ClientConnection, reason: str) -> None:
+    def client_disconnected(self, connection: ClientConnection | LeafConnection, reason: str) -> None:
         """See client.Events."""
         account = connection.account
         assert account is not None
         self._tell(f"$SYS.ACCOUNT.{account.name}.DISCONNECT", lambda: self._gone(connection, reason))
         self._tell_account(account)
 
+    def leaf_connected(self, connection: LeafConnection) -> None:
+        """See leaf.LeafEvents: as for clients."""
+        self.client_connected(connection)
+
+    def leaf_disconnected(self, connection: LeafConnection, reason: str) -> None:
+        """See leaf.LeafEvents: as for clients."""
+        self.client_disconnected(connection, reason)
+
     def client_refused(self, connection: ClientConnection, reason: str) -> None:
         """See client.Events."""
         subject = f"$SYS.SERVER.{self._server.identity.id}.CLIENT.AUTH.ERR"
         self._tell(subject, lambda: self._gone(connection, reason))
 
-    def _gone(self, connection: ClientConnection, reason: str) -> dict[str, Any]:
+    def _gone(self, connection: ClientConnection | LeafConnection, reason: str) -> dict[str, Any]:
         client = connection.client_info()
-        client.setdefault("user", connection.options.user)
+        if connection.kind == Kind.CLIENT:
+            client.setdefault("user", cast("ClientConnection", connection).options.user)
         fields = {
             "client": client,
             "sent": {"msgs": connection.out_msgs, "bytes": connection.out_bytes},
