@@ -8,11 +8,20 @@ from ...cli.command import Group, table_rows
 
 _ROWS = (
     ("add", "add:add", "Create a Consumer", ("create", "new")),
+    ("copy", "edit:copy", "Create a Consumer from another one's configuration", ("cp",)),
+    ("edit", "edit:edit", "Change a Consumer's configuration", ("update",)),
+    ("find", "find:find", "Find Consumers by criteria", ("query",)),
     ("info", "info:info", "A Consumer's configuration and state", ("nfo",)),
     ("ls", "listing:ls", "List the Consumers of a Stream", ("list",)),
     ("next", "messages:next_message", "Fetch messages from a pull Consumer", ()),
+    ("pause", "pause:pause", "Deliver nothing until a time", ()),
     ("report", "report:report", "How far the Consumers of a Stream are", ()),
+    ("reset", "position:reset", "Set a Consumer back", ()),
+    ("resume", "pause:resume", "End a pause", ()),
+    ("rm", "remove:rm", "Delete a Consumer", ("delete", "del")),
     ("state", "info:state", "A Consumer's state only", ()),
+    ("sub", "messages:sub", "Listen to a push Consumer", ()),
+    ("unpin", "position:unpin", "Release the client a priority group is pinned to", ()),
 )
 
 

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
-import shlex
-import subprocess
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +11,7 @@ import click
 from ...cli import complete, prompt, render
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.editor import drafted
 from ...cli.errors import CliError, RemoteError
 from ...protocol.api.stream import StreamConfig
 from . import document, page
@@ -112,18 +108,8 @@ def _changed(
 
 def _edited(config: StreamConfig) -> StreamConfig:
     """The configuration after the user's editor has had it as JSON."""
-    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
-    handle, draft = tempfile.mkstemp(suffix=".json", prefix=f"stream-{config.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(document.text(config) + "\n")
-        try:
-            subprocess.run([*command, draft], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise CliError(f"the editor {command[0]} failed: {error}", "set EDITOR to your editor") from None
+    with drafted(document.text(config), f"stream-{config.name}-") as draft:
         return document.read(draft)
-    finally:
-        Path(draft).unlink(missing_ok=True)
 
 
 def differences(before: str, after: str) -> list[str]:

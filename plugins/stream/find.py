@@ -62,9 +62,9 @@ def _tests(wanted: Info) -> list[Test]:
     if wanted["empty"]:
         tests.append(lambda info: info["state"]["messages"] == 0)
     if wanted["idle"] is not None:
-        tests.append(lambda info: _age(info, info["state"].get("last_ts", "")) >= wanted["idle"])
+        tests.append(lambda info: age(info, info["state"].get("last_ts", "")) >= wanted["idle"])
     if wanted["created"] is not None:
-        tests.append(lambda info: _age(info, info["created"]) >= wanted["created"])
+        tests.append(lambda info: age(info, info["created"]) >= wanted["created"])
     if wanted["consumers"] >= 0:
         tests.append(lambda info: info["state"].get("consumer_count", 0) <= wanted["consumers"])
     if wanted["subject"]:
@@ -80,13 +80,14 @@ def _tests(wanted: Info) -> list[Test]:
     if wanted["mirrored"]:
         tests.append(lambda info: bool(info["config"].get("mirror")))
     if wanted["api_level"] is not None:
-        tests.append(lambda info: _level(info) >= wanted["api_level"])
+        tests.append(lambda info: level(info) >= wanted["api_level"])
     return tests
 
 
-def _level(info: Info) -> int:
-    level = (info["config"].get("metadata") or {}).get("_nats.req.level", "0")
-    return int(level) if level.isdecimal() else 0
+def level(info: Info) -> int:
+    """The API level that a stream or consumer requires."""
+    found = (info["config"].get("metadata") or {}).get("_nats.req.level", "0")
+    return int(found) if found.isdecimal() else 0
 
 
 def _servers(info: Info) -> list[str]:
@@ -94,7 +95,7 @@ def _servers(info: Info) -> list[str]:
     return [cluster.get("leader", ""), *(peer.get("name", "") for peer in cluster.get("replicas") or [])]
 
 
-def _age(info: Info, time: str) -> int:
+def age(info: Info, time: str) -> int:
     """Nanoseconds since `time`; since creation for what never happened."""
     since = render.since(time, info.get("ts", ""))
     return since if since >= 0 else render.since(info["created"], info.get("ts", ""))

@@ -1,0 +1,121 @@
+"""`pyjs consumer edit` and `pyjs consumer copy`: a configuration made from another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...cli import complete, prompt, render
+from ...cli.command import Command
+from ...cli.connection import connect
+from ...cli.editor import drafted
+from ...cli.errors import CliError
+from ...protocol.api.consumer import ConsumerConfig
+from ..stream.edit import differences
+from ..stream.info import ALL, STREAM
+from . import document, page
+from .add import create
+from .info import CONSUMER, chosen
+from .options import Given, apply, configuration
+
+
+@click.command(cls=Command)
+@click.argument("stream", shell_complete=complete.streams)
+@click.argument("consumer", metavar="SOURCE", shell_complete=complete.consumers)
+@click.argument("destination")
+@configuration("copy")
+@ALL
+async def copy(stream: str, consumer: str, destination: str, all_streams: bool, **given: Any) -> None:
+    """Create a Consumer from another one's configuration and the flags given."""
+    del all_streams  # nothing is chosen from a list here
+    async with connect() as link:
+        config = _config_of(await link.js.consumer_info(stream, consumer))
+        config.pause_until = 0
+        config.durable_name, config.name = destination, ""
+        if given.get("ephemeral"):
+            config.durable_name, config.name = "", destination
+        _apply(config, given)
+        if not config.deliver_subject:
+            config.idle_heartbeat, config.flow_control, config.deliver_group = 0, False, ""
+        document.judge(config)
+        info = await create(link, stream, config)
+    page.show(info)
+
+
+@click.command(cls=Command)
+@STREAM
+@CONSUMER
+@click.option("--config", "file", type=click.Path(), help="Read the whole configuration from a JSON file.")
+@click.option("-f", "--force", is_flag=True, help="Change it without asking.")
+@click.option("-i", "--interactive/--no-interactive", default=False, help="Edit it in $EDITOR.")
+@click.option("--dry-run", is_flag=True, help="Only show differences; exit 1 if there are any.")
+@configuration("edit")
+@ALL
+async def edit(
+    stream: str,
+    consumer: str,
+    file: str | None,
+    force: bool,
+    interactive: bool,
+    dry_run: bool,
+    all_streams: bool,
+    **given: Any,
+) -> int:
+    """Change a durable Consumer's configuration by flags, a file or an editor."""
+    async with connect() as link:
+        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
+        config = _config_of(await link.js.consumer_info(stream, consumer))
+        if not config.durable_name:
+            raise CliError("only durable consumers can be edited")
+        before, wait = document.text(config), config.ack_wait
+        config = _changed(config, file, interactive, given)
+        if (
+            given.get("backoff") != "none"
+            and config.backoff
+            and given.get("wait")
+            and config.ack_wait != wait
+        ):
+            raise CliError("consumers with backoff policies do not support editing Ack Wait")
+        lines = differences(before, document.text(config))
+        if not lines:
+            render.show("No difference in configuration")
+            return 0
+        render.show("Differences (-old +new):\n" + "\n".join(lines))
+        if dry_run:
+            return 1
+        document.judge(config)
+        if not await prompt.sure(f"Really edit Consumer {stream} > {consumer}", forced=force):
+            return 0
+        info = await create(link, stream, config, "update")
+    page.show(info)
+    return 0
+
+
+def _config_of(info: dict[str, Any]) -> ConsumerConfig:
+    return document.without_reserved(ConsumerConfig.from_json(info["config"]))
+
+
+def _apply(config: ConsumerConfig, given: Given) -> None:
+    try:
+        apply(config, given)
+    except ValueError as error:
+        raise CliError(str(error)) from None
+
+
+def _changed(config: ConsumerConfig, file: str | None, interactive: bool, given: Given) -> ConsumerConfig:
+    if file:
+        read = document.read(file)
+        read.durable_name = config.durable_name
+        read.name = config.name
+        return read
+    if interactive:
+        return _edited(config)
+    _apply(config, given)
+    return config
+
+
+def _edited(config: ConsumerConfig) -> ConsumerConfig:
+    """The configuration after the user's editor has had it as JSON."""
+    with drafted(document.text(config), f"consumer-{config.durable_name}-") as draft:
+        return document.read(draft)

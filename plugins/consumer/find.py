@@ -1,0 +1,80 @@
+"""`pyjs consumer find`: the consumers of a stream by what they are and how they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from ...cli.connection import connect
+from ...cli.param import DURATION
+from ..stream.find import age, level
+from ..stream.info import ALL, STREAM, chosen
+from .listing import collected
+
+Info = dict[str, Any]
+Test = Callable[[Info], bool]
+
+
+@click.command(cls=Command)
+@STREAM
+@click.option("--pull", is_flag=True, help="That are pulled from.")
+@click.option("--push", is_flag=True, help="That push.")
+@click.option("--bound", is_flag=True, help="That push and have a listener.")
+@click.option("--waiting", type=int, help="With at most this many waiting pulls.")
+@click.option("--ack-pending", type=int, help="With at most this many messages to be acknowledged.")
+@click.option("--pending", type=int, help="With at most this many unprocessed messages.")
+@click.option("--idle", type=DURATION, help="Without a delivery for this long.")
+@click.option("--created", type=DURATION, help="Created at least this long ago.")
+@click.option("--replicas", type=int, help="With this many replicas.")
+@click.option("--leader", default="", help="Led by this server.")
+@click.option("--pinned", is_flag=True, help="With a client pinned to a priority group.")
+@click.option("--api-level", type=int, help="That require at least this API level.")
+@click.option("--invert/--no-invert", default=False, help="Those that do not match.")
+@ALL
+async def find(stream: str, invert: bool, all_streams: bool, **wanted: Any) -> None:
+    """Find Consumers by criteria; all that are given must hold. Shows their names."""
+    tests = _tests(wanted)
+    async with connect() as link:
+        name = await chosen(link, stream, everything=all_streams)
+        found, _ = await collected(link, name)
+    for info in found:
+        if all(test(info) for test in tests) is not invert:
+            render.show(info["name"])
+
+
+def _tests(wanted: Info) -> list[Test]:
+    tests: list[Test] = []
+    if wanted["pull"]:
+        tests.append(lambda info: not info["config"].get("deliver_subject"))
+    if wanted["push"]:
+        tests.append(lambda info: bool(info["config"].get("deliver_subject")))
+    if wanted["bound"]:
+        tests.append(lambda info: bool(info.get("push_bound")))
+    for name, key in (
+        ("waiting", "num_waiting"),
+        ("ack_pending", "num_ack_pending"),
+        ("pending", "num_pending"),
+    ):
+        if wanted[name] is not None:
+            tests.append(_at_most(key, wanted[name]))
+    if wanted["idle"] is not None:
+        tests.append(lambda info: age(info, info["delivered"].get("last_active", "")) >= wanted["idle"])
+    if wanted["created"] is not None:
+        tests.append(lambda info: age(info, info["created"]) >= wanted["created"])
+    if wanted["replicas"] is not None:
+        tests.append(lambda info: info["config"].get("num_replicas", 0) == wanted["replicas"])
+    if wanted["leader"]:
+        tests.append(lambda info: (info.get("cluster") or {}).get("leader") == wanted["leader"])
+    if wanted["pinned"]:
+        tests.append(lambda info: any(g.get("pinned_client_id") for g in info.get("priority_groups") or []))
+    if wanted["api_level"] is not None:
+        tests.append(lambda info: level(info) >= wanted["api_level"])
+    return tests
+
+
+def _at_most(key: str, limit: int) -> Test:
+    return lambda info: int(info[key]) <= limit

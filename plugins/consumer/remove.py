@@ -1,0 +1,36 @@
+"""`pyjs consumer rm`: what cannot be undone. Asks first unless `--force`."""
+
+from __future__ import annotations
+
+import click
+
+from ...cli import prompt
+from ...cli.command import Command
+from ...cli.connection import connect
+from ...cli.errors import CliError, RemoteError
+from ..stream.info import ALL, STREAM
+from .info import CONSUMER, chosen
+
+FORCE = click.option("-f", "--force", is_flag=True, help="Act without asking.")
+
+
+@click.command(cls=Command)
+@STREAM
+@CONSUMER
+@FORCE
+@ALL
+async def rm(stream: str, consumer: str, force: bool, all_streams: bool) -> None:
+    """Delete a Consumer."""
+    if force and not (stream and consumer):
+        raise CliError("--force requires a stream and consumer name", "give them as <STREAM> <CONSUMER>")
+    async with connect() as link:
+        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
+        if not force:
+            await link.js.consumer_info(stream, consumer)
+        if not await prompt.sure(f"Really delete Consumer {stream} > {consumer}", forced=force):
+            return
+        try:
+            await link.js.request(f"CONSUMER.DELETE.{stream}.{consumer}")
+        except RemoteError as error:
+            explained = await link.js.explained(error, stream=stream, consumer=consumer)
+            raise explained.while_doing("could not remove Consumer") from None
