@@ -1,5 +1,7 @@
 """A stream kept in memory: the reference's `memory` storage, and the plainest store of all."""
 
+from collections.abc import Sequence
+
 from .errors import StoreClosed
 from .indexed import IndexedStream
 from .message import StoredMessage
@@ -20,6 +22,24 @@ class MemoryStream(IndexedStream):
         seq = self.last_seq + 1
         self.append_at(seq, subject, header, body, time)
         return seq
+
+    def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
+        """Store messages of one subject, without headers; return the first's sequence."""
+        self._check_open()
+        if time < self.last_time:
+            self._time_fell = True
+        first = seq = self.last_seq + 1
+        messages = self._messages
+        size = 0
+        for body in bodies:
+            messages[seq] = StoredMessage(seq, subject, b"", body, time)
+            size += len(body)
+            seq += 1
+        self._index.add_run(subject, first, seq - first)
+        self.bytes += size + (seq - first) * self.size_of(subject, 0, 0)
+        self.last_seq = seq - 1
+        self.last_time = time
+        return first
 
     def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
         """Store a message under a sequence above `last_seq`."""

@@ -92,6 +92,13 @@ class StreamStore(Protocol):
         """Store a message and return its sequence."""
         ...
 
+    def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
+        """Store messages of one subject, without headers, as `append` for each; return the first's sequence.
+
+        There must be at least one.
+        """
+        ...
+
     def append_at(self, seq: int, subject: str, header: Octets, body: Octets, time: int) -> None:
         """Store a message under `seq`, which must be above `last_seq` (ValueError).
 

@@ -62,6 +62,21 @@ class SubjectIndex:
                     view.merged.append(seq)
         return number
 
+    def add_run(self, subject: str, first: int, count: int) -> int:
+        """Note `count` new messages of one subject with consecutive sequences, as `add` for each."""
+        number = self.add(subject, first)
+        if count > 1:
+            more = array("Q", range(first + 1, first + count))
+            self.live.extend(more)
+            held = self._held[number]
+            if isinstance(held, int):
+                held = self._held[number] = Sequences((held,))
+            held.extend(more)
+            for view in self._views_of.get(number, ()):
+                if view.merged is not None:
+                    view.merged.extend(more)
+        return number
+
     def adopt(self, names: list[str], seqs: "list[array[int]]") -> None:
         """Take over the subjects of a recovered store, whose ids are their places; the caller fills `live`.
 

@@ -23,7 +23,7 @@ from .plan import Plan
 from .responses import Responses
 from .routing import route
 from .source import INTERNAL, Kind, Source
-from .subscription import InterestChange, Subscription
+from .subscription import InterestChange, Reader, Subscription
 
 if TYPE_CHECKING:
     from ..config.options import AccountOptions
@@ -116,15 +116,21 @@ class Account:
     # --- internal subscribers and publishers
 
     def subscribe(
-        self, subject: str, callback: Callable[[Message], None], *, queue: str = ""
+        self,
+        subject: str,
+        callback: Callable[[Message], None],
+        *,
+        queue: str = "",
+        reader: Reader | None = None,
     ) -> Subscription:
         """Hear `subject` (wildcards allowed) in the server itself. The callback must not block.
 
-        Raises ValueError for an invalid subject.
+        reader: see Subscription. Raises ValueError for an invalid subject.
         """
         if not is_valid(subject):
             raise ValueError(f"invalid subject {subject!r}")
         subscription = Subscription(subject, self._sink, queue=queue, callback=callback)
+        subscription.reader = reader
         self.add_subscription(subscription)
         return subscription
 
@@ -156,9 +162,8 @@ class Account:
         size = len(header) + len(body)
         tail = tail_of(raw_reply, header, body)
         shown = show_as.encode("utf-8", "surrogateescape")
-        only_targets = plan.simple and plan.targets and not plan.choices and not plan.callbacks
         plainly = (plan.headers or not header) and not (shown and plan.leafs)
-        if only_targets and plainly and source is None:
+        if plan.direct and plainly and source is None:
             delivered = _hand_out(plan, header, size, tail, shown)
             self.flusher.schedule()
             return delivered
@@ -168,6 +173,26 @@ class Account:
         delivered = route(plan, parcel)
         self.flusher.schedule()
         return delivered
+
+    def publish_each(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
+        """Send many messages (subject, body), in order, as `publish` for each."""
+        plans, dirty = self.plans, self.flusher.dirty
+        for subject, body in messages:
+            plan = plans.get(subject) or self.plan(subject)
+            if not plan.direct:
+                self.publish(plan.text, body)
+                continue
+            size = len(body)
+            tail = b"%d\r\n%b\r\n" % (size, body)
+            for subscription, box, append, prefix, _ in plan.targets:
+                subscription.delivered += 1
+                append(prefix)
+                append(tail)
+                box.out_bytes += size
+                if not box.dirty:
+                    box.dirty = True
+                    dirty.append(box)
+        self.flusher.schedule()
 
     # --- interest
 

@@ -74,17 +74,20 @@ class Plan:
     callbacks are all. leafs: some targets are leaf connections; what comes from a leaf, or is shown under
     another subject, then goes the careful way. wide: how many targets, if many. headers: all of them take
     messages with headers.
+    direct: there are targets, and nothing else. reader: the one who hears it is this reader of runs.
     `silent`: nobody hears it and no mapping leads elsewhere.
     """
 
     __slots__ = (
         "callbacks",
         "choices",
+        "direct",
         "groups",
         "headers",
         "leafs",
         "mapping",
         "plain",
+        "reader",
         "remotes",
         "silent",
         "simple",
@@ -105,6 +108,8 @@ class Plan:
         self.targets: tuple[Target, ...] = ()
         self.choices: tuple[tuple[Target, ...], ...] = ()
         self.callbacks: tuple[Subscription, ...] = ()
+        self.reader: Subscription | None = None
+        self.direct = False
         self.headers = True
         self.leafs = False
         self.wide = 0
@@ -133,7 +138,7 @@ class Plan:
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
-        plan.leafs = self.leafs
+        plan.leafs, plan.direct, plan.reader = self.leafs, self.direct, self.reader
         return plan
 
     def _simplify(self) -> bool:
@@ -158,6 +163,9 @@ class Plan:
                 self.headers = self.headers and target[1].headers
         self.wide = len(targets) if len(targets) > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
+        self.direct = bool(targets) and not choices and not callbacks
+        if not targets and not choices and len(callbacks) == 1 and callbacks[0].reader is not None:
+            self.reader = callbacks[0]
         return True
 
     def _add_leafs(self, targets: list[Target]) -> bool:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .source import Sink
 
 Callback = Callable[["Message"], None]
+# A publish as the wire brought it: subject, reply, header size, size, tail (see protocol.wire.ops).
+Publish = tuple[str, bytes, int, int, bytes]
+Reader = Callable[[list[Publish]], None]
 
 
 class Subscription:
@@ -25,7 +28,8 @@ class Subscription:
 
     max: deliver so many in all, then forget (0: no limit); delivered counts. weight: members a remote queue
     group stands for. A shadow is what a stream import adds in the exporting account for its `parent`;
-    transform: subject as exported -> as the importer sees it, None when the same.
+    transform: subject as exported -> as the importer sees it, None when the same. reader: takes, instead of
+    `callback`, publishes that came together and that nobody else hears; it does not keep the list.
     """
 
     __slots__ = (
@@ -38,6 +42,7 @@ class Subscription:
         "origin",
         "parent",
         "queue",
+        "reader",
         "shadows",
         "sid",
         "sink",
@@ -63,6 +68,7 @@ class Subscription:
         self.queue = queue
         self.sid = sid
         self.callback = callback
+        self.reader: Reader | None = None
         self.weight = weight
         self.origin = origin
         self.account: Account | None = None

@@ -9,7 +9,7 @@ and every record that comes from the disk is checked. Nothing is written outside
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from zlib import crc32
 
@@ -94,6 +94,47 @@ class FileStream(IndexedStream):
         seq = self.last_seq + 1
         self.append_at(seq, subject, header, body, time)
         return seq
+
+    def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
+        """Store messages of one subject, without headers; return the first's sequence."""
+        block = self._active
+        first = seq = self.last_seq + 1
+        count = len(bodies)
+        key = subject.encode("utf-8", "surrogateescape")
+        key_size = len(key)
+        fixed = _FIXED + key_size
+        total = fixed * count + sum(map(len, bodies))
+        fits = block.end + total <= self._block_size and len(block) + count <= BLOCK_ROWS
+        dense = block.sparse is None and first == block.first + len(block)
+        if self._refusal is not None or not fits or not dense or count == 1:
+            for body in bodies:
+                self.append(subject, b"", body, time)
+            return first
+        seed, offset = block.seed, block.end
+        records, offsets, lengths = [], [], []
+        for body in bodies:
+            length = fixed + len(body)
+            rest = _pack_fields(_MAGIC, _MESSAGE, key_size, length, 0, seq, time) + key + body
+            records.append(_pack_checksum(crc32(rest, seed)) + rest)
+            offsets.append(offset)
+            lengths.append(length)
+            offset += length
+            seq += 1
+        block.pending.extend(records)
+        block.tail.extend(records)
+        block.end = offset
+        block.offsets.extend(offsets)
+        block.lengths.extend(lengths)
+        block.times.extend([time] * count)
+        block.subjects.extend([self._index.add_run(subject, first, count)] * count)
+        size = total - 2 * count
+        block.live += count
+        block.live_bytes += size
+        block.max_time = max(block.max_time, time)
+        self.bytes += size
+        self.last_seq = seq - 1
+        self.last_time = time
+        return first
 
     def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
         """Store a message under a sequence above `last_seq`."""

@@ -56,6 +56,15 @@ class Streams(RuleBasedStateMachine):
             one.append_at(seq, subject, header, body, self.time)
         self.ever[seq] = self.model.held[seq]
 
+    @rule(bodies=st.lists(BODIES, min_size=1, max_size=12), subject=SUBJECTS)
+    def append_run(self, bodies: list[bytes], subject: str) -> None:
+        seq = self.model.last_seq + 1
+        assert self.file.append_run(subject, bodies, self.time) == seq
+        assert self.memory.append_run(subject, bodies, self.time) == seq
+        for place, body in enumerate(bodies):
+            self.model.append_at(seq + place, subject, b"", body, self.time)
+            self.ever[seq + place] = self.model.held[seq + place]
+
     @rule(count=st.integers(2, 12), subject=SUBJECTS)
     def append_many(self, count: int, subject: str) -> None:
         for number in range(count):
