@@ -280,3 +280,8 @@ def test_no_file_names_a_developers_machine() -> None:
         text = file.read_text(encoding="utf-8", errors="ignore")
         wrong += [f"{path}: {found.group()}" for found in machine.finditer(text)]
     assert wrong == []
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    """A folder without __init__.py works in a checkout and is missing in a wheel."""
+    assert [name(f) for f in {path.parent for path in sources()} if not (f / "__init__.py").exists()] == []
