@@ -1,11 +1,23 @@
 """The repository's root is the package pyjs, so that its rooms are the first thing one sees."""
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 ROOMS = ("protocol", "keys", "store", "server", "cli", "plugins", "pipeline")
+
+
+class BuildPackage(build_py):
+    """Leaves this file out: it stands in the package's folder, but is no part of it."""
+
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        """The modules of a package as (package, name, file)."""
+        found: list[tuple[str, str, str]] = super().find_package_modules(package, package_dir)
+        return [module for module in found if module[:2] != ("pyjs", "setup")]
+
 
 setup(
     package_dir={"pyjs": "."},
     packages=["pyjs"]
     + [f"pyjs.{name}" for name in find_packages(include=[p for room in ROOMS for p in (room, f"{room}.*")])],
+    cmdclass={"build_py": BuildPackage},
 )
