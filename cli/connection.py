@@ -43,6 +43,12 @@ class Link:
         return self.profile.timeout / SECOND
 
     @property
+    def greeting(self) -> dict[str, Any]:
+        """What the server said of itself when we connected: its INFO."""
+        said: dict[str, Any] = self.nc._server_info
+        return said
+
+    @property
     def url(self) -> str:
         """The server connected to, without user or password."""
         return bare_url(self.nc.connected_url.geturl() if self.nc.connected_url else "")
@@ -103,6 +109,13 @@ def _client(*, wants_tls: bool) -> Any:
                 raise nats_errors.SecureConnWantedError
             command: bytes = super()._connect_command()
             return command
+
+        async def _process_pong(self) -> None:
+            # Ctrl-C in a flush leaves its future done: nats-py's reading would end at the PONG that comes
+            if self._pongs and self._pongs[0].done():
+                self._pongs.pop(0)
+                return
+            await super()._process_pong()
 
     return Guarded()
 

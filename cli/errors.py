@@ -116,4 +116,15 @@ def run(action: Callable[[], Any]) -> int:
     except OSError as error:
         say(CliError(str(error)))
         return EXIT_ERROR
+    except Exception as error:
+        if not _of_client(error):
+            raise
+        say(CliError(str(error)))
+        return EXIT_ERROR
     return result if isinstance(result, int) and not isinstance(result, bool) else EXIT_OK
+
+
+def _of_client(error: Exception) -> bool:
+    # what nats-py says of a subject, a lost connection or a server; without importing it to find out
+    client = sys.modules.get("nats.errors")
+    return client is not None and isinstance(error, client.Error)

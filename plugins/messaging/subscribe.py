@@ -66,9 +66,14 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
 
 
 async def _live(link: Link, subjects: tuple[str, ...], given: dict[str, Any]) -> AsyncIterator[Any]:
+    import nats.errors
+
     heard: asyncio.Queue[Any] = asyncio.Queue()
     for subject in subjects:
-        await link.nc.subscribe(subject, given["queue"], cb=heard.put)
+        try:
+            await link.nc.subscribe(subject, given["queue"], cb=heard.put)
+        except nats.errors.BadSubjectError as error:
+            raise CliError(f'could not subscribe to "{subject}": {error}') from None
     await link.nc.flush(link.timeout)
     group = f' in group "{given["queue"]}"' if given["queue"] else ""
     _say(given, f"Subscribing on {', '.join(subjects)}{group}")

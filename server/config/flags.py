@@ -210,16 +210,23 @@ def _value(flag: Flag, name: str, text: str) -> str | int | bool:
         raise FlagError(f'invalid value "{text}" for flag -{name}: parse error') from None
 
 
+def _possible(value: int) -> int:
+    # a system's bind may take a port modulo 65536
+    if not -1 <= value <= 65535:
+        raise FlagError(f"{value} is no port: 0 to 65535, or -1 for any free port", usage=False)
+    return value
+
+
 def _port(options: Options, value: int) -> None:
-    options.port = {0: 4222, -1: 0}.get(value, value)
+    options.port = {0: 4222, -1: 0}.get(_possible(value), value)
 
 
 def _http(options: Options, value: int) -> None:
-    options.http_port = {0: None, -1: 0}.get(value, value)
+    options.http_port = {0: None, -1: 0}.get(_possible(value), value)
 
 
 def _https(options: Options, value: int) -> None:
-    options.https_port = {0: None, -1: 0}.get(value, value)
+    options.https_port = {0: None, -1: 0}.get(_possible(value), value)
 
 
 def _verbose(options: Options, value: bool) -> None:
@@ -253,7 +260,7 @@ def _cluster(options: Options, value: str) -> None:
         raise FlagError(f"--cluster must be a url such as nats://host:6222, got {value!r}", usage=False)
     credentials, host, port = match.groups()
     cluster.host = host.strip("[]") or cluster.host
-    cluster.port = {"0": None, "-1": 0}.get(port, int(port))
+    cluster.port = {0: None, -1: 0}.get(_possible(int(port)), int(port))
     cluster.authorization = None
     if credentials is not None:
         user, colon, password = credentials.partition(":")

@@ -26,7 +26,7 @@ class HealthzRequest:
 
 
 def healthz(server: Monitored, request: HealthzRequest | None = None) -> tuple[int, dict[str, Any]]:
-    """The HTTP status and the document."""
+    """The HTTP status and the document; the status is not in the document, which is how HTTP shows it."""
     request = request or HealthzRequest()
     if request.stream and not request.account:
         return _error(BAD_REQUEST, '"account" must not be empty when checking stream health')
@@ -60,4 +60,4 @@ def healthz(server: Monitored, request: HealthzRequest | None = None) -> tuple[i
 
 def _error(code: int, text: str) -> tuple[int, dict[str, Any]]:
     status = "unavailable" if code == UNAVAILABLE else "error"
-    return code, {"status": status, "status_code": code, "error": text}
+    return code, {"status": status, "error": text}

@@ -30,7 +30,10 @@ def subsz(server: Monitored, request: SubszRequest | None = None) -> dict[str, A
     if request.test and not is_literal(request.test):
         raise RequestError(f"invalid test subject, must be valid publish subject: {request.test}")
     accounts = [a for a in server.registry.accounts.values() if request.account in ("", a.name)]
-    document = head(server) | statistics(accounts)
+    limit = request.limit if request.limit > 0 else DEFAULT_LIMIT
+    document = (
+        head(server) | statistics(accounts) | {"total": 0, "offset": max(0, request.offset), "limit": limit}
+    )
     if not request.subs:
         return document
     found = [
@@ -42,8 +45,6 @@ def subsz(server: Monitored, request: SubszRequest | None = None) -> dict[str, A
     shown = page(found, request.offset, request.limit)
     return document | {
         "total": len(found),
-        "offset": max(0, request.offset),
-        "limit": request.limit if request.limit > 0 else DEFAULT_LIMIT,
         "subscriptions_list": [
             {"account": account.name, "account_tag": account.name, **detail(subscription)}
             for account, subscription in shown

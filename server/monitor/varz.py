@@ -57,7 +57,7 @@ def _configuration(server: Monitored) -> dict[str, Any]:
         "host": options.host,
         "port": server.port,
     }
-    if server.clients.info.auth_required:
+    if server.clients.authenticator.required:  # INFO says less: with no_auth_user a client need not
         found["auth_required"] = True
     if options.tls is not None:
         found["tls_required"] = not options.allow_non_tls

@@ -18,6 +18,8 @@ def user_info(source: Source) -> dict[str, Any]:
         "user": user.label if user is not None else "",
         "account": account.name if account is not None else "",
     }
+    if account is not None:
+        found["account_name"] = account.name
     options = user.permissions.options if user is not None and user.permissions is not None else None
     if options is not None:
         permissions: dict[str, Any] = {}

@@ -36,6 +36,13 @@ from ..monitor.request import from_json
 Body = Mapping[str, Any]
 Service = Callable[[Monitored, Body], dict[str, Any]]
 
+
+def _health(server: Monitored, request: HealthzRequest) -> dict[str, Any]:
+    # no HTTP status goes with this answer: the document says it (`nats server report health` reads it)
+    code, document = healthz(server, request)
+    return {"status": document.pop("status"), "status_code": code, **document}
+
+
 SERVER: dict[str, Service] = {
     "VARZ": lambda server, _: varz(server),
     "SUBSZ": lambda server, body: subsz(server, from_json(SubszRequest, body)),
@@ -45,7 +52,7 @@ SERVER: dict[str, Service] = {
     "LEAFZ": lambda server, body: leafz(server, from_json(LeafzRequest, body)),
     "ACCOUNTZ": lambda server, body: accountz(server, from_json(AccountzRequest, body)),
     "JSZ": lambda server, body: jsz(server, from_json(JszRequest, body)),
-    "HEALTHZ": lambda server, body: healthz(server, from_json(HealthzRequest, body))[1],
+    "HEALTHZ": lambda server, body: _health(server, from_json(HealthzRequest, body)),
 }
 
 ACCOUNT: dict[str, Callable[[Monitored, str, Body], dict[str, Any]]] = {

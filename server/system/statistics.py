@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..monitor import Monitored, varz
+
+if TYPE_CHECKING:
+    from ..accounts.account import Account
 
 
 def statsz(server: Monitored) -> dict[str, Any]:
@@ -16,18 +19,25 @@ def statsz(server: Monitored) -> dict[str, Any]:
     found: dict[str, Any] = {key: facts[key] for key in ("start", "mem", "cores", "cpu")}
     found |= {key: facts[key] for key in ("connections", "total_connections")}
     found |= {
-        "active_accounts": sum(1 for account in accounts if account.connections or account.leafs),
+        "active_accounts": sum(1 for account in accounts if _active(account)),
         "subscriptions": facts["subscriptions"],
         "sent": sent,
         "sent_to_clients": {"msgs": facts["out_client_msgs"], "bytes": facts["out_client_bytes"]},
         "received": received,
         "received_from_clients": {"msgs": facts["in_client_msgs"], "bytes": facts["in_client_bytes"]},
         "slow_consumers": facts["slow_consumers"],
-        "slow_consumer_stats": facts["slow_consumer_stats"],
         "stale_connections": facts["stale_connections"],
         "stalled_clients": facts["stalled_clients"],
         "active_servers": 1,
     }
+    if any(facts["slow_consumer_stats"].values()):
+        found["slow_consumer_stats"] = facts["slow_consumer_stats"]
     if facts["jetstream"]:
         found["jetstream"] = facts["jetstream"]
     return found | {"gomaxprocs": facts["gomaxprocs"]}
+
+
+def _active(account: Account) -> bool:
+    # a stream counts as someone who is there, as in the reference
+    jetstream = account.jetstream
+    return bool(account.connections or account.leafs or (jetstream is not None and jetstream.streams))

@@ -177,7 +177,7 @@ def test_user_info_tells_who_i_am(serve: Callable[[str], ServerProcess]) -> None
     with serve(ANONYMOUS).connect(**{"user": "a", "pass": "pw"}) as wire:
         answer = wire.request("$SYS.REQ.USER.INFO").json()
     assert answer["data"]["user"] == "a"
-    assert answer["data"]["account"] == "A"
+    assert answer["data"]["account"] == answer["data"]["account_name"] == "A"
     assert answer["server"]["jetstream"] is False
 
 

@@ -115,6 +115,23 @@ def test_health_is_ok(server: ServerProcess) -> None:
     assert json.loads(fetch(server, "/healthz")[2]) == {"status": "ok"}
 
 
+def test_a_bad_health_says_its_status_by_http_alone(server: ServerProcess) -> None:
+    status, _, body = fetch(server, "/healthz?account=NOBODY")
+    assert status == 404
+    assert set(json.loads(body)) == {"status", "error"}
+
+
+def test_subsz_says_its_page_without_subscriptions(server: ServerProcess) -> None:
+    found = document(server, "/subsz")
+    assert (found["total"], found["offset"], found["limit"]) == (0, 0, 1024)
+
+
+def test_a_user_for_those_without_one_does_not_make_it_open(serve: Callable[[str], ServerProcess]) -> None:
+    users = "authorization { users: [{user: a, password: p}] }\nno_auth_user: a\n"
+    server = serve("listen: 127.0.0.1:<client>\nhttp: 127.0.0.1:<http>\n" + users)
+    assert document(server, "/varz")["auth_required"] is True
+
+
 def test_the_index_is_a_page(server: ServerProcess) -> None:
     status, kind, body = fetch(server, "/")
     assert status == 200

@@ -60,6 +60,28 @@ def test_ping_tells_statistics(system: Wire, user: Wire) -> None:
     assert {"msgs", "bytes"} <= set(stats["sent"])
     assert stats["active_accounts"] >= 1
     assert stats["slow_consumers"] == 0
+    assert "slow_consumer_stats" not in stats
+
+
+def test_an_account_with_a_stream_is_active_without_a_client(
+    system: Wire, server: ServerProcess, unique: str
+) -> None:
+    with JetStream.of(server, **{"user": "a", "pass": "p"}) as js:
+        js.create(unique)
+    eventually(lambda: len(connections(system)) == 1)
+    assert system.request("$SYS.REQ.SERVER.PING").json()["statsz"]["active_accounts"] == 2
+
+
+def connections(system: Wire) -> list[Any]:
+    found: list[Any] = system.request("$SYS.REQ.SERVER.PING.CONNZ").json()["data"]["connections"]
+    return found
+
+
+def test_health_says_its_status_where_no_http_status_does(system: Wire) -> None:
+    data = system.request("$SYS.REQ.SERVER.PING.HEALTHZ").json()["data"]
+    assert data == {"status": "ok", "status_code": 200}
+    asked = {"account": "NOBODY"}
+    assert system.request("$SYS.REQ.SERVER.PING.HEALTHZ", asked).json()["data"]["status_code"] == 404
 
 
 @pytest.mark.parametrize("how", ["PING", "{id}"])
@@ -71,7 +93,7 @@ def test_ping_tells_statistics(system: Wire, user: Wire) -> None:
             {"server_id", "server_name", "version", "max_payload", "connections", "uptime", "jetstream"},
         ),
         ("CONNZ", {"server_id", "num_connections", "total", "offset", "limit", "connections"}),
-        ("SUBSZ", {"num_subscriptions", "num_cache", "num_inserts", "num_removes", "num_matches"}),
+        ("SUBSZ", {"num_subscriptions", "num_cache", "num_inserts", "num_matches", "total", "limit"}),
         ("ROUTEZ", {"server_id", "num_routes"}),
         ("LEAFZ", {"server_id", "leafnodes"}),
         ("ACCOUNTZ", {"server_id", "system_account", "accounts"}),
@@ -79,7 +101,7 @@ def test_ping_tells_statistics(system: Wire, user: Wire) -> None:
             "JSZ",
             {"server_id", "memory", "storage", "streams", "consumers", "messages", "bytes", "api", "config"},
         ),
-        ("HEALTHZ", {"status"}),
+        ("HEALTHZ", {"status", "status_code"}),
     ],
 )
 def test_services(system: Wire, how: str, service: str, fields: set[str]) -> None:

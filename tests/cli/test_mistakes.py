@@ -1,0 +1,50 @@
+"""What a client library or a server objects to reaches the user as words, not as a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lib.cli import Cli
+from lib.process import ServerProcess
+from pyjs.cli import context
+from pyjs.cli.connection import connect
+from pyjs.cli.profile import Profile
+
+
+@pytest.fixture
+def at_server(serve: Callable[[str], ServerProcess], tmp_path: Path) -> Cli:
+    """`pyjs` told of an open server."""
+    return Cli(tmp_path, "--server", serve('listen: "127.0.0.1:<client>"').url)
+
+
+@pytest.mark.parametrize("subject", ["a..b", ""])
+def test_a_subject_that_is_none(at_server: Cli, subject: str) -> None:
+    result = at_server.run("sub", subject)
+    assert result.code == 1
+    assert f'could not subscribe to "{subject}": nats: invalid subject' in result.err
+
+
+def test_a_subject_that_only_the_client_judges(at_server: Cli) -> None:
+    result = at_server.run("reply", "a..b", "x")
+    assert result.code == 1
+    assert result.err.strip() == "pyjs: error: nats: invalid subject"
+
+
+def test_a_flush_that_was_cut_short_leaves_the_connection_alive(
+    serve: Callable[[str], ServerProcess],
+) -> None:
+    profile = Profile(fields={**context.FIELDS, "url": serve('listen: "127.0.0.1:<client>"').url})
+
+    async def body() -> None:
+        async with connect(profile) as link:
+            flush = asyncio.ensure_future(link.nc.flush(5))
+            await asyncio.sleep(0)
+            flush.cancel()
+            await asyncio.gather(flush, return_exceptions=True)
+            await link.nc.flush(5)
+            assert link.nc.is_connected
+
+    asyncio.run(body())
