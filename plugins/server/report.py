@@ -6,7 +6,11 @@ import click
 
 from ...cli.command import Group, table_rows
 
-_ROWS = (("jetstream", "jetstream:jetstream", "JetStream of each server", ("jsz", "js")),)
+_ROWS = (
+    ("accounts", "connections:accounts", "Traffic of accounts", ("acct",)),
+    ("connections", "connections:connections", "Who is connected", ("conn", "connz", "conns")),
+    ("jetstream", "jetstream:jetstream", "JetStream of each server", ("jsz", "js")),
+)
 
 
 @click.group(cls=Group, rows=table_rows("pyjs.plugins.server", _ROWS))

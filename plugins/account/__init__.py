@@ -1,0 +1,11 @@
+"""`pyjs account`: the account one is connected to."""
+
+from __future__ import annotations
+
+from ...cli.command import Group, table_rows
+
+_ROWS = (("info", "info:info", "Who one is, and what JetStream gives the account", ("nfo",)),)
+
+account = Group(
+    name="account", help="Account information and status.", rows=table_rows("pyjs.plugins.account", _ROWS)
+)

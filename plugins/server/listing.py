@@ -1,0 +1,194 @@
+"""`pyjs server list`: every server that the system account sees, and the clusters they form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from ...cli.connection import connect
+from ..stream.info import JSON
+from .order import ordered, sorting
+from .poll import Heard, compacted, poll
+
+Info = dict[str, Any]
+COLUMNS = ("Name", "Cluster", "Host", "Version", "JS", "Conns", "Subs", "Routes", "GWs", "Mem", "CPU %",
+           "Cores", "Slow", "Uptime", "RTT")  # fmt: skip
+CLUSTERS = ("Cluster", "Node Count", "Outgoing Gateways", "Incoming Gateways", "Connections")
+
+
+def _who(heard: Heard) -> Info:
+    return heard.document.get("server") or {}
+
+
+def _stats(heard: Heard) -> Info:
+    return heard.document.get("statsz") or {}
+
+
+def _name(heard: Heard) -> Any:
+    return _who(heard).get("name", "")
+
+
+def _links(key: str) -> Any:
+    return lambda heard: (len(_stats(heard).get(key) or []), _name(heard))
+
+
+def _number(key: str) -> Any:
+    return lambda heard: _stats(heard).get(key, 0)
+
+
+KEYS = {
+    "name": _name,
+    "cluster": lambda heard: (_who(heard).get("cluster", ""), _name(heard)),
+    "conns": _number("connections"),
+    "conn": _number("connections"),
+    "subs": _number("subscriptions"),
+    "sub": _number("subscriptions"),
+    "routes": _links("routes"),
+    "route": _links("routes"),
+    "gw": _links("gateways"),
+    "mem": _number("mem"),
+    "cpu": _number("cpu"),
+    "slow": _number("slow_consumers"),
+    "uptime": lambda heard: _stats(heard).get("start", ""),
+    "rtt": lambda heard: heard.after,
+}
+ASCENDING = {"name", "cluster", "rtt", "uptime"}  # where the first is the more interesting
+
+
+@click.command(cls=Command)
+@click.argument("expect", required=False, type=click.IntRange(min=0), default=0)
+@JSON
+@sorting(KEYS, "rtt")
+@click.option("-R", "--reverse", "backwards", is_flag=True, help="Sort in reverse order.")
+@click.option("--compact/--no-compact", default=True, help="Shorten server names (default: yes).")
+async def ls(expect: int, as_json: bool, by: str, backwards: bool, compact: bool) -> None:
+    """List the servers; ends with EXPECT answers when it is given."""
+    async with connect() as link:
+        heard = await poll(link, "$SYS.REQ.SERVER.PING", expect=expect)
+    if as_json:
+        render.show_json([each.document for each in heard])
+        return
+    heard = ordered(heard, KEYS, by, backwards != (by in ASCENDING))
+    names = [_name(each) for each in heard]
+    shown = compacted(names) if compact else names
+    rows = [_row(name, each) for name, each in zip(shown, heard, strict=True)]
+    clusters = _clusters(heard)
+    render.show(render.table("Server Overview", COLUMNS, rows, _footer(heard, clusters)) + "\n")
+    _show_clusters(clusters)
+
+
+def _row(name: str, heard: Heard) -> tuple[str, ...]:
+    server, stats = _who(heard), _stats(heard)
+    return (
+        name,
+        server.get("cluster", ""),
+        server.get("host", ""),
+        server.get("ver", ""),
+        server.get("domain") or "yes" if server.get("jetstream") else "no",
+        render.number(stats.get("connections", 0)),
+        render.number(stats.get("subscriptions", 0)),
+        str(len(stats.get("routes") or [])),
+        str(len(stats.get("gateways") or [])),
+        render.size(stats.get("mem", 0)),
+        f"{stats.get('cpu', 0):.0f}",
+        str(stats.get("cores", 0)),
+        _slow(stats),
+        render.span(render.since(stats.get("start", ""), server.get("time", ""))),
+        render.go_span(rounded(heard.after)),
+    )
+
+
+def rounded(nanoseconds: int) -> int:
+    """A round trip time to the millisecond, or, below one, to the microsecond."""
+    unit = 1_000_000 if nanoseconds >= 1_000_000 else 1_000
+    return round(nanoseconds / unit) * unit
+
+
+def _slow(stats: Info) -> str:
+    """Slow consumers, by kind of connection where others than clients are among them."""
+    kinds = stats.get("slow_consumer_stats") or {}
+    parts = [
+        f"{key[0]}: {render.number(kinds[key])}"
+        for key in ("clients", "routes", "gateways", "leafs")
+        if kinds.get(key)
+    ]
+    total = render.number(stats.get("slow_consumers", 0))
+    return (
+        f"{total} ({' '.join(parts)})" if parts and not (len(parts) == 1 and kinds.get("clients")) else total
+    )
+
+
+@dataclass
+class Cluster:
+    """What a cluster's servers come to together."""
+
+    nodes: int = 0
+    connections: int = 0
+    outgoing: int = 0
+    incoming: int = 0
+    routes: set[int] = field(default_factory=set)  # numbers of routes its servers have: one if all is well
+
+
+def _clusters(heard: list[Heard]) -> dict[str, Cluster]:
+    found: dict[str, Cluster] = {}
+    for each in heard:
+        name, stats = _who(each).get("cluster", ""), _stats(each)
+        if name:
+            cluster = found.setdefault(name, Cluster())
+            gateways = stats.get("gateways") or []
+            cluster.nodes += 1
+            cluster.connections += stats.get("connections", 0)
+            cluster.outgoing += len(gateways)
+            cluster.incoming += sum(gateway.get("inbound_connections", 0) for gateway in gateways)
+            cluster.routes.add(len(stats.get("routes") or []))
+    return found
+
+
+def _footer(heard: list[Heard], clusters: dict[str, Cluster]) -> tuple[str, ...]:
+    """Sums, and an X below a column in which servers differ that should not."""
+
+    def total(key: str) -> int:
+        return sum(_stats(each).get(key, 0) for each in heard)
+
+    def differing(values: set[Any]) -> str:
+        return "X" if len(values) > 1 else ""
+
+    return (
+        "",
+        str(len(clusters)),
+        str(len(heard)),
+        differing({_who(each).get("ver") for each in heard}),
+        str(sum(bool(_who(each).get("jetstream")) for each in heard)),
+        render.number(total("connections")),
+        render.number(total("subscriptions")),
+        "X" if any(len(cluster.routes) > 1 for cluster in clusters.values()) else "",
+        differing({len(_stats(each).get("gateways") or []) for each in heard}),
+        render.size(total("mem")),
+        "",
+        "",
+        render.number(total("slow_consumers")),
+        "",
+        "",
+    )
+
+
+def _show_clusters(clusters: dict[str, Cluster]) -> None:
+    if not clusters:
+        return
+    rows = [
+        (name, each.nodes, each.outgoing, each.incoming, render.number(each.connections))
+        for name, each in sorted(clusters.items())
+    ]
+    whole = clusters.values()
+    footer = (
+        "",
+        sum(each.nodes for each in whole),
+        sum(each.outgoing for each in whole),
+        sum(each.incoming for each in whole),
+        render.number(sum(each.connections for each in whole)),
+    )
+    render.show(render.table("Cluster Overview", CLUSTERS, rows, footer) + "\n")

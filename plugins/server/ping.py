@@ -1,0 +1,52 @@
+"""`pyjs server ping`: how long each server takes to answer."""
+
+from __future__ import annotations
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from ...cli.connection import connect
+from .poll import Heard, poll
+
+MILLISECOND = 1_000_000
+BARS = 40  # characters of the longest bar of the graph
+STEPS = 10  # rows of the graph
+
+
+@click.command(cls=Command)
+@click.argument("expect", required=False, type=click.IntRange(min=0), default=0)
+@click.option("--graph", is_flag=True, help="Show how the response times are distributed.")
+@click.option("--id", "with_id", is_flag=True, help="Show the servers' ids too.")
+async def ping(expect: int, graph: bool, with_id: bool) -> None:
+    """Ask all servers for a sign of life; waits for EXPECT answers when it is given."""
+    async with connect() as link:
+        heard = await poll(link, "$SYS.REQ.SERVER.PING", expect=expect)
+    for each in heard:
+        server = each.document.get("server") or {}
+        name = f"{server.get('id', '')} {server.get('name', '')}" if with_id else server.get("name", "")
+        render.show(f"{name:<60} rtt={render.go_span(each.after)}")
+    render.show(f"\n---- ping statistics ----\n{_statistics(heard)}")
+    if expect > len(heard):
+        render.show(f"\nMissing {expect - len(heard)} server(s)")
+    if graph:
+        render.show("\n" + _graph([each.after for each in heard]))
+
+
+def _statistics(heard: list[Heard]) -> str:
+    times = [each.after / MILLISECOND for each in heard]
+    mean = sum(times) / len(times)
+    return f"{len(times)} replies max: {max(times):.2f} min: {min(times):.2f} avg: {mean:.2f}"
+
+
+def _graph(times: list[int]) -> str:
+    """Response times in equal steps, and how many fall into each."""
+    width = max(1, -(-max(times) // STEPS))
+    counts = [0] * STEPS
+    for each in times:
+        counts[min(STEPS - 1, each // width)] += 1
+    most = max(counts)
+    return "\n".join(
+        f"{(step + 1) * width / MILLISECOND:8.2f}ms: {'█' * round(BARS * count / most)} ({count})"
+        for step, count in enumerate(counts)
+    )
