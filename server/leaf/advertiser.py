@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .connection import LeafConnection
 
 LOOP_PREFIX = "$LDS."
+SERVICE_REPLY = "_R_."  # what was asked through an import is answered whatever the permissions
 
 Key = tuple[str, str]  # subject, queue
 
@@ -96,6 +97,8 @@ class Advertiser:
         if subscription.subject.startswith(LOOP_PREFIX):
             return True
         kind = subscription.kind
+        if kind == Kind.IMPORT and subscription.subject.startswith(SERVICE_REPLY):
+            return True
         if kind == Kind.LEAF:
             # A hub passes on what its leafs hear; a spoke only what those hear that join it.
             if connection.isolated or (connection.is_spoke and getattr(sink, "is_spoke", False)):

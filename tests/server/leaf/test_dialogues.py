@@ -11,6 +11,7 @@ from lib.fake_clock import FakeClock
 from lib.leaf_site import Link, Peer, Site
 from pyjs.server.config import load_text
 from pyjs.server.config.options import RemoteOptions
+from pyjs.server.leaf.gate import Lists
 
 ACCOUNTS = """
 accounts {
@@ -359,3 +360,26 @@ def test_a_reload_closes_who_may_no_longer_join_and_tells_mappings(site: Callabl
     house.leafs.reload(options)
     assert goes.read() == ["-ERR 'Authorization Violation'"]
     assert stays.read() == ["LS+ old"]
+
+
+def test_answers_of_services_come_through_whatever_is_allowed(site: Callable[..., Site]) -> None:
+    config = """
+    accounts {
+        ACC: { users: [{user: acc, password: acc}], exports: [{service: "svc"}] }
+        ASKS: { users: [{user: asks, password: asks}], imports: [{service: {account: ACC, subject: svc}}] }
+    }
+    """
+    hub = site()
+    leaf = Site(config, hub.clock)
+    link = Link(hub, leaf)
+    link.down.connection.gate.set(send=Lists(), ask=Lists(["nothing"]), accept=Lists())
+    answers, asks = hub.user(), leaf.user("asks")
+    answers.says("SUB svc 1\r\n")
+    link.pump()
+    asks.says("SUB back 1\r\nPUB svc back 1\r\nx\r\n")
+    link.pump()
+    request = answers.read().split(b" ")
+    assert request[3].startswith(b"_R_.")
+    answers.says(b"PUB " + request[3] + b" 1\r\ny\r\n")
+    link.pump()
+    assert asks.read() == b"MSG back 1 1\r\ny\r\n"
