@@ -92,7 +92,7 @@ class StreamStore(Protocol):
         """Store a message and return its sequence."""
         ...
 
-    def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
+    def append_run(self, subject: str, bodies: Sequence[Octets], time: int) -> int:
         """Store messages of one subject, without headers, as `append` for each; return the first's sequence.
 
         There must be at least one.

@@ -75,7 +75,7 @@ class Plan:
     another subject, then goes the careful way. wide: how many targets, if many. headers: all of them take
     messages with headers.
     direct: there are targets, and nothing else. reader: the one who hears it is this reader of runs.
-    `silent`: nobody hears it and no mapping leads elsewhere.
+    `silent`: nobody hears it and no mapping leads elsewhere. special: wide, callbacks or silent is set.
     """
 
     __slots__ = (
@@ -91,6 +91,7 @@ class Plan:
         "remotes",
         "silent",
         "simple",
+        "special",
         "subject",
         "targets",
         "text",
@@ -113,7 +114,7 @@ class Plan:
         self.headers = True
         self.leafs = False
         self.wide = 0
-        self.silent = not plain and not groups and mapping is None
+        self.silent = self.special = not plain and not groups and mapping is None
         self.simple = mapping is None and not subject.startswith(RESERVED)
         if self.silent:
             return
@@ -139,6 +140,7 @@ class Plan:
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
         plan.leafs, plan.direct, plan.reader = self.leafs, self.direct, self.reader
+        plan.special = self.special
         return plan
 
     def _simplify(self) -> bool:
@@ -163,6 +165,7 @@ class Plan:
                 self.headers = self.headers and target[1].headers
         self.wide = len(targets) if len(targets) > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
+        self.special = bool(self.wide or callbacks)
         self.direct = bool(targets) and not choices and not callbacks
         if not targets and not choices and len(callbacks) == 1 and callbacks[0].reader is not None:
             self.reader = callbacks[0]

@@ -28,6 +28,7 @@ from .subscriptions import Subscriptions
 if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.plan import Outbox, Plan
+    from ..accounts.subscription import Publish
     from .clients import Clients
     from .secure import SecureWire
 
@@ -69,6 +70,7 @@ class ClientConnection(Outbound):
         self.subscriptions = Subscriptions(self)
         self.delivery = Delivery(self)
         self._quick = False
+        self._spread = 0
         self._plans: dict[bytes, Plan] = {}
         self._backlog: list[Op] = []
         self._told = (0, 0)
@@ -166,20 +168,20 @@ class ClientConnection(Outbound):
 
     def _serve(self, operations: Iterator[Op]) -> None:
         dirty = self.clients.flusher.dirty
-        plans, quick, account = self._plans, self._quick, self.account
-        headers = self.headers
-        count = size_sum = spread = 0
+        plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
+        count = size_sum = self._spread = 0
+        reader: Subscription | None = None
+        run: list[Publish] = []
         for operation in operations:
             code = operation[0]
             if code > HPUB:
+                if run:
+                    _hand_over(reader, run)
                 self._control_operation(code, operation)
-                if self._held:
-                    self._backlog.extend(operations)
+                if self._held or self.closed_reason:
+                    self._keep(operations)
                     break
-                if self.closed_reason:
-                    break
-                plans, quick, account = self._plans, self._quick, self.account
-                headers = self.headers
+                plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
                 continue
             _, subject, reply, header_size, size, tail = operation
             count += 1
@@ -194,9 +196,17 @@ class ClientConnection(Outbound):
                 or (reply and reply[0] in _FIRST_OF_RESERVED and reply.startswith(_RESERVED_REPLIES))
                 or (code == HPUB and not (headers and header_size and plan.headers))
             ):
+                if run:
+                    _hand_over(reader, run)
                 self._publish(code, subject, reply, header_size, size, tail)
                 if self.closed_reason:
                     break
+                continue
+            if run and plan.reader is not reader:
+                _hand_over(reader, run)
+            if plan.reader is not None:
+                reader = plan.reader
+                run.append((plan.text, reply, header_size, size, tail))
                 continue
             for subscription, box, append, prefix, header_prefix in (
                 plan.pick() if plan.choices else plan.targets
@@ -208,20 +218,35 @@ class ClientConnection(Outbound):
                 if not box.dirty:
                     box.dirty = True
                     dirty.append(box)
-            if plan.wide:
-                spread += plan.wide
-                if spread > _SPREAD:
-                    self.clients.flusher.flush()
-                    spread = 0
-            if plan.callbacks:
-                self._call_back(plan, reply, header_size, size, tail)
-            elif reply and plan.silent:
-                self._no_responders(subject, reply)
-        self.in_msgs += count
-        self.in_bytes += size_sum
+            if plan.special:
+                self._serve_special(plan, reply, header_size, size, tail)
+        if run:
+            _hand_over(reader, run)
+        self._count(account, count, size_sum)
+
+    def _keep(self, operations: Iterator[Op]) -> None:
+        """Keep what cannot be served before `go_on`."""
+        if self._held:
+            self._backlog.extend(operations)
+
+    def _count(self, account: Account | None, messages: int, size: int) -> None:
+        self.in_msgs += messages
+        self.in_bytes += size
         if account is not None:
-            account.in_msgs += count
-            account.in_bytes += size_sum
+            account.in_msgs += messages
+            account.in_bytes += size
+
+    def _serve_special(self, plan: Plan, reply: bytes, header_size: int, size: int, tail: bytes) -> None:
+        """What a plan may ask for once its targets are served."""
+        if plan.wide:
+            self._spread += plan.wide
+            if self._spread > _SPREAD:
+                self.clients.flusher.flush()
+                self._spread = 0
+        if plan.callbacks:
+            self._call_back(plan, reply, header_size, size, tail)
+        elif reply and plan.silent:
+            self._no_responders(plan.subject, reply)
 
     def _call_back(self, plan: Plan, reply: bytes, header_size: int, size: int, tail: bytes) -> None:
         assert self.account is not None
@@ -413,3 +438,11 @@ class ClientConnection(Outbound):
 
     def __repr__(self) -> str:
         return f"{self.peer[0]}:{self.peer[1]} - cid:{self.id}"
+
+
+def _hand_over(reader: Subscription | None, run: list[Publish]) -> None:
+    """Let a reader have the publishes gathered for it."""
+    if reader is not None and reader.reader is not None:
+        reader.delivered += len(run)
+        reader.reader(run)
+    run.clear()

@@ -19,6 +19,7 @@ from ....store.stream import Commit, StreamStore
 
 Done = Callable[[BaseException | None], None]
 Send = Callable[[str, bytes, bytes], object]  # subject, header, body
+Answer = tuple[bytes, bytes]  # reply subject, body
 
 
 class Job(Protocol):
@@ -87,7 +88,7 @@ class _Batch:
     def __init__(
         self,
         last: int,
-        answers: list[tuple[str, bytes]],
+        answers: list[Answer],
         republish: list[tuple[str, bytes, bytes]],
         waiting: list[Done],
     ) -> None:
@@ -107,6 +108,7 @@ class Committer:
     """
 
     __slots__ = (
+        "_answer",
         "_closed",
         "_committed",
         "_failed",
@@ -126,18 +128,20 @@ class Committer:
         store: StreamStore,
         runner: Runner,
         send: Send,
+        answer: Callable[[list[Answer]], object],
         committed: Callable[[int], None],
         failed: Callable[[BaseException], bytes],
     ) -> None:
         self._store = store
         self._runner = runner
         self._send = send
+        self._answer = answer
         self._committed = committed
         self._failed = failed
         self._waiting: list[Done] = []
         self._running: _Batch | None = None
         self._closed = False
-        self.answers: list[tuple[str, bytes]] = []
+        self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
         self.idle = True
         self.error: BaseException | None = None
@@ -207,16 +211,14 @@ class Committer:
         send = self._send
         for subject, header, body in batch.republish:
             send(subject, header, body)
-        for reply, body in batch.answers:
-            send(reply, b"", body)
+        self._answer(batch.answers)
         self._committed(batch.last)
         for done in batch.waiting:
             done(None)
 
     def _give_up(self, batch: _Batch, error: BaseException) -> None:
         body = self._failed(error)
-        for reply, _ in batch.answers:
-            self._send(reply, b"", body)
+        self._answer([(reply, body) for reply, _ in batch.answers])
         for done in batch.waiting:
             done(error)
 

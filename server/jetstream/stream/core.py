@@ -65,7 +65,9 @@ class Stream:
         self.interest = Interest(config, store, self.consumers, self.removed)
         self.expiry = Expiry(config, store, self.clock, self.limits, self.removed, self._mark)
         self.dedupe = DedupeWindow(config.duplicate_window)
-        self.committer = Committer(store, self.host.runner, self.send, self._committed, self._failed)
+        self.committer = Committer(
+            store, self.host.runner, self.send, self.send_each, self._committed, self._failed
+        )
         self.upkeep = Upkeep(store, self.clock, self.host.runner, self._upkeep_failed)
         self.positions = Positions(store, self.clock, self._save_positions)
         self.ingest = Ingest(self)
@@ -127,7 +129,9 @@ class Stream:
         for subject in set(self._subscriptions) - wanted:
             account.unsubscribe(self._subscriptions.pop(subject))
         for subject in wanted - set(self._subscriptions):
-            self._subscriptions[subject] = account.subscribe(subject, self.ingest.receive)
+            self._subscriptions[subject] = account.subscribe(
+                subject, self.ingest.receive, reader=self.ingest.read
+            )
 
     def stop(self) -> None:
         """Hear and send nothing more, and leave everything on disk. Raises OSError if that fails."""
@@ -170,6 +174,10 @@ class Stream:
     def send(self, subject: str, header: bytes, body: bytes) -> None:
         """Publish in the stream's account."""
         self.account.account.publish(subject, body, header=header)
+
+    def send_each(self, messages: list[tuple[bytes, bytes]]) -> None:
+        """Publish many (subject, body) in the stream's account."""
+        self.account.account.publish_each(messages)
 
     def _committed(self, last: int) -> None:
         self.committed_seq = last
