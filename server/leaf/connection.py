@@ -90,6 +90,8 @@ class LeafConnection(Outbound):
 
     def receive(self, data: bytes) -> None:
         """Serve what one read brought."""
+        if self.closed_reason:
+            return
         self.last_activity = self.clock.now()
         operations = self.parser.feed(data)
         if self._held:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 
 import bcrypt
@@ -383,3 +384,54 @@ def test_answers_of_services_come_through_whatever_is_allowed(site: Callable[...
     answers.says(b"PUB " + request[3] + b" 1\r\ny\r\n")
     link.pump()
     assert asks.read() == b"MSG back 1 1\r\ny\r\n"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_a_peer_sends_is_survived(site: Callable[..., Site], seed: int) -> None:
+    """Words of the protocol in any order, with odd subjects, to either end: closed or served."""
+    dice = random.Random(seed)
+    subjects = [
+        "a",
+        "a.*",
+        ">",
+        "",
+        "a..b",
+        "$LDS.x",
+        "_R_.x.>",
+        "$JS.API.INFO",
+        "ü",
+        "\udcff",
+        "a b",
+        "*.>",
+        ".",
+    ]
+    words = ["LS+ {}", "LS+ {} q 3", "LS+ {} q x", "LS- {}", "LS- {} q", "LMSG {} 1\r\nx", "LMSG {} r 1\r\nx"]
+    words += [
+        "HMSG {} 12 13\r\nNATS/1.0\r\n\r\nx",
+        "LMSG {} + r q 1\r\nx",
+        "LMSG {} | q q2 1\r\nx",
+        "PING",
+        "PONG",
+    ]
+    words += [
+        "LMSG {} $JS.ACK.S.C.1.1.1.1.0@{} 1\r\nx",
+        "+OK",
+        greeting(connect_info=True),
+        "INFO []",
+        "CONNECT {{}}",
+    ]
+    for options in (None, remote(), remote(hub=True)):
+        house = site("leafnodes { authorization { users: [{user: acc, password: acc, account: ACC}] } }")
+        client = house.user()
+        client.says("SUB > 1\r\nSUB > q 2\r\n")
+        peer = Peer(house, options)
+        if options is None:
+            peer.logs_in()
+        else:
+            peer.says(greeting())
+        for _ in range(60):
+            line = dice.choice(words).replace("{}", dice.choice(subjects)).replace("{{}}", "{}")
+            peer.connection.receive(f"{line}\r\n".encode("utf-8", "surrogateescape"))
+        client.read()
+        peer.connection.lost()
+        assert not house.registry.accounts["ACC"].leafs
