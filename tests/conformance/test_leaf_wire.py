@@ -441,30 +441,43 @@ HUB_INFO = {
 }
 
 
-@pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
+class FakeHub:
+    """A hub by hand: takes the remote's connections, closes them all at the end."""
+
+    def __init__(self, sock: socket.socket) -> None:
         sock.settimeout(10)
-        yield sock
+        self.sock = sock
+        self.port = int(sock.getsockname()[1])
+        self.links: list[LeafWire] = []
 
-
-def accept(listener: socket.socket) -> tuple[LeafWire, dict[str, Any]]:
-    """Take the remote's connection and play a hub: (the link, the remote's CONNECT)."""
-    sock, _ = listener.accept()
-    wire = LeafWire(sock)
-    wire.send("INFO " + json.dumps(HUB_INFO) + " \r\n")
-    connect = json.loads(wire.until("CONNECT ")[8:])
-    wire.send("INFO " + json.dumps(HUB_INFO | {"connect_info": True, "remote_account": "HUBACC"}) + " \r\n")
-    return wire, connect
+    def accept(self) -> tuple[LeafWire, dict[str, Any]]:
+        """Take the remote's connection: (the link, the remote's CONNECT)."""
+        sock, _ = self.sock.accept()
+        wire = LeafWire(sock)
+        self.links.append(wire)
+        wire.send("INFO " + json.dumps(HUB_INFO) + " \r\n")
+        connect = json.loads(wire.until("CONNECT ")[8:])
+        told = HUB_INFO | {"connect_info": True, "remote_account": "HUBACC"}
+        wire.send("INFO " + json.dumps(told) + " \r\n")
+        return wire, connect
 
 
 @pytest.fixture
-def remote(launch: Callable[[str], ServerProcess], listener: socket.socket) -> ServerProcess:
-    return launch(REMOTE.replace("@hub@", str(listener.getsockname()[1])))
+def hub() -> Iterator[FakeHub]:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        fake = FakeHub(sock)
+        yield fake
+        for link in fake.links:
+            link.close()
 
 
-def test_a_remote_logs_in(remote: ServerProcess, listener: socket.socket) -> None:
-    wire, connect = accept(listener)
+@pytest.fixture
+def remote(launch: Callable[[str], ServerProcess], hub: FakeHub) -> ServerProcess:
+    return launch(REMOTE.replace("@hub@", str(hub.port)))
+
+
+def test_a_remote_logs_in(remote: ServerProcess, hub: FakeHub) -> None:
+    wire, connect = hub.accept()
     assert (connect["user"], connect["pass"]) == ("u", "secret")
     assert connect["name"] == "R"
     assert connect["cluster"] == "R"
@@ -482,58 +495,48 @@ def test_a_remote_logs_in(remote: ServerProcess, listener: socket.socket) -> Non
     assert "$JS.leaf.API.CONSUMER.>" in interest
     assert "$JS.API.>" not in interest
     assert any(subject.startswith("$LDS.") for subject in interest)
-    wire.close()
 
 
-def test_a_remote_serves_its_domain(remote: ServerProcess, listener: socket.socket) -> None:
-    wire, _ = accept(listener)
+def test_a_remote_serves_its_domain(remote: ServerProcess, hub: FakeHub) -> None:
+    wire, _ = hub.accept()
     wire.lines_until_pong()
     wire.send("LMSG $JS.leaf.API.INFO back.here 0\r\n\r\n")
     wire.send("LS+ back.here\r\nLMSG $JS.leaf.API.INFO back.here 0\r\n\r\n")
     assert wire.until("LMSG back.here")
     assert json.loads(wire.line())["domain"] == "leaf"
-    wire.close()
 
 
-def test_a_remote_tells_local_interest_and_withholds_the_denied(
-    remote: ServerProcess, listener: socket.socket
-) -> None:
-    wire, _ = accept(listener)
+def test_a_remote_tells_local_interest_and_withholds_the_denied(remote: ServerProcess, hub: FakeHub) -> None:
+    wire, _ = hub.accept()
     wire.lines_until_pong()
     with Wire.connected(remote.port, **{"user": "a", "pass": "p"}) as client:
         client.sub("no.import", "1")
         client.sub("$JS.API.STREAM.NAMES", "2")
         client.sub("yes", "3")
         assert wire.line() == "LS+ yes"
-        wire.send("LS+ >\r\n")
+        wire.send("LS+ no.export\r\nLS+ $JS.API.>\r\nLS+ ok\r\n")
         wire.lines_until_pong()
         client.pub("no.export", "x")
         client.pub("$JS.API.STREAM.NAMES", "")
         client.pub("ok", "y")
         assert wire.until("LMSG") == "LMSG ok 1"
-    wire.close()
 
 
-def test_a_remote_comes_back_and_tells_its_interest_again(
-    remote: ServerProcess, listener: socket.socket
-) -> None:
-    wire, _ = accept(listener)
+def test_a_remote_comes_back_and_tells_its_interest_again(remote: ServerProcess, hub: FakeHub) -> None:
+    wire, _ = hub.accept()
     wire.lines_until_pong()
     with Wire.connected(remote.port, **{"user": "a", "pass": "p"}) as client:
         client.sub("kept", "1")
         wire.until("LS+ kept")
         wire.close()
-        again, _ = accept(listener)
+        again, _ = hub.accept()
         assert "LS+ kept" in again.lines_until_pong()
         again.send("LMSG kept 2\r\nhi\r\n")
         assert client.msg().body == b"hi"
-        again.close()
 
 
-def test_a_remote_shows_the_subject_that_travels_in_the_reply(
-    remote: ServerProcess, listener: socket.socket
-) -> None:
-    wire, _ = accept(listener)
+def test_a_remote_shows_the_subject_that_travels_in_the_reply(remote: ServerProcess, hub: FakeHub) -> None:
+    wire, _ = hub.accept()
     wire.lines_until_pong()
     with Wire.connected(remote.port, **{"user": "a", "pass": "p"}) as client:
         client.sub("to.me", "1")
@@ -541,4 +544,3 @@ def test_a_remote_shows_the_subject_that_travels_in_the_reply(
         wire.send("LMSG to.me $JS.ACK.S.C.1.1.1.1.0@orders.new 2\r\nhi\r\n")
         message = client.msg()
     assert (message.subject, message.reply, message.body) == ("orders.new", "$JS.ACK.S.C.1.1.1.1.0", b"hi")
-    wire.close()
