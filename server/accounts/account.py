@@ -288,13 +288,21 @@ class Account:
             text = subject.decode("utf-8", "surrogateescape")
             mapping = self.mappings.find(text) if self.mappings else None
             if mapping is None and subject.startswith(ACKS):
-                plan = self.families.plan(subject, text)
+                plan = self.families.plan(subject)
                 if plan is not None:
-                    return plan
+                    return plan.under(subject, text)
             if len(self.plans) >= _MOST_PLANS:
                 self.plans.clear()
             plan = self.plans[subject] = Plan(subject, text, self.interest, mapping)
         return plan
+
+    def shared_plan(self, subject: bytes) -> Plan:
+        """As `plan`; but one with a reader may bear the name of another subject of the same family."""
+        if subject.startswith(ACKS) and not self.mappings and subject not in self.plans:
+            plan = self.families.plan(subject)
+            if plan is not None and plan.reader is not None:
+                return plan
+        return self.plan(subject)
 
     def mapped(self, subject: str) -> str | None:
         """The subject that a message published to `subject` really goes to; None: it is lost."""

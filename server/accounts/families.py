@@ -29,8 +29,11 @@ class Families:
         self._interest = interest
         self._plans: dict[tuple[bytes, int], Plan | None] = {}
 
-    def plan(self, subject: bytes, text: str) -> Plan | None:
-        """The plan of an ack subject (one that starts with `ACKS`); None: work it out by itself."""
+    def plan(self, subject: bytes) -> Plan | None:
+        """The plan of an ack subject (one that starts with `ACKS`), under the name of one of its family.
+
+        None: work it out by itself.
+        """
         dots = subject.count(b".")
         if dots == 8:
             head = subject.rsplit(b".", 5)[0]
@@ -43,15 +46,14 @@ class Families:
         if plan is None:
             if key in self._plans:
                 return None
-            plan = self._find(key, subject, text)
-            if plan is None:
-                return None
-        return plan.under(subject, text)
+            plan = self._find(key, subject)
+        return plan
 
-    def _find(self, key: tuple[bytes, int], subject: bytes, text: str) -> Plan | None:
+    def _find(self, key: tuple[bytes, int], subject: bytes) -> Plan | None:
         head, dots = key
         pattern = head.decode("utf-8", "surrogateescape") + ".*" * (dots - head.count(b"."))
         alike = all(is_subset(pattern, s.subject) for s in self._interest if collide(s.subject, pattern))
+        text = subject.decode("utf-8", "surrogateescape")
         plan: Plan | None = Plan(subject, text, self._interest, None) if alike else None
         if plan is not None and (not plan.simple or plan.targets or plan.choices):
             plan = None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .account import Account
     from .imports import ServiceImport
     from .source import Source
+    from .subscription import Publish
 
 
 class Parcel:
@@ -111,3 +112,18 @@ class Message:
 
     def __repr__(self) -> str:
         return f"Message({self.subject!r}, reply={self.reply!r}, {len(self.header)}+{len(self.body)} bytes)"
+
+
+def message_of(publish: Publish, account: Account) -> Message:
+    """What a callback would have got, for a reader that wants a message by itself; its source is not told."""
+    subject, reply, header_size, size, tail = publish
+    start = len(tail) - 2 - size
+    body_at = start + header_size
+    return Message(
+        subject.decode("utf-8", "surrogateescape"),
+        reply.decode("utf-8", "surrogateescape"),
+        tail[start:body_at],
+        tail[body_at:-2],
+        account,
+        None,
+    )

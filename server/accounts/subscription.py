@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .source import Sink
 
 Callback = Callable[["Message"], None]
-# A publish as the wire brought it: subject, reply, header size, size, tail (see protocol.wire.ops).
-Publish = tuple[str, bytes, int, int, bytes]
+# A publish as the wire brings it: subject, reply, header size, size, tail (see protocol.wire.ops).
+Publish = tuple[bytes, bytes, int, int, bytes]
 Reader = Callable[[list[Publish]], None]
 
 

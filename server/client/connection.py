@@ -188,7 +188,7 @@ class ClientConnection(Outbound):
             size_sum += size
             plan = plans.get(subject)
             if plan is None and quick and account is not None:
-                plan = account.plan(subject)
+                plan = account.shared_plan(subject)
             if (
                 not quick
                 or plan is None
@@ -206,7 +206,7 @@ class ClientConnection(Outbound):
                 _hand_over(reader, run)
             if plan.reader is not None:
                 reader = plan.reader
-                run.append((plan.text, reply, header_size, size, tail))
+                run.append((subject, reply, header_size, size, tail))
                 continue
             for subscription, box, append, prefix, header_prefix in (
                 plan.pick() if plan.choices else plan.targets

@@ -85,6 +85,20 @@ def parse_subject(subject: str) -> Delivery | None:
         return None
 
 
+def stream_sequence(subject: bytes) -> int:
+    """Read only the stream sequence of an ack subject on the wire; 0 if it is none (see `parse_subject`)."""
+    tokens = subject.split(b".")
+    size = len(tokens)
+    first = 4 if size == _OLD_TOKENS else 6
+    numbers = tokens[first : first + 5]
+    if not (size == _OLD_TOKENS or size >= _NEW_TOKENS) or b"" in numbers or not b"".join(numbers).isdigit():
+        return 0
+    try:
+        return int(numbers[1])
+    except ValueError:  # more digits than Python reads
+        return 0
+
+
 def parse_body(body: bytes) -> tuple[Verb, bytes]:
     """Read an ack body into its verb and the rest of it (blanks stripped)."""
     if not body or body in (b"+ACK", b"+OK"):

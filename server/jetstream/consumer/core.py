@@ -132,7 +132,9 @@ class Consumer:
         place = (stream.name, self.name, self.host.domain, name_hash(account.name))
         if config.ack_policy in ("explicit", "all"):
             for subject in acks.ack_filters(*place):
-                self._subscriptions.append(account.subscribe(subject, self.intake.receive))
+                self._subscriptions.append(
+                    account.subscribe(subject, self.intake.receive, reader=self.intake.read)
+                )
         if isinstance(self.delivery, Pushing) and self.delivery.flow is not None:
             for subject in acks.flow_filters(*place):
                 self._subscriptions.append(account.subscribe(subject, self.delivery.answered))

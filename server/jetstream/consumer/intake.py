@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...accounts.parcel import message_of
 from . import acks
 from .acks import Delivery, Verb
 from .notices import chosen
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
+    from ...accounts.subscription import Publish
     from .core import Consumer
+_PLAIN = (b"+ACK", b"+OK")
 
 
 class Intake:
@@ -32,6 +35,41 @@ class Intake:
     def releases(self) -> bool:
         """Whether the stream wants to hear of acks; that may change while the consumer lives."""
         return self._consumer.stream.config.retention != "limits"
+
+    def read(self, run: list[Publish]) -> None:
+        """Take messages on the ack subject that came together, as `receive` does one by one."""
+        simple = self._consumer.config.ack_policy == "explicit" and not self.sampling
+        acked: list[int] = []
+        for publish in run:
+            subject, reply, header_size, size, tail = publish
+            if not simple or reply or header_size or (size and tail[-size - 2 : -2] not in _PLAIN):
+                self._ack_run(acked)
+                self.receive(message_of(publish, self._consumer.account))
+            elif sequence := acks.stream_sequence(subject):
+                acked.append(sequence)
+        self._ack_run(acked)
+
+    def _ack_run(self, sequences: list[int]) -> None:
+        """Acknowledge messages, each by itself, and empty the list."""
+        if not sequences:
+            return
+        consumer, ledger, releases = self._consumer, self._ledger, self.releases
+        stalled = consumer.feed.stalled()
+        known = max(consumer.feed.next_seq - 1, ledger.stream_seq)
+        changed = False
+        for seq in sequences:
+            if seq > known:
+                continue
+            if ledger.ack(seq):
+                changed = True
+            if releases:
+                consumer.stream.remove_acked(seq, consumer)
+        sequences.clear()
+        if changed:
+            self.acked_at = consumer.clock.now()
+            consumer.changed()
+        if stalled:
+            consumer.delivery.run()
 
     def receive(self, message: Message) -> None:
         """Take a message on the ack subject."""

@@ -15,7 +15,7 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
-from ...accounts.parcel import Message
+from ...accounts.parcel import Message, message_of
 from .dedupe import HEADER as MSG_ID
 from .envelope import Envelope, judge
 
@@ -77,14 +77,14 @@ class Ingest:
     def read(self, run: list[Publish]) -> None:
         """Take publishes that came together and see that each is answered, as `receive` does one by one."""
         simple = self._simple and not self._quota.guarded and self._committer.error is None
-        current = ""
+        current = b""
         bodies: list[bytes] = []
         replies: list[bytes] = []
         for publish in run:
             subject, reply, header_size, size, tail = publish
             if header_size or size > self._most or not simple:
                 self._take(current, bodies, replies)
-                self.receive(self._message(publish))
+                self.receive(message_of(publish, self._stream.account.account))
                 continue
             if subject != current:
                 self._take(current, bodies, replies)
@@ -93,19 +93,12 @@ class Ingest:
             replies.append(reply)
         self._take(current, bodies, replies)
 
-    def _message(self, publish: Publish) -> Message:
-        subject, reply, header_size, size, tail = publish
-        start = len(tail) - 2 - size
-        body_at = start + header_size
-        account = self._stream.account.account
-        text = reply.decode("utf-8", "surrogateescape")
-        return Message(subject, text, tail[start:body_at], tail[body_at:-2], account, None)
-
-    def _take(self, subject: str, bodies: list[bytes], replies: list[bytes]) -> None:
+    def _take(self, raw: bytes, bodies: list[bytes], replies: list[bytes]) -> None:
         """Store messages of one subject that nothing speaks against, and empty both lists."""
         if not bodies:
             return
         committer, limits = self._committer, self._limits
+        subject = raw.decode("utf-8", "surrogateescape")
         try:
             sequence = self._store.append_run(subject, bodies, self._now())
         except Exception as error:  # as in `receive`

@@ -48,7 +48,7 @@ def together(_: World, stream: Stream) -> None:
     for subject, reply, header, body in PARTS:
         size = len(header) + len(body)
         lead = b"%b%b%d" % (reply + b" " if reply else b"", b"%d " % len(header) if header else b"", size)
-        run.append((subject, reply, len(header), size, b"%b\r\n%b%b\r\n" % (lead, header, body)))
+        run.append((subject.encode(), reply, len(header), size, b"%b\r\n%b%b\r\n" % (lead, header, body)))
     stream.ingest.read(run)
 
 
