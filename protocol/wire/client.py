@@ -138,7 +138,7 @@ class ClientParser:
         if count == 1 and verb in _BARE:
             ops.append((_BARE[verb],))
             return newline + 1
-        if b"" in parts or data.find(b"\t", pos, newline) >= 0:
+        if b"" in parts or data.find(b"\t", pos, newline) >= 0 or data.find(b"\r", pos, newline - 1) >= 0:
             return self._patient(data, pos, newline, ops)
         if verb == b"SUB" and 3 <= count <= 4:
             ops.append((SUB, parts[1], parts[2] if count == 4 else b"", parts[-1]))

@@ -201,3 +201,9 @@ def test_the_same_line_again_and_again() -> None:
     ops = parser.feed(one * 1000 + one[:-1])
     assert ops == [(PUB, b"a", b"", 0, 3, b"3\r\nabc\r\n")] * 1000
     assert parser.feed(b"\n" + one) == ops[:2]
+
+
+@pytest.mark.parametrize("line", [b"SUB a 3\r", b"SUB a\r3", b"SUB a \r3\r"])
+def test_a_stray_carriage_return_is_a_blank_and_never_part_of_a_field(line: bytes) -> None:
+    """It would come back in a MSG line and break it."""
+    assert ClientParser().feed(line + b"\r\n") == [(SUB, b"a", b"", b"3")]
