@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from . import banner
 from .accounts import Registry
 from .client import ClientListener, Clients
-from .client.clients import Log, Silent
 from .clock import SECOND, LoopClock
 from .config.options import Options
 from .identity import ServerIdentity
+from .logging import Log, Silent
 from .worker import Worker
 
 if TYPE_CHECKING:

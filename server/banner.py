@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..protocol.identifier import name_hash
 from ..version import __version__
@@ -11,16 +11,7 @@ if TYPE_CHECKING:
     from .config import Options
     from .identity import ServerIdentity
     from .jetstream.engine import JetStream
-
-
-class Log(Protocol):
-    """Where it is said."""
-
-    def info(self, text: str) -> None:
-        """Tell of the ordinary."""
-
-    def warning(self, text: str) -> None:
-        """Tell of what should be looked at."""
+    from .logging import Log
 
 
 def starting(log: Log, identity: ServerIdentity, options: Options) -> None:

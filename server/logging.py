@@ -1,6 +1,6 @@
-"""The server's log, in nats-server's lines: `[pid] 2026/11/21 01:02:03.123456 [INF] text`.
+"""The server's log: what its parts may ask of one, one that nobody reads, and the real one.
 
-One line is one write, so that lines of several processes on one file do not mix. To a file (appended to,
+The real one writes nats-server's lines, `[pid] 2026/11/21 01:02:03.123456 [INF] text`. One line is one write, so that lines of several processes on one file do not mix. To a file (appended to,
 reopened on demand, rotated at a size) or to standard error, in colours when that is a terminal. Never raises
 after it was opened: a log that cannot be written does not stop a server.
 """
@@ -11,12 +11,40 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from .config import Options
 
 _COLOURS = {"INF": "32", "DBG": "36", "WRN": "0;93", "ERR": "31", "FTL": "31", "TRC": "33"}
+
+
+class Log(Protocol):
+    """Where the parts of a server tell what happens. Telling never fails."""
+
+    def debug(self, text: str) -> None:
+        """Tell a developer."""
+
+    def info(self, text: str) -> None:
+        """Tell of the ordinary."""
+
+    def warning(self, text: str) -> None:
+        """Tell of what should be looked at."""
+
+    def error(self, text: str) -> None:
+        """Tell of what went wrong."""
+
+    def trace(self, text: str) -> None:
+        """Tell what goes over the wire."""
+
+
+class Silent:
+    """A log that nobody reads."""
+
+    def debug(self, text: str) -> None:
+        """Drop it."""
+
+    info = warning = error = trace = debug
 
 
 class Logger:

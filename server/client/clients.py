@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..accounts.auth import Authenticator
+from ..logging import Log, Silent
 from .info import InfoDocument
 
 if TYPE_CHECKING:
@@ -23,34 +24,6 @@ if TYPE_CHECKING:
 
 # Runs a slow function on another thread and hands its result back on the loop.
 Offload = Callable[[Callable[[], bool], Callable[[bool], None]], None]
-
-
-class Log(Protocol):
-    """Where connections tell what happens."""
-
-    def debug(self, text: str) -> None:
-        """Tell a developer."""
-
-    def info(self, text: str) -> None:
-        """Tell of the ordinary."""
-
-    def warning(self, text: str) -> None:
-        """Tell of what should be looked at."""
-
-    def error(self, text: str) -> None:
-        """Tell of what went wrong."""
-
-    def trace(self, text: str) -> None:
-        """Tell what goes over the wire."""
-
-
-class Silent:
-    """A log that nobody reads."""
-
-    def debug(self, text: str) -> None:
-        """Drop it."""
-
-    info = warning = error = trace = debug
 
 
 class Statistics:

@@ -17,10 +17,11 @@ from ...store.lock import DirectoryLock
 from ...store.meta import Storage
 from ..accounts.mapping import Mapping
 from ..config.options import AccountJetStream
+from ..logging import Log, Silent
 from .account import JetStreamAccount
 from .api.absent import AbsentApi
 from .api.table import Api
-from .host import API_LEVEL, Host, Log, Silent
+from .host import API_LEVEL, Host
 from .lazydisk import LazyDisk
 from .quota import Quota
 from .stream.commit import LoopRunner

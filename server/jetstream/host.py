@@ -8,42 +8,17 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ...protocol.identifier import new_id
 from ..clock import Clock
+from ..logging import Log, Silent
 
 if TYPE_CHECKING:
     from .stream.commit import Runner
 
 API_LEVEL = 5
 DEFAULT_MAX_PENDING = 64 * 1024 * 1024
-
-
-class Log(Protocol):
-    """Where the server tells what happens."""
-
-    def info(self, text: str) -> None:
-        """Tell of the ordinary."""
-
-    def warning(self, text: str) -> None:
-        """Tell of what should be looked at."""
-
-    def error(self, text: str) -> None:
-        """Tell of what went wrong."""
-
-
-class Silent:
-    """A log that nobody reads."""
-
-    def info(self, text: str) -> None:
-        """Drop it."""
-
-    def warning(self, text: str) -> None:
-        """Drop it."""
-
-    def error(self, text: str) -> None:
-        """Drop it."""
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ from .view import Monitored
 if TYPE_CHECKING:
     import ssl
 
-    from ..client.clients import Log
+    from ..logging import Log
 
 HEAD_LIMIT = 16 * 1024
 REQUEST_SECONDS = 10.0

@@ -23,10 +23,10 @@ from .statistics import statsz
 if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.parcel import Message
-    from ..client.clients import Log
     from ..client.connection import ClientConnection
     from ..clock import Timer
     from ..leaf import LeafConnection
+    from ..logging import Log
 
 STATSZ_INTERVAL = 10 * SECOND
 CONNS_INTERVAL = 30 * SECOND
