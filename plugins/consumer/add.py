@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import flags, render
 from ...cli.command import Command
 from ...cli.connection import Link, connect
 from ...cli.errors import CliError, RemoteError
@@ -53,6 +53,8 @@ async def add(
             document.write(output, config)
             return
         name = await chosen(link, stream, everything=all_streams)
+        if name != stream and (answers := flags.session().answers):
+            answers.insert(0, answers.pop())  # on a line without questions it stands before the Consumer
         info = await create(link, name, config)
     if as_json:
         render.show_json(info)

@@ -19,6 +19,7 @@ from .info import CONSUMER, chosen
 
 SECOND = 1_000_000_000
 ASK_SECONDS = 1.0  # for finding out why nothing came: through a restricted import nobody answers
+PUSH_BASED = "Consumer is push based"  # how servers refuse a pull
 ACK, NAK, TERM = b"+ACK", b"-NAK", b"+TERM"
 SPOKEN = {ACK: "Acknowledged message", NAK: "Negative Acknowledged message", TERM: "Terminated message"}
 RAW = click.option("-r", "--raw", is_flag=True, help="Show only the bodies.")
@@ -86,8 +87,9 @@ async def _pull(link: Link, stream: str, consumer: str) -> Any:
 
 async def _why(link: Link, stream: str, consumer: str, status: str, message: Any) -> CliError:
     """The error for a pull that brought nothing."""
-    if status == "409":
-        return CliError(f"no message received: {message.headers.get('Description', status)}")
+    refusal = message.headers.get("Description", status) if status == "409" else ""
+    if refusal and refusal != PUSH_BASED:
+        return CliError(f"no message received: {refusal}")
     try:
         async with asyncio.timeout(ASK_SECONDS):
             info = await link.js.consumer_info(stream, consumer)
@@ -97,7 +99,7 @@ async def _why(link: Link, stream: str, consumer: str, status: str, message: Any
         if status == "503":
             return error
         info = {}
-    if (info.get("config") or {}).get("deliver_subject"):
+    if refusal or (info.get("config") or {}).get("deliver_subject"):
         return CliError(f'consumer "{consumer}" is not a Pull consumer', "'consumer sub' listens to it")
     if status == "503":
         return CliError(

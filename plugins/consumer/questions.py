@@ -37,12 +37,16 @@ async def ask(config: ConsumerConfig, given: Given, *, name: str, defaults: bool
     if not given.get("pull") and not given.get("target") and not defaults:
         config.deliver_subject = await prompt.text(
             "Delivery target (empty for Pull Consumers)",
-            flag="--target",
+            flag="",
             default="",
             check=_target,
             explain="Messages are pushed to this subject; without one, they are delivered when asked for. "
             "Settable using --target and --pull",
         )
+        if config.deliver_subject:
+            prompt.note("--target", config.deliver_subject)
+        else:
+            prompt.note("--pull")
     if given.get("ack") is None:
         config.ack_policy = "none" if config.deliver_subject else "explicit"
     if not defaults:

@@ -117,9 +117,9 @@ def _slow(stats: Info) -> str:
         if kinds.get(key)
     ]
     total = render.number(stats.get("slow_consumers", 0))
-    return (
-        f"{total} ({' '.join(parts)})" if parts and not (len(parts) == 1 and kinds.get("clients")) else total
-    )
+    if not parts or (len(parts) == 1 and kinds.get("clients")):
+        return total
+    return f"{total} ({' '.join(parts)})"
 
 
 @dataclass

@@ -1,0 +1,117 @@
+"""Messages are taken from consumers: `consumer next` and `consumer sub`."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+from lib.cli import Cli
+from lib.eventually import eventually
+
+
+@pytest.fixture
+def pull(cli: Cli, stream: str) -> str:
+    """A pull consumer called `C`."""
+    cli.ok("consumer", "add", stream, "C", "--pull", "--defaults")
+    return "C"
+
+
+def state(cli: Cli, stream: str, name: str = "C") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(cli.ok("consumer", "info", stream, name, "--json"))
+    return found
+
+
+def test_a_message_is_shown_as_in_the_documents_and_acknowledged(cli: Cli, stream: str, pull: str) -> None:
+    out = cli.ok("consumer", "next", stream, pull)
+    heading, _, rest = out.partition("\n")
+    assert re.fullmatch(
+        rf"\[\d\d:\d\d:\d\d\] subj: {stream}\.a / tries: 1 / cons seq: 1 / str seq: 1 / pending: 2", heading
+    )
+    assert rest == "\none\n\nAcknowledged message\n\n"
+    assert state(cli, stream)["ack_floor"]["stream_seq"] == 1
+
+
+def test_headers_are_shown_above_the_body(cli: Cli, stream: str, pull: str) -> None:
+    cli.ok("stream", "purge", stream, "-f")
+    cli.ok("pub", f"{stream}.a", "body", "-J", "-q", "-H", "Kind: test")
+    out = cli.ok("consumer", "next", stream, pull)
+    assert out.partition("\n")[2] == (
+        "\nHeaders:\n\n  Kind: test\n\nData:\n\n\nbody\n\nAcknowledged message\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "said", "pending", "redelivered"),
+    [
+        (["--no-ack"], "", 1, 0),
+        (["--nak"], "Negative Acknowledged message", 1, 0),
+        (["--term"], "Terminated message", 0, 0),
+        (["--wait", "2ms"], "Acknowledged message", 0, 0),
+    ],
+)
+def test_ways_to_answer(
+    cli: Cli, stream: str, pull: str, flags: list[str], said: str, pending: int, redelivered: int
+) -> None:
+    out = cli.ok("consumer", "next", stream, pull, *flags)
+    assert said in out
+    assert ("cknowledged" in out or "Terminated" in out) is bool(said)
+    eventually(lambda: state(cli, stream)["num_ack_pending"] == pending)
+    assert state(cli, stream)["num_redelivered"] == redelivered
+
+
+def test_one_way_to_answer_only(cli: Cli, stream: str, pull: str) -> None:
+    assert "one way only" in cli.run("consumer", "next", stream, pull, "--nak", "--term").err
+    assert "one way only" in cli.run("consumer", "next", stream, pull, "--ack", "--nak").err
+    assert state(cli, stream)["delivered"]["consumer_seq"] == 0
+
+
+def test_several_are_fetched_one_by_one(cli: Cli, stream: str, pull: str) -> None:
+    assert cli.ok("consumer", "next", stream, pull, "--raw", "--count", "3") == "one\ntwo\nthree\n"
+
+
+def test_nothing_there_is_an_error_that_says_so(cli: Cli, stream: str, pull: str) -> None:
+    cli.ok("stream", "purge", stream, "-f")
+    began = time.monotonic()
+    nothing = cli.run("consumer", "next", stream, pull, "--timeout", "200ms")
+    assert nothing.code == 1
+    assert "no message received: nats: timeout" in nothing.err
+    assert f"Consumer {stream} > C has no unprocessed messages" in nothing.err
+    assert time.monotonic() - began < 5
+
+
+def test_why_nothing_comes_is_found_out(cli: Cli, stream: str, pull: str) -> None:
+    cli.ok("consumer", "add", stream, "push", "--target", f"to.{stream}", "--defaults")
+    pushing = cli.run("consumer", "next", stream, "push", "--timeout", "500ms")
+    assert pushing.code == 1
+    assert 'consumer "push" is not a Pull consumer' in pushing.err
+    unknown = cli.run("consumer", "next", stream, "CC", "--timeout", "500ms")
+    assert unknown.code == 1
+    assert "consumer not found (10014)" in unknown.err
+    assert "did you mean C?" in unknown.err
+    nowhere = cli.run("consumer", "next", stream, pull, "--js-domain", "nowhere", "--timeout", "500ms")
+    assert nowhere.code == 1
+    assert "no responders" in nowhere.err
+
+
+def test_sub_takes_one_message_from_a_pull_consumer(cli: Cli, stream: str, pull: str) -> None:
+    assert "\none\n\nAcknowledged message\n" in cli.ok("consumer", "sub", stream, pull)
+    assert cli.ok("consumer", "sub", stream, pull, "--raw", "--no-ack") == "two\n"
+    assert state(cli, stream)["num_ack_pending"] == 1
+
+
+def test_sub_listens_to_a_push_consumer_until_ctrl_c(cli: Cli, stream: str) -> None:
+    flags = f"--target to.{stream} --defaults --ack explicit --heartbeat 1s --flow-control"
+    cli.ok("consumer", "add", stream, "push", *flags.split())
+    with cli.terminal(["consumer", "sub", stream, "push"]) as terminal:
+        while "three" not in terminal.lines():
+            assert terminal.read(15)
+        eventually(lambda: state(cli, stream, "push")["ack_floor"]["stream_seq"] == 3)
+        terminal.type("\x03")
+        assert terminal.finish() == 1
+        assert terminal.errors().strip() == "pyjs: error: interrupt"
+        shown = terminal.lines()
+    assert shown[0] == f"Subscribing to topic to.{stream} auto acknowledgment: true"
+    assert any(f"subj: {stream}.a / tries: 1 / cons seq: 2 / str seq: 2" in line for line in shown)
