@@ -1,8 +1,9 @@
 """The server's log: what its parts may ask of one, one that nobody reads, and the real one.
 
-The real one writes nats-server's lines, `[pid] 2026/11/21 01:02:03.123456 [INF] text`. One line is one write, so that lines of several processes on one file do not mix. To a file (appended to,
-reopened on demand, rotated at a size) or to standard error, in colours when that is a terminal. Never raises
-after it was opened: a log that cannot be written does not stop a server.
+The real one writes nats-server's lines, `[pid] 2026/11/21 01:02:03.123456 [INF] text`, each in one write, so
+that lines of several processes on one file do not mix. To a file (appended to, reopened on demand, rotated at
+a size) or to standard error, in colours when that is a terminal. Never raises after it was opened: a log that
+cannot be written does not stop a server.
 """
 
 from __future__ import annotations
