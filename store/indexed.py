@@ -99,6 +99,24 @@ class IndexedStream:
                 from_seq = seq + 1
         return None
 
+    def next_run(
+        self, filters: Sequence[str], from_seq: int, up_to: int, most: int, size: int
+    ) -> list[StoredMessage]:
+        """Read the messages from `from_seq` to `up_to` that the filters match: at most `most` of them, and
+        no more once their bodies make `size` bytes. Ends before the first that is damaged.
+        """
+        found: list[StoredMessage] = []
+        try:
+            for seq in self._index.run(filters, from_seq, up_to, most):
+                message = self._load(seq)
+                found.append(message)
+                size -= len(message.body)
+                if size <= 0:
+                    break
+        except Damaged:
+            return found
+        return found
+
     def last(self, filter_: str) -> StoredMessage | None:
         """Read the newest message that the filter matches."""
         up_to = self.last_seq

@@ -87,17 +87,26 @@ def reseal(record: bytes, seed: int) -> bytes:
     return pack_checksum(crc32(rest, seed)) + rest
 
 
-def is_valid(data: bytes, seed: int) -> bool:
-    """Tell whether `data` is one whole, undamaged record."""
+def read_fields(data: bytes, seed: int) -> tuple[int, int, int, int] | None:
+    """Read (subject size, header size, sequence, time) of one whole record; None if `data` is not one, or is
+    damaged.
+    """
     if len(data) < FIXED:
-        return False
-    checksum, magic, _, subject, length, header, _, _ = unpack_all(data)
-    return bool(
+        return None
+    checksum, magic, _, subject, length, header, seq, time = unpack_all(data)
+    if (
         magic == MAGIC
         and length == len(data)
         and FIXED + subject + header <= length
-        and crc32(memoryview(data)[4:], seed) == checksum
-    )
+        and crc32(data[4:], seed) == checksum
+    ):
+        return subject, header, seq, time
+    return None
+
+
+def is_valid(data: bytes, seed: int) -> bool:
+    """Tell whether `data` is one whole, undamaged record."""
+    return read_fields(data, seed) is not None
 
 
 def decode_at(data: bytes, offset: int, seed: int) -> Record | None:

@@ -176,6 +176,14 @@ class StreamStore(Protocol):
         """Give the last sequence of one literal subject, 0 if it has no message."""
         ...
 
+    def next_run(
+        self, filters: Sequence[str], from_seq: int, up_to: int, most: int, size: int
+    ) -> list[StoredMessage]:
+        """Read the messages from `from_seq` to `up_to` that the filters match: at most `most` of them, and
+        no more once their bodies make `size` bytes. Ends before the first that is damaged.
+        """
+        ...
+
     def last_per_subject(self, filters: Sequence[str], up_to: int = 0) -> list[int]:
         """Give the last sequence (not above `up_to`, unless 0) of each subject matched, ascending."""
         ...

@@ -9,7 +9,7 @@ that `next_seq` and `count` cost O(log n) per call. Nothing here knows where mes
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 from ..protocol.subject import has_wildcard, matches
 from .sequences import Sequences
@@ -224,6 +224,17 @@ class SubjectIndex:
             if seq and (not best or seq < best):
                 best = seq
         return best
+
+    def run(self, filters: Sequence[str], from_seq: int, up_to: int, most: int) -> list[int]:
+        """List the first sequences, at most `most`, from `from_seq` to `up_to` that the filters match."""
+        found = self._select(filters)
+        if isinstance(found, Sequences):
+            return list(islice(found.between(from_seq, up_to), most))
+        result: list[int] = []
+        while len(result) < most and 0 < (seq := self.next_seq(filters, from_seq)) <= up_to:
+            result.append(seq)
+            from_seq = seq + 1
+        return result
 
     def last_seq(self, filters: Sequence[str], up_to: int) -> int:
         """Find the last sequence not above `up_to` that the filters match; 0 if there is none."""

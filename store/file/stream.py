@@ -35,6 +35,7 @@ _PAIRS = 8192  # deleted ranges in one record
 
 # Looked up once per message, so kept near.
 _pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
+_unpack_all, _read_fields = record.unpack_all, record.read_fields
 _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 
 
@@ -222,12 +223,13 @@ class FileStream(IndexedStream):
         block, row = self._find(seq)
         if row >= block.tail_row:
             data = block.tail[row - block.tail_row]
+            _, _, _, subject, _, header, _, time = _unpack_all(data)
         else:
-            length = block.lengths[row] & LENGTH
-            data = self._reader.read(block, block.offsets[row], length)
-            if not record.is_valid(data, block.seed) or record.unpack_all(data)[6] != seq:
+            data = self._reader.read(block, block.offsets[row], block.lengths[row] & LENGTH)
+            fields = _read_fields(data, block.seed)
+            if fields is None or fields[2] != seq:
                 raise self._found_damaged(seq, block, row)
-        _, _, _, subject, _, header, _, time = record.unpack_all(data)
+            subject, header, _, time = fields
         body = _FIXED + subject + header
         return StoredMessage(
             seq, self._index.names[block.subjects[row]], data[_FIXED + subject : body], data[body:], time

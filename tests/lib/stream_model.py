@@ -103,6 +103,8 @@ def _check_filters(store: Any, model: Model, filters: tuple[str, ...]) -> None:
         following = [seq for seq in seqs if seq >= edge]
         assert store.count(filters, edge) == len(following)
         assert store.next_seq(filters, edge) == (following[0] if following else 0)
+        run = [seq for seq in model.matching(filters) if edge <= seq <= edge + 20][:5]
+        assert [one.seq for one in store.next_run(filters, edge, edge + 20, 5, 1 << 20)] == run
         message = store.next(filters, edge)
         assert message == (model.held[following[0]] if following else None)
         lasts: dict[str, int] = {}

@@ -13,6 +13,8 @@ from .ledger import Ledger
 from .start import Start
 from .stream import Readable
 
+AHEAD_SIZE = 1 << 18  # bytes that are read ahead, at most, but for one message
+
 
 class Feed:
     """The reading position of a consumer in its stream.
@@ -22,6 +24,7 @@ class Feed:
     """
 
     __slots__ = (
+        "_ahead",
         "_dropped",
         "_exhausted",
         "_held",
@@ -30,6 +33,7 @@ class Feed:
         "_picked",
         "_resume",
         "_stream",
+        "ahead",
         "filters",
         "limit",
         "next_seq",
@@ -50,6 +54,8 @@ class Feed:
         self.filters = tuple(filters)
         self.limit = 0  # max ack pending, 0 for none
         self.next_seq = 1
+        self.ahead = 1  # how many messages are worth reading at once
+        self._ahead: deque[StoredMessage] = deque()  # those read and not taken: at or after next_seq
         self._picked: deque[int] = deque()
         self._resume = 0
         self._held: StoredMessage | None = None
@@ -62,6 +68,7 @@ class Feed:
         self.next_seq = start.next_seq
         self._picked = deque(start.picked)
         self._resume = start.resume
+        self.rest()
         self._held = None
 
     def restart(self, seq: int) -> None:
@@ -125,11 +132,23 @@ class Feed:
                 self._lost(seq, damage.where)
         return self._take_new()
 
+    def rest(self) -> None:
+        """Let go of what was read ahead; it will be read again."""
+        self._ahead.clear()
+
     def _take_new(self) -> tuple[StoredMessage, int] | None:
+        if self._ahead:
+            read = self._ahead.popleft()
+            self.next_seq = read.seq + 1
+            return read, 1
         committed = self._stream.committed_seq
         if self.next_seq > committed:
             return None
         store = self._stream.store
+        if self.ahead > 1 and not store.damaged():
+            self._ahead.extend(store.next_run(self.filters, self.next_seq, committed, self.ahead, AHEAD_SIZE))
+            if self._ahead:
+                return self._take_new()
         message = store.next(self.filters, self.next_seq)
         if (lost := store.damaged()) and (message is None or message.seq > self.next_seq):
             self._tell_lost(lost, message.seq if message is not None else committed + 1)
@@ -162,6 +181,8 @@ class Feed:
         """Take note that a message left the stream; True if it was picked and not delivered yet."""
         if self._held is not None and self._held.seq == seq:
             self._held = None
+        if self._ahead and seq >= self._ahead[0].seq:
+            self.rest()
         if seq in self._picked:
             self._picked.remove(seq)
             if not self._picked:
@@ -172,6 +193,7 @@ class Feed:
     def purged(self, first_seq: int) -> None:
         """Take note that everything below `first_seq` left the stream, and perhaps more."""
         self._held = None
+        self.rest()
         self.next_seq = max(self.next_seq, first_seq)
         if self._picked:
             kept = [seq for seq in self._picked if self._stream.store.next_seq((), seq) == seq]
@@ -182,4 +204,5 @@ class Feed:
     def refilter(self, filters: Sequence[str]) -> None:
         """Read on with other filters."""
         self.filters = tuple(filters)
+        self.rest()
         self._held = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BUDGET = 512
 BYTES_BUDGET = 4 << 20
+AHEAD = 128
 FULL_CHECK_EVERY = 1_000_000_000
 API_LEVEL = 5
 
@@ -144,7 +145,9 @@ class Pulling:
         if len(queue) and not consumer.paused(now):
             at_end = False
             if now >= self._not_before:
+                consumer.feed.ahead = self._worth_reading()
                 at_end = self._deliver(now)
+                consumer.feed.rest()
                 consumer.delivered()
             else:
                 self._alarm.at(self._not_before)
@@ -156,13 +159,20 @@ class Pulling:
         self._due = True
         self.run()
 
+    def _worth_reading(self) -> int:
+        """How many messages those who wait may take at once, roughly."""
+        head = self.queue.head()
+        return min(head.left * len(self.queue), AHEAD) if head is not None and self.pace.free else 1
+
     def _deliver(self, now: int) -> bool:
         """Deliver until nothing is left, nobody takes more, or the budget is used; True at the end of it."""
         consumer, queue, pace = self._consumer, self.queue, self.pace
         feed, sender = consumer.feed, consumer.sender
         consumer.backlog.grow()
-        trusted: Pull | None = None
-        pinned = consumer.config.priority_policy == "pinned_client"
+        trusted: set[Pull] = set()  # somebody listened to them when this round looked
+        policy = consumer.config.priority_policy
+        pinned, in_turn = policy == "pinned_client", policy == "none"
+        tracked, free = consumer.ledger.track, pace.free
         spent = 0
         for _ in range(BUDGET):
             if spent > BYTES_BUDGET:
@@ -174,26 +184,29 @@ class Pulling:
             out = sender.trim(message) if sender.headers_only else message
             ack_subject = sender.ack_subject(message, count)
             size = len(out.subject) + len(ack_subject) + len(out.header) + len(out.body)
-            if not pace.free and (wait := pace.delay(message, size, now)):
+            if not free and (wait := pace.delay(message, size, now)):
                 feed.give_back(message, count)
                 self._not_before = now + wait
                 self._alarm.at(self._not_before)
                 return False
-            pull = self._choose(size, now, trusted)
-            if pull is None:
-                feed.give_back(message, count)
-                return True
-            trusted = pull
+            pull = queue.head()
+            if pull is None or not in_turn or pull.max_bytes or pull not in trusted:
+                pull = self._choose(size, now, trusted)
+                if pull is None:
+                    feed.give_back(message, count)
+                    return True
+                trusted.add(pull)
             header = out.header
             if pinned:
                 header = headers.add(header, b"Nats-Pin-Id", self.pin.identifier.encode())
             if not sender.send(out, count, pull.reply, ack_subject, header, now):
                 feed.give_back(message, count)
                 queue.drop_head()
-                trusted = None
+                trusted.clear()
                 continue
             spent += size
-            consumer.sent(message.seq)
+            if not tracked:
+                consumer.sent(message.seq)
             self._served(pull, now)
             if not len(queue):
                 return True
@@ -208,7 +221,7 @@ class Pulling:
         elif pull.max_bytes > 0:
             self._say(pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, pull.left, pull.max_bytes))
 
-    def _choose(self, size: int, now: int, trusted: Pull | None) -> Pull | None:
+    def _choose(self, size: int, now: int, trusted: set[Pull]) -> Pull | None:
         """Find the request that gets the next message, of `size` bytes; answer those that cannot."""
         queue = self.queue
         policy = self._consumer.config.priority_policy
@@ -230,7 +243,7 @@ class Pulling:
             if pull.max_bytes > 0 and size > pull.max_bytes:
                 self._refuse_head(pull, statuses.MAX_BYTES)
                 continue
-            if pull is not trusted and not self._account.has_interest(pull.reply):
+            if pull not in trusted and not self._account.has_interest(pull.reply):
                 queue.drop_head()
                 continue
             if turn is Turn.PIN:
