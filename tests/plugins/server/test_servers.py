@@ -1,0 +1,182 @@
+"""What the system account sees: lists, information, pings and reports of a hub and a leaf."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lib.cli import Cli
+from lib.leafpair import Pair
+
+NOTHING = "no results received, ensure the account used has system privileges and appropriate permissions"
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Iterator[dict[str, Pair]]:
+    """The pairs that the tests of this module share, by implementation."""
+    found: dict[str, Pair] = {}
+    yield found
+    for pair in found.values():
+        pair.close()
+
+
+@pytest.fixture
+def pair(pairs: dict[str, Pair], implementation: str) -> Pair:
+    """A hub and a leaf, joined for both accounts."""
+    if implementation not in pairs:
+        pairs[implementation] = Pair(implementation, implementation)
+        pairs[implementation].joined("admin")
+        pairs[implementation].joined("acc")
+    return pairs[implementation]
+
+
+def as_user(pair: Pair, home: Path, user: str) -> Cli:
+    return Cli(home, "--server", f"nats://{user}:{user}@127.0.0.1:{pair.hub.port}")
+
+
+@pytest.fixture
+def system(pair: Pair, tmp_path: Path) -> Cli:
+    """The command line of the system account's user."""
+    return as_user(pair, tmp_path, "admin")
+
+
+@pytest.fixture
+def user(pair: Pair, tmp_path: Path) -> Cli:
+    """The command line of a user without system rights."""
+    return as_user(pair, tmp_path, "acc")
+
+
+def cells(table: str, first: str) -> list[str]:
+    """The cells after `first` in its row."""
+    row = next(line for line in table.splitlines() if line.startswith(f"│ {first} "))
+    return [cell.strip() for cell in row.strip("│").split("│")][1:]
+
+
+def test_the_jetstream_report_is_the_documents(system: Cli, user: Cli, unique: str) -> None:
+    user.ok("stream", "add", unique, "--subjects", unique, "--defaults")
+    try:
+        user.ok("pub", unique, "x" * 100, "-J", "-q")
+        out = system.ok("server", "report", "jetstream")
+        lines = out.splitlines()
+        assert lines[1].strip("│").strip() == "JetStream Summary"
+        titles = [each.strip() for each in lines[3].strip("│").split("│")]
+        assert titles[:5] == ["Server", "Cluster", "Domain", "Streams", "Consumers"]
+        assert titles[5:] == ["Messages", "Bytes", "Memory", "File", "API Req", "API Err"]
+        assert lines[5].startswith("│ leaf-server │ leaf-server │ leaf   │ 0 ")
+        assert lines[6].startswith("│ hub-server  │             │ hub    │ 1       │ 0         │ 1 ")
+        assert lines[8].startswith("│             │             │        │ 1       │ 0         │ 1 ")
+        size = f"{30 + len(unique) + 100} B"
+        assert cells(out, "hub-server")[5:8] == [size, "0 B", size]
+    finally:
+        user.ok("stream", "rm", unique, "-f")
+
+
+def test_reports_are_sorted_filtered_and_limited(system: Cli) -> None:
+    def order(*flags: str) -> list[str]:
+        out = system.ok("server", "report", "jetstream", *flags)
+        return re.findall(r"│ ((?:hub|leaf)-server) ", out)
+
+    assert order("--sort", "name")[0] == "leaf-server"
+    assert order("--sort", "name", "-R")[0] == "hub-server"
+    assert NOTHING in system.run("srv", "rep", "js", "--cluster", "nowhere", "--timeout", "300ms").err
+    only = system.ok("server", "report", "jsz", "--cluster", "leaf-server")
+    assert "hub-server" not in only
+    assert "│ leaf-server │" in only
+    assert "JetStream Summary for Account ACC" in system.ok("server", "report", "js", "--account", "ACC")
+
+
+def test_the_list_has_a_row_for_each_server_and_sums(system: Cli) -> None:
+    out = system.ok("server", "list")
+    assert "Server Overview" in out
+    assert cells(out, "hub-server")[1:4] == ["127.0.0.1", "2.15.1", "hub"]
+    assert cells(out, "leaf-server")[:4] == ["leaf-server", "127.0.0.1", "2.15.1", "leaf"]
+    assert "Cluster Overview" in out
+    footer = next(line for line in out.splitlines() if line.startswith("│             │ 1 "))
+    assert [each.strip() for each in footer.strip("│").split("│")][1:5] == ["1", "2", "", "2"]
+    names = [
+        re.findall(r"│ ((?:hub|leaf)-server) ", system.ok("server", "ls", "--sort", "name", *flags))[:2]
+        for flags in ((), ("-R",))
+    ]
+    assert names[0][0] == "hub-server"
+    assert names[1][0] == "leaf-server"
+
+
+def test_the_list_as_json(system: Cli) -> None:
+    found = json.loads(system.ok("server", "ls", "2", "--json"))
+    assert {each["server"]["name"] for each in found} == {"hub-server", "leaf-server"}
+    assert all("connections" in each["statsz"] for each in found)
+
+
+def test_information_about_a_server_by_name_by_id_and_of_the_one_connected_to(system: Cli) -> None:
+    own = system.ok("server", "info")
+    assert own.startswith("Server information for hub-server (N")
+    for line in ("Version: 2.15.1", "Domain: hub", "Auth Required: true", "Maximum Payload: 1.0 MiB"):
+        assert line in own
+    leaf = system.ok("server", "info", "leaf-server")
+    assert leaf.startswith("Server information for leaf-server (N")
+    identifier = re.search(r"\((N[A-Z0-9]{55})\)", leaf)
+    assert identifier is not None
+    assert system.ok("server", "info", identifier[1]).startswith("Server information for leaf-server")
+    wrong = system.run("server", "info", "leaf-sever")
+    assert wrong.code == 1
+    assert "did you mean leaf-server" in wrong.err
+
+
+def test_pings(system: Cli) -> None:
+    out = system.ok("server", "ping", "2")
+    for name in ("hub-server", "leaf-server"):
+        assert re.search(rf"(?m)^{name} {{40,}}rtt=\S+s$", out)
+    assert re.search(r"2 replies max: \d+\.\d\d min: \d+\.\d\d avg: \d+\.\d\d", out)
+    out = system.ok("server", "ping", "3", "--timeout", "500ms", "--graph", "--id")
+    assert "Missing 1 server(s)" in out
+    assert "█" in out
+    assert re.search(r"(?m)^N[A-Z0-9]{55} hub-server", out)
+
+
+def test_connections_and_accounts(system: Cli, pair: Pair) -> None:
+    with pair.hub.connect(**{"user": "acc", "pass": "acc", "name": "somebody"}) as wire:
+        wire.sub("some.subject")
+        wire.sync()
+        out = system.ok("server", "report", "connections")
+        assert cells(out, re.search(r"│ (\d+) +│ somebody ", out)[1])[:2] == ["somebody", "hub-server"]  # type: ignore[index]
+        assert "Connections per server" in out
+        assert "Totals for " in out
+        found = json.loads(
+            system.ok("server", "report", "conn", "--account", "ACC", "--subject", "some.subject", "-j")
+        )
+        assert "somebody" in [each.get("name") for each in found]
+        accounts = system.ok("server", "report", "accounts")
+        assert "Accounts Overview" in accounts
+        assert int(cells(accounts, "ACC")[0]) >= 1
+        only = json.loads(system.ok("server", "report", "accounts", "ACC", "-j"))
+        assert {each["account"] for each in only} == {"ACC"}
+    closed = system.ok("server", "report", "connections", "--state", "closed")
+    assert "Reason" in closed
+    assert "somebody" in closed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["report", "jetstream"], ["list"], ["info"], ["ping"]],
+    ids=" ".join,
+)
+def test_without_system_rights_the_message_of_nats(user: Cli, words: list[str]) -> None:
+    result = user.run("server", *words)
+    assert result.code == 1
+    assert NOTHING in result.err
+    assert "system_account" in result.err
+
+
+def test_a_server_without_answers_is_told_of_within_the_timeout(system: Cli) -> None:
+    missing = system.run("server", "report", "jetstream", "--tags", "nowhere", "--timeout", "200ms")
+    assert missing.code == 1
+    assert NOTHING in missing.err
+
+
+def test_trace_shows_what_is_asked_and_answered(system: Cli) -> None:
+    traced = system.run("server", "report", "jetstream", "2", "--trace")
+    assert ">>> $SYS.REQ.SERVER.PING.JSZ" in traced.err
+    assert "<<< $SYS.REQ.SERVER.PING.JSZ" in traced.err
