@@ -34,7 +34,16 @@ class ClientParser:
     parsed by the old ones.
     """
 
-    __slots__ = ("_dead", "_fault", "_held", "_sizes", "headers", "max_control_line", "max_payload")
+    __slots__ = (
+        "_dead",
+        "_fault",
+        "_header_sizes",
+        "_held",
+        "_sizes",
+        "headers",
+        "max_control_line",
+        "max_payload",
+    )
 
     def __init__(
         self, max_control_line: int = 4096, max_payload: int = 1048576, headers: bool = True
@@ -44,6 +53,7 @@ class ClientParser:
         self.headers = headers
         self._held = Held()
         self._sizes: dict[bytes, int] = {}
+        self._header_sizes: dict[bytes, int] = {}
         self._dead = False
         self._fault: PeerError | None = None
 
@@ -76,6 +86,7 @@ class ClientParser:
         tabs = find(b"\t") >= 0
         end = len(data)
         pos = 0
+        last = last_reply = b""
         while pos < end:
             newline = find(b"\n", pos)
             if newline < 0:
@@ -85,14 +96,16 @@ class ClientParser:
             size = None
             if len(parts) == 3:
                 verb, subject, digits = parts
-                if verb == b"PUB" and subject and not tabs:
+                if verb == b"PUB" and subject and not tabs and b"\r" not in subject:
                     size = known_size(digits)
             elif len(parts) == 4:
                 verb, subject, reply, digits = parts
-                if verb == b"PUB" and subject and reply and not tabs:
+                if verb == b"PUB" and subject and reply and not tabs and b"\r" not in subject + reply:
                     size = known_size(digits)
             if size is None or newline - pos > longest:
-                pos = self._other(data, pos, newline, ops)
+                headed = parts[0] == b"HPUB" and not tabs
+                following = self._headed(data, pos, newline, parts, ops) if headed else 0
+                pos = following or self._other(data, pos, newline, ops)
                 if pos < 0:
                     return self._fault
                 continue
@@ -102,12 +115,12 @@ class ClientParser:
             if stop > end:
                 return self._hold(data, pos, stop)
             tail_at = pos + 5 + len(subject)
-            if not reply:
-                # A publisher's next line is very often the same: then nothing of it needs to be read again.
+            if subject == last and reply == last_reply:
+                # A line that was there twice is likely to come again: then nothing of it needs to be read.
                 length = stop - pos
                 again = b"\r\n" + data[pos : newline + 1]
                 while data.startswith(again, stop - 2):
-                    append((PUB, subject, b"", 0, size, data[tail_at:stop]))
+                    append((PUB, subject, reply, 0, size, data[tail_at:stop]))
                     pos = stop
                     tail_at += length
                     stop += length
@@ -116,14 +129,39 @@ class ClientParser:
             if data[stop - 2] != _CR or data[stop - 1] != _LF:
                 return faults.bad_payload_end("PUB")
             append((PUB, subject, reply, 0, size, data[tail_at:stop]))
+            last, last_reply = subject, reply
             pos = stop
         return None
+
+    def _headed(self, data: bytes, pos: int, newline: int, parts: list[bytes], ops: list[Op]) -> int:
+        """Parse a whole HPUB of known sizes and give where the next frame starts; 0 if it is not one."""
+        count = len(parts)
+        if not 4 <= count <= 5 or b"" in parts or newline - pos > self.max_control_line or not self.headers:
+            return 0
+        if data.find(b"\r", pos, newline) != newline - 1:
+            return 0
+        size, header_size = self._sizes.get(parts[-1]), self._header_sizes.get(parts[-2])
+        if size is None or header_size is None or header_size > size or 0 <= self.max_payload < size:
+            return 0
+        stop = newline + size + 3
+        if data[stop - 2 : stop] != b"\r\n":
+            return 0
+        subject = parts[1]
+        reply = parts[2] if count == 5 else b""
+        ops.append((HPUB, subject, reply, header_size, size, data[pos + 6 + len(subject) : stop]))
+        return stop
 
     def _learn_size(self, digits: bytes, size: int) -> None:
         """Remember the size that ends a common line, with its CR, so that it is read only once."""
         if len(self._sizes) >= _SIZES_KEPT:
             self._sizes.clear()
         self._sizes[digits + b"\r"] = size
+
+    def _learn_header_size(self, digits: bytes, size: int) -> None:
+        """As `_learn_size`; apart from those, because these digits end without a CR."""
+        if len(self._header_sizes) >= _SIZES_KEPT:
+            self._header_sizes.clear()
+        self._header_sizes[digits] = size
 
     def _other(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         """Parse the frame at `pos`, no PUB of known size, the short way if it has a common form.
@@ -154,8 +192,9 @@ class ClientParser:
                 and (size <= self.max_payload or self.max_payload < 0)
                 and data[stop - 2 : stop] == b"\r\n"
             ):
-                if op == PUB:
-                    self._learn_size(parts[-1], size)
+                self._learn_size(parts[-1], size)
+                if op == HPUB:
+                    self._learn_header_size(parts[-2], header_size)
                 tail_at = pos + len(verb) + len(parts[1]) + 2
                 reply = parts[2] if count > fixed else b""
                 ops.append((op, parts[1], reply, header_size, size, data[tail_at:stop]))

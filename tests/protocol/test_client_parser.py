@@ -207,3 +207,14 @@ def test_the_same_line_again_and_again() -> None:
 def test_a_stray_carriage_return_is_a_blank_and_never_part_of_a_field(line: bytes) -> None:
     """It would come back in a MSG line and break it."""
     assert ClientParser().feed(line + b"\r\n") == [(SUB, b"a", b"", b"3")]
+
+
+@pytest.mark.parametrize("line", [b"PUB a%sb 1", b"PUB a r%sb 1", b"HPUB a%sb 12 13", b"HPUB a r%sb 12 13"])
+def test_sizes_that_are_known_change_nothing(line: bytes) -> None:
+    """The short ways for sizes seen before read a frame as the long one does, stray CR or not."""
+    body = b"NATS/1.0\r\n\r\nx\r\n" if line.startswith(b"H") else b"x\r\n"
+    for between in (b" ", b"\r", b"\t", b"  "):
+        frame = line % between + b"\r\n" + body
+        parser = ClientParser()
+        parser.feed(b"PUB a 1\r\nx\r\nHPUB a 12 13\r\nNATS/1.0\r\n\r\nx\r\n")
+        assert same(parser.feed(frame), ClientParser().feed(frame))
