@@ -96,11 +96,11 @@ class ClientParser:
             size = None
             if len(parts) == 3:
                 verb, subject, digits = parts
-                if verb == b"PUB" and subject and not tabs and b"\r" not in subject:
+                if verb == b"PUB" and subject and not tabs and _CR not in subject:
                     size = known_size(digits)
             elif len(parts) == 4:
                 verb, subject, reply, digits = parts
-                if verb == b"PUB" and subject and reply and not tabs and b"\r" not in subject + reply:
+                if verb == b"PUB" and subject and reply and not tabs and _CR not in subject + reply:
                     size = known_size(digits)
             if size is None or newline - pos > longest:
                 headed = parts[0] == b"HPUB" and not tabs
@@ -138,8 +138,6 @@ class ClientParser:
         count = len(parts)
         if not 4 <= count <= 5 or b"" in parts or newline - pos > self.max_control_line or not self.headers:
             return 0
-        if data.find(b"\r", pos, newline) != newline - 1:
-            return 0
         size, header_size = self._sizes.get(parts[-1]), self._header_sizes.get(parts[-2])
         if size is None or header_size is None or header_size > size or 0 <= self.max_payload < size:
             return 0
@@ -148,6 +146,8 @@ class ClientParser:
             return 0
         subject = parts[1]
         reply = parts[2] if count == 5 else b""
+        if _CR in subject or _CR in reply:
+            return 0
         ops.append((HPUB, subject, reply, header_size, size, data[pos + 6 + len(subject) : stop]))
         return stop
 
