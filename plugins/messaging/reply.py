@@ -46,8 +46,11 @@ async def reply(
     count: int,
 ) -> None:
     """Answer the requests of a subject, until Ctrl-C or --count."""
-    if sum((body is not None, echo, command is not None)) != 1:
-        raise CliError("say how to answer", "give a body, or one of --echo and --command")
+    ways = sum((body is not None, echo, command is not None))
+    if ways > 1:
+        raise CliError("requests are answered in one way only", "give a body, or one of --echo and --command")
+    if not ways:
+        render.log("No body or command supplied, enabling echo mode")
     fields = flat(parse_headers(headers))
     filler = Filler()
     async with connect() as link:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import click
 from ...cli import complete, render
 from ...cli.command import Command
 from ...cli.connection import Link, connect
-from ...cli.errors import CliError
+from ...cli.errors import CliError, RemoteError
 from ...cli.param import DURATION
 from .body import header_lines, show_body
 
@@ -61,7 +61,10 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
         with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
             messages = _stored(link, subjects, given, stored) if stored else _live(link, subjects, given)
             async for message in messages:
-                if not show.message(message):
+                more = show.message(message)
+                if given["durable"]:
+                    await message.ack()
+                if not more:
                     return
 
 
@@ -125,36 +128,34 @@ async def _stored(
 ) -> AsyncIterator[Any]:
     stream = given["stream"] or await _stream_of(link, subjects)
     heard: asyncio.Queue[Any] = asyncio.Queue()
+    ask: Callable[[], Awaitable[None]] | None = None
     if given["durable"]:
-        pulling = await _pull(link, stream, given["durable"], heard)
+        ask, left = await _pull(link, stream, given["durable"], heard)
         _say(given, f"Subscribing to Consumer {stream} > {given['durable']}")
     else:
-        pulling = None
         left = await _push(link, stream, subjects, start, heard)
         where = ", ".join(subjects) or ">"
         _say(given, f"Subscribing to JetStream Stream {stream} subject {where} ({start['deliver_policy']})")
-        if given["terminate_at_end"] and not left:
+    if given["terminate_at_end"] and not left:
+        return
+    while True:
+        if ask is not None:  # only now that one more is wanted: what is delivered must be shown
+            await ask()
+        message = await _within(heard, given["wait"])
+        if message is None:
             return
-    try:
-        while True:
-            message = await _within(heard, given["wait"])
-            if message is None:
-                return
-            if (message.headers or {}).get("Status"):
-                await _control(link, message)
-                continue
-            yield message
-            if given["durable"]:
-                await message.ack()
-            if given["terminate_at_end"] and message.metadata.num_pending == 0:
-                return
-    finally:
-        if pulling is not None:
-            pulling.cancel()
+        if (message.headers or {}).get("Status"):
+            await _control(link, message)
+            continue
+        yield message
+        if given["terminate_at_end"] and message.metadata.num_pending == 0:
+            return
 
 
 async def _control(link: Link, message: Any) -> None:
-    """Answer a flow control request; heartbeats and pull statuses need nothing."""
+    """Answer a flow control request; a pull that ran out needs nothing. Raises CliError for a refusal."""
+    if message.headers["Status"] == "409":
+        raise CliError(f"the Consumer refuses: {message.headers.get('Description', '409')}")
     if message.headers.get("Status") == "100" and message.reply:
         await link.nc.publish(message.reply)
 
@@ -189,30 +190,26 @@ async def _push(
         config["filter_subjects"] = list(subjects)
     elif start["deliver_policy"] == "last_per_subject":
         config["filter_subject"] = ">"
-    answer = await link.js.request(f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": config})
+    try:
+        answer = await link.js.request(f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": config})
+    except RemoteError as error:
+        raise await link.js.explained(error, stream=stream) from None
     return int(answer.get("num_pending", 0)) + int(answer.get("delivered", {}).get("consumer_seq", 0))
 
 
-async def _pull(link: Link, stream: str, durable: str, heard: asyncio.Queue[Any]) -> asyncio.Task[None]:
-    """Keep one pull request open on a durable consumer; what comes goes into `heard`."""
-    await link.js.consumer_info(stream, durable)
+async def _pull(
+    link: Link, stream: str, durable: str, heard: asyncio.Queue[Any]
+) -> tuple[Callable[[], Awaitable[None]], int]:
+    """What asks a durable consumer for one message into `heard`, and how many wait for it."""
+    info = await link.js.consumer_info(stream, durable)
     inbox = link.nc.new_inbox()
-    again = asyncio.Event()
-    again.set()
-
-    async def take(message: Any) -> None:
-        await heard.put(message)
-        again.set()
+    await link.nc.subscribe(inbox, cb=heard.put)
+    subject = link.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{durable}")
 
     async def ask() -> None:
-        subject = link.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{durable}")
-        while True:
-            await again.wait()
-            again.clear()
-            await link.nc.publish(subject, b'{"batch":1,"expires":%d}' % (30 * SECOND), inbox)
+        await link.nc.publish(subject, b'{"batch":1,"expires":%d}' % (30 * SECOND), inbox)
 
-    await link.nc.subscribe(inbox, cb=take)
-    return asyncio.create_task(ask())
+    return ask, int(info.get("num_pending", 0))
 
 
 def _say(given: dict[str, Any], text: str) -> None:

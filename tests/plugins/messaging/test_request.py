@@ -1,0 +1,92 @@
+"""`request` and `reply` talk to each other; `rtt` measures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from lib.cli import Cli
+from lib.terminal import Terminal
+
+
+@contextmanager
+def answering(cli: Cli, *words: str) -> Iterator[Terminal]:
+    """A `reply` that listens."""
+    with cli.terminal(["reply", *words]) as terminal:
+        while "Listening" not in terminal.errors():
+            assert terminal.process.poll() is None, terminal.errors()
+            terminal.read(0.02)
+        yield terminal
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["--echo"], "question"),
+        ([], "question"),
+        (["{{Request}} is answer {{Count}}"], "question is answer 0"),
+        (["--command", "tr a-z A-Z"], "QUESTION"),
+        (["--command", "sh -c 'echo {{1}} $NATS_REQUEST_SUBJECT'"], "two U.two"),
+    ],
+)
+def test_requests_are_answered(cli: Cli, unique: str, words: list[str], answer: str) -> None:
+    subject = f"{unique}.two"
+    with answering(cli, f"{unique}.*", *words, "--count", "1", "-H", "Kind: answer") as terminal:
+        result = cli.run("request", subject, "question")
+        assert result.code == 0
+        assert f'Sending request on "{subject}"' in result.err
+        assert re.search(r"Received with rtt \S+s\n", result.err)
+        assert "Kind: answer\n" in result.out
+        assert answer.replace("U.", f"{unique}.") in result.out
+        assert terminal.finish() == 0
+        assert f'[#0] Received on subject "{subject}":' in terminal.errors()
+        assert "question" in terminal.lines()
+
+
+def test_raw_answers_are_bodies_only(cli: Cli, unique: str) -> None:
+    with answering(cli, unique, "yes", "--count", "2"):
+        assert cli.run("req", unique, "q", "--raw", "--count", "2").out.split() == ["yes", "yes"]
+
+
+def test_several_answer(cli: Cli, unique: str) -> None:
+    with answering(cli, unique, "one", "-q", "a"), answering(cli, unique, "two", "-q", "b"):
+        out = cli.ok("request", unique, "q", "--replies", "2", "--raw")
+        assert sorted(out.split()) == ["one", "two"]
+        out = cli.ok("request", unique, "q", "--replies", "0", "--raw", "--reply-timeout", "200ms")
+        assert sorted(out.split()) == ["one", "two"]
+
+
+def test_an_empty_answer_ends_the_wait_for_it(cli: Cli, unique: str) -> None:
+    with answering(cli, unique, "--echo"):
+        assert cli.run("request", unique, "", "--wait-for-empty", "--raw").code == 0
+
+
+def test_nobody_there_is_told_of(cli: Cli, unique: str) -> None:
+    result = cli.run("request", unique, "q")
+    assert result.code == 1
+    assert "No responders are available" in result.err
+
+
+def test_ctrl_c_ends_an_answerer_in_good_order(cli: Cli, unique: str) -> None:
+    with answering(cli, unique, "--echo") as terminal:
+        terminal.type("\x03")
+        assert terminal.finish() == 1
+        assert terminal.errors().strip().endswith("pyjs: error: interrupt")
+        assert "Traceback" not in terminal.errors()
+
+
+def test_one_way_to_answer_only(cli: Cli, unique: str) -> None:
+    result = cli.run("reply", unique, "body", "--echo")
+    assert result.code == 1
+    assert "one way only" in result.err
+
+
+def test_round_trip_times(cli: Cli) -> None:
+    out = cli.ok("rtt", "3")
+    assert re.fullmatch(r"nats://127\.0\.0\.1:\d+:\n\n   nats://127\.0\.0\.1:\d+: [\d.]+(µs|ms|s)\n\n", out)
+    found = json.loads(cli.ok("rtt", "--json"))
+    assert found[0]["results"][0]["rtt"] > 0
+    assert cli.run("rtt", "0").code == 1
