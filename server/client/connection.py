@@ -136,7 +136,7 @@ class ClientConnection(Outbound):
         self._backlog.clear()
         self.heartbeat.stop()
         self.handshake.stop()
-        self.subscriptions.clear()
+        self.subscriptions.leave()
         self.stop_writing()
         account, events = self.account, self.clients.events
         if account is not None:
