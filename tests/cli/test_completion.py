@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from lib.cli import Cli
+from lib.eventually import eventually
 from lib.process import ServerProcess
 
 
@@ -61,3 +62,16 @@ def test_without_a_server_completion_is_empty_and_quick(cli: Cli) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_script(cli: Cli, shell: str, tmp_path: Path) -> None:
     assert "_PYJS_COMPLETE" in cli.ok("completion", shell)
+
+
+def test_consumers_are_completed_of_the_stream_typed_before(
+    cli: Cli, guarded: ServerProcess, unique: str
+) -> None:
+    url = f"nats://ada:s3cret@127.0.0.1:{guarded.port}"
+    cli.ok("stream", "add", unique, "--subjects", unique, "-s", url)
+    cli.ok("consumer", "add", unique, "billing", "--pull", "--defaults", "-s", url)
+    for command in ("info", "next", "rm", "edit"):
+        line = f"pyjs --server {url} consumer {command} {unique} bil"
+        # On a busy machine an answer may come after the time a shell is let wait: then there is none.
+        eventually(lambda line=line: completed(cli, line) == ["billing"])
+    assert completed(cli, "pyjs server re") == ["report"]
