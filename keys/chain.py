@@ -1,0 +1,352 @@
+"""The trust chain: operator, account, user.
+
+Pure: tokens, claims and the time come in, a typed verdict goes out.
+
+Nothing here raises for what a peer sent. The order of the checks is nats-server's. A verdict is an
+`Admission` (what the user may do, and until when) or a `Refusal` with a `Reason`; `Reason.live_error` is the
+`-ERR` text for a connection that stands, every refusal of a new one is `CONNECT_ERROR`. Times are
+nanoseconds.
+
+Importing this does not import pydantic or PyJWT: calling it does.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
+
+from .errors import IdentityError, TokenError, TokenFault
+from .hours import window_end
+from .nkey import verify
+from .scope import TemplateError, apply_template
+
+if TYPE_CHECKING:
+    from .claims import AccountClaims, Claims, OperatorClaims, Permissions, UserClaims, UserPermissionLimits
+
+SECOND = 1_000_000_000
+CONNECT_ERROR = "Authorization Violation"
+CONNECTION_TYPES = frozenset(
+    {"STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS", "IN_PROCESS"}
+)
+C = TypeVar("C", bound="Claims")
+
+
+class Reason(StrEnum):
+    """Why someone, or an import, is refused."""
+
+    BAD_TOKEN = "bad-token"  # noqa: S105 - no secret
+    BAD_SIGNATURE = "bad-signature"
+    BAD_ALGORITHM = "bad-algorithm"
+    WRONG_KIND = "wrong-kind"
+    WRONG_ROLE = "wrong-role"
+    INVALID_CLAIMS = "invalid-claims"
+    USER_EXPIRED = "user-expired"
+    USER_NOT_YET_VALID = "user-not-yet-valid"
+    USER_REVOKED = "user-revoked"
+    ACCOUNT_EXPIRED = "account-expired"
+    ACCOUNT_NOT_YET_VALID = "account-not-yet-valid"
+    OPERATOR_EXPIRED = "operator-expired"
+    OPERATOR_NOT_YET_VALID = "operator-not-yet-valid"
+    UNKNOWN_OPERATOR = "unknown-operator"
+    WRONG_ACCOUNT = "wrong-account"
+    UNKNOWN_ISSUER = "unknown-issuer"
+    IDENTITY_ISSUED = "identity-issued"
+    SCOPE_CONFLICT = "scope-conflict"
+    BAD_TEMPLATE = "bad-template"
+    BEARER_NOT_ALLOWED = "bearer-not-allowed"
+    CONNECTION_TYPE = "connection-type"
+    PROXY_REQUIRED = "proxy-required"
+    NONCE_UNSIGNED = "nonce-unsigned"
+    NONCE_SIGNATURE = "nonce-signature"
+    SOURCE_NETWORK = "source-network"
+    OUTSIDE_HOURS = "outside-hours"
+    NO_EXPORT = "no-export"
+    ACCOUNT_POSITION = "account-position"
+    NO_ACTIVATION = "no-activation"
+    BAD_ACTIVATION = "bad-activation"
+    ACTIVATION_ISSUER = "activation-issuer"
+    ACTIVATION_EXPIRED = "activation-expired"
+    ACTIVATION_REVOKED = "activation-revoked"
+
+    @property
+    def live_error(self) -> str:
+        """The -ERR text with which a connection that stands is closed."""
+        return _LIVE_ERRORS.get(self, CONNECT_ERROR)
+
+
+_LIVE_ERRORS = {
+    Reason.USER_EXPIRED: "User Authentication Expired",
+    Reason.OUTSIDE_HOURS: "User Authentication Expired",
+    Reason.USER_REVOKED: "User Authentication Revoked",
+    Reason.ACCOUNT_EXPIRED: "Account Authentication Expired",
+}
+_FAULTS = {
+    TokenFault.SIGNATURE: Reason.BAD_SIGNATURE,
+    TokenFault.ALGORITHM: Reason.BAD_ALGORITHM,
+    TokenFault.KIND: Reason.WRONG_KIND,
+    TokenFault.ISSUER: Reason.WRONG_ROLE,
+    TokenFault.SUBJECT: Reason.WRONG_ROLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A no. `detail` is for logs: it names keys and times, never secrets or tokens."""
+
+    reason: Reason
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The keys that may sign accounts; True for those whose operator demands signing keys of accounts too."""
+
+    keys: Mapping[str, bool]
+
+    @classmethod
+    def in_keys(cls, keys: Iterable[str]) -> Trust:
+        """Trust bare operator keys, as a server's `trusted_keys` do."""
+        return cls(MappingProxyType(dict.fromkeys(keys, False)))
+
+    @classmethod
+    def in_operators(cls, operators: Iterable[OperatorClaims]) -> Trust:
+        """Trust operators: their signing keys, and unless they are strict their identity."""
+        keys: dict[str, bool] = {}
+        for operator in operators:
+            strict = operator.nats.strict_signing_key_usage
+            own = () if strict else (operator.sub,)
+            keys |= dict.fromkeys((*own, *operator.nats.signing_keys), strict)
+        return cls(MappingProxyType(keys))
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Who connects: how (`kind`), from where, and what it signed.
+
+    `signature`: the text of CONNECT's `sig`, over `nonce`; `zone`: the server's, for hours without a zone of
+    their own.
+    """
+
+    nonce: bytes
+    signature: str
+    kind: str = "STANDARD"
+    host: str = ""
+    proxied: bool = False
+    zone: tzinfo = UTC
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A yes: the user's effective permissions and limits.
+
+    `deadline`: when it ends (nanoseconds), 0 for never.
+    """
+
+    user: UserClaims
+    account: AccountClaims
+    permissions: Permissions
+    limits: UserPermissionLimits
+    deadline: int
+    signing_key: str
+    connection_types: frozenset[str]
+
+
+def open_operator(token: str, now: int | None = None) -> OperatorClaims | Refusal:
+    """Read an operator's token: self-signed, or signed by one of its signing keys.
+
+    Its dates are judged only when `now` is given: nats-server does not judge them.
+    """
+    from .claims import OperatorClaims
+
+    claims = _open(token, OperatorClaims)
+    if isinstance(claims, Refusal):
+        return claims
+    if not claims.did_sign(claims):
+        return Refusal(Reason.UNKNOWN_ISSUER, f"operator {claims.sub} is signed by {claims.iss}")
+    return _judged(claims, now, Reason.OPERATOR_EXPIRED, Reason.OPERATOR_NOT_YET_VALID)
+
+
+def open_account(token: str, trust: Trust, now: int, *, key: str = "") -> AccountClaims | Refusal:
+    """Read an account's token: signed by a trusted key, valid at `now`; `key`: whose token it must be."""
+    from .claims import AccountClaims
+
+    claims = _open(token, AccountClaims)
+    if isinstance(claims, Refusal):
+        return claims
+    if key and claims.sub != key:
+        return Refusal(Reason.WRONG_ACCOUNT, f"the token is that of account {claims.sub}, not of {key}")
+    return _trusted(claims, trust) or _judged(
+        claims, now, Reason.ACCOUNT_EXPIRED, Reason.ACCOUNT_NOT_YET_VALID
+    )
+
+
+def open_user(token: str, now: int) -> UserClaims | Refusal:
+    """Read a user's token, valid at `now`; its `account` names the account to look up."""
+    from .claims import UserClaims
+
+    claims = _open(token, UserClaims)
+    if isinstance(claims, Refusal):
+        return claims
+    return _judged(claims, now, Reason.USER_EXPIRED, Reason.USER_NOT_YET_VALID)
+
+
+def judge(
+    user: UserClaims, account: AccountClaims, trust: Trust, now: int, connection: Connection
+) -> Admission | Refusal:
+    """Judge a user that wants to connect. `user` and `account` come from `open_user` and `open_account`."""
+    granted = standing(user, account, trust, now)
+    if isinstance(granted, Refusal):
+        return granted
+    return _judge_connection(granted, now, connection)
+
+
+def standing(user: UserClaims, account: AccountClaims, trust: Trust, now: int) -> Admission | Refusal:
+    """Judge user and account without a connection: whether a session may stand, for example after an update.
+
+    Revocations count here; connection types, proof of the key, networks and hours do not.
+    """
+    if refused := _trusted(account, trust) or _issued(
+        user, account, strict=trust.keys.get(account.iss, False)
+    ):
+        return refused
+    limits: UserPermissionLimits = user.nats
+    scope = account.scope(user.iss)
+    if scope is not None:
+        if not user.nats.empty:
+            return Refusal(Reason.SCOPE_CONFLICT, "scoped users require no permissions or limits set")
+        try:
+            limits = apply_template(scope.template, user, account)
+        except TemplateError as error:
+            return Refusal(Reason.BAD_TEMPLATE, str(error))
+    if 0 < account.exp < now // SECOND:
+        return Refusal(Reason.ACCOUNT_EXPIRED, f"account {account.sub} has expired")
+    if 0 < user.exp < now // SECOND:
+        return Refusal(Reason.USER_EXPIRED, f"user {user.sub} has expired")
+    if limits.bearer_token and account.nats.limits.disallow_bearer:
+        return Refusal(Reason.BEARER_NOT_ALLOWED, f"account {account.sub} does not allow bearer tokens")
+    if not user.iat or account.is_revoked(user.sub, user.iat):
+        what = "is revoked" if user.iat else "has a token without a date of issue"
+        return Refusal(Reason.USER_REVOKED, f"user {user.sub} {what}")
+    return Admission(
+        user=user,
+        account=account,
+        permissions=account.nats.default_permissions if limits.unrestricted else limits,
+        limits=limits,
+        deadline=max(user.exp, 0) * SECOND,
+        signing_key=user.iss if user.nats.issuer_account else "",
+        connection_types=frozenset(t.upper() for t in limits.allowed_connection_types) & CONNECTION_TYPES,
+    )
+
+
+def _judge_connection(granted: Admission, now: int, connection: Connection) -> Admission | Refusal:
+    """The checks that need the connection, and the deadline that the hours set."""
+    limits, user = granted.limits, granted.user
+    if limits.proxy_required and not connection.proxied:
+        return Refusal(Reason.PROXY_REQUIRED, f"user {user.sub} must come through a proxy")
+    if limits.allowed_connection_types and connection.kind not in granted.connection_types:
+        return Refusal(Reason.CONNECTION_TYPE, f"connections of type {connection.kind} are not allowed")
+    if not limits.bearer_token and (refused := _proof(user.sub, connection)):
+        return refused
+    if limits.src and not _from(connection.host, limits.src):
+        return Refusal(
+            Reason.SOURCE_NETWORK, f"connections from {connection.host or 'nowhere'} are not allowed"
+        )
+    if not limits.times:
+        return granted
+    spans = [(span.start, span.end) for span in limits.times]
+    end = window_end(spans, limits.times_location, connection.zone, now)
+    if not end:
+        return Refusal(Reason.OUTSIDE_HOURS, f"user {user.sub} may not connect at this hour")
+    deadline = min(end, granted.deadline) if granted.deadline else end
+    return replace(granted, deadline=deadline)
+
+
+def _open(token: str, kind: type[C]) -> C | Refusal:
+    from .token import decode
+
+    try:
+        return decode(token, kind)
+    except TokenError as error:
+        return Refusal(_FAULTS.get(error.fault, Reason.BAD_TOKEN), str(error))
+    except IdentityError as error:
+        return Refusal(Reason.BAD_TOKEN, str(error))
+
+
+def _judged(claims: C, now: int | None, expired: Reason, early: Reason) -> C | Refusal:
+    """Judge dates (unless `now` is None) and contents."""
+    found = claims.issues(now or 0)
+    errors = found.blocking(time=False)
+    if errors:
+        return Refusal(Reason.INVALID_CLAIMS, errors[0].text)
+    if now is not None and 0 < claims.exp < now // SECOND:
+        return Refusal(expired, f"{claims.KIND} {claims.sub} has expired")
+    if now is not None and claims.nbf > now // SECOND:
+        return Refusal(early, f"{claims.KIND} {claims.sub} is not yet valid")
+    return claims
+
+
+def _trusted(account: AccountClaims, trust: Trust) -> Refusal | None:
+    if account.iss in trust.keys:
+        return None
+    return Refusal(
+        Reason.UNKNOWN_OPERATOR, f"account {account.sub} is signed by {account.iss}, which is not trusted"
+    )
+
+
+def _issued(user: UserClaims, account: AccountClaims, *, strict: bool) -> Refusal | None:
+    """Whether the account, or one of its signing keys, issued the user."""
+    if user.account != account.sub:
+        return Refusal(
+            Reason.WRONG_ACCOUNT, f"user {user.sub} belongs to {user.account}, not to {account.sub}"
+        )
+    if user.iss in account.nats.signing_keys:
+        return None
+    if user.iss != account.sub:
+        return Refusal(
+            Reason.UNKNOWN_ISSUER, f"user {user.sub} is signed by {user.iss}, no key of its account"
+        )
+    if strict:
+        return Refusal(Reason.IDENTITY_ISSUED, "the operator demands users signed by signing keys")
+    return None
+
+
+def _proof(user: str, connection: Connection) -> Refusal | None:
+    """Whether the client signed the nonce."""
+    text = connection.signature
+    if not text:
+        return Refusal(Reason.NONCE_UNSIGNED, f"user {user} sent no signature")
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=_altchars(text), validate=True)
+    except (binascii.Error, ValueError):
+        return Refusal(Reason.NONCE_SIGNATURE, "the signature is not base 64")
+    if not connection.nonce or not verify(user, connection.nonce, raw):
+        return Refusal(Reason.NONCE_SIGNATURE, f"the nonce was not signed by user {user}")
+    return None
+
+
+def _altchars(text: str) -> bytes:
+    """URL base 64, or the plain one that some clients send."""
+    return b"+/" if "+" in text or "/" in text else b"-_"
+
+
+def _from(host: str, networks: list[str]) -> bool:
+    from .claims.parts import network
+
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    known = [network(cidr) for cidr in networks]
+    return None not in known and any(net is not None and address in net for net in known)

@@ -1,0 +1,116 @@
+"""Exports: subjects that an account offers to others."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from . import subjects
+from .issues import Issues, quote
+from .model import Document, Int64
+from .parts import check_info, revoked
+
+Kind = Literal["", "stream", "service"]
+HEADERS = 0  # sampling decided by a request's headers
+_RESPONSES = ("", "Singleton", "Stream", "Chunked")
+
+
+class ServiceLatency(Document):
+    """Where latency samples of a service go. `sampling`: percent, 0 for "by the request's headers"."""
+
+    ALWAYS: ClassVar[frozenset[str]] = frozenset({"sampling", "results"})
+
+    sampling: Int64 = HEADERS
+    results: str = ""
+
+    @field_validator("sampling", mode="before")
+    @classmethod
+    def _word(cls, value: Any) -> Any:
+        return HEADERS if isinstance(value, str) and value.lower() == "headers" else value
+
+    def _written(self, name: str, value: Any) -> Any:
+        return "headers" if name == "sampling" and value == HEADERS else super()._written(name, value)
+
+    def check(self, issues: Issues) -> None:
+        """Validate rate and subject."""
+        if not 0 <= self.sampling <= 100:
+            issues.error("sampling percentage needs to be between 1-100")
+        subjects.check(self.results, issues)
+        if subjects.has_wildcards(self.results):
+            issues.error("results subject can not contain wildcards")
+
+
+class Export(Document):
+    """One export. `token_req`: importers need an activation token; `response_threshold`: nanoseconds."""
+
+    name: str = ""
+    subject: str = ""
+    type: Kind = ""
+    token_req: bool = False
+    revocations: dict[str, Int64] = Field(default_factory=dict)
+    response_type: str = ""
+    response_threshold: Int64 = 0
+    service_latency: ServiceLatency | None = None
+    account_token_position: Int64 = Field(default=0, ge=0)
+    advertise: bool = False
+    allow_trace: bool = False
+    description: str = ""
+    info_url: str = ""
+
+    def is_revoked(self, account: str, issued_at: int) -> bool:
+        """Whether an activation of `account` issued at `issued_at` (seconds) is revoked."""
+        return revoked(self.revocations, account, issued_at)
+
+    def check(self, issues: Issues) -> None:
+        """Validate one export by itself."""
+        service = self.type == "service"
+        if not self.type:
+            issues.error('invalid export type: "unknown"')
+        if service and self.response_type not in _RESPONSES:
+            issues.error(f"invalid response type for service: {quote(self.response_type)}")
+        if self.type == "stream":
+            if self.response_type:
+                issues.error(f"invalid response type for stream: {quote(self.response_type)}")
+            if self.allow_trace:
+                issues.error("AllowTrace only valid for service export")
+        if self.service_latency is not None:
+            if not service:
+                issues.error("latency tracking only permitted for services")
+            self.service_latency.check(issues)
+        if self.response_threshold < 0:
+            issues.error("negative response threshold is invalid")
+        if self.response_threshold > 0 and not service:
+            issues.error("response threshold only valid for services")
+        subjects.check(self.subject, issues)
+        self._check_position(issues)
+        check_info(self.description, self.info_url, issues)
+
+    def _check_position(self, issues: Issues) -> None:
+        position, tokens = self.account_token_position, self.subject.split(".")
+        if not position:
+            return
+        if not subjects.has_wildcards(self.subject):
+            issues.error(f"Account Token Position can only be used with wildcard subjects: {self.subject}")
+        elif position > len(tokens):
+            issues.error(f"Account Token Position {position} exceeds length of subject '{self.subject}'")
+        elif tokens[position - 1] != "*":
+            issues.error(
+                f"Account Token Position {position} matches '{tokens[position - 1]}' "
+                f"but must match a * in: {self.subject}"
+            )
+
+
+def check_exports(exports: list[Export], issues: Issues) -> None:
+    """Validate all exports, and that none of a kind lies in another."""
+    for export in exports:
+        export.check(issues)
+    for kind in ("service", "stream"):
+        listed = [e.subject for e in exports if (e.type == "service") == (kind == "service")]
+        clashes: dict[str, str] = {}
+        for index, inner in enumerate(listed):
+            for other, outer in enumerate(listed):
+                if index != other and subjects.contained(inner, outer):
+                    clashes.setdefault(outer, inner)
+        for outer, inner in clashes.items():
+            issues.error(f"{kind} export subject {quote(outer)} already exports {quote(inner)}")

@@ -1,0 +1,82 @@
+"""The parent of all documents in a token.
+
+Strict types, Go's order of fields and its rules of what is left out.
+
+Fields have their JSON names. Reading is strict: a wrong type is an error, `null` is as good as absent,
+unknown fields are kept and written back. Writing leaves out what is empty (false, 0, "", no entries), except
+nested documents and the fields named in `ALWAYS`; maps are written with sorted keys.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+UNLIMITED = -1
+VERSION = 2
+
+
+class Document(BaseModel):
+    """A JSON object with known fields."""
+
+    model_config = ConfigDict(strict=True, extra="allow", validate_assignment=True)
+    ALWAYS: ClassVar[frozenset[str]] = frozenset()
+    LAST: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        return {k: v for k, v in data.items() if v is not None} if isinstance(data, dict) else data
+
+    def document(self) -> dict[str, Any]:
+        """Give the JSON object as it is written into a token."""
+        fields = [name for name in type(self).model_fields if name not in self.LAST]
+        result: dict[str, Any] = {}
+        for name in (*fields, *(self.model_extra or {}), *self.LAST):
+            value = self._written(name, getattr(self, name))
+            if value is None or (not value and name not in self.ALWAYS and not isinstance(value, _Nested)):
+                continue
+            result[name] = value
+        return result
+
+    def _written(self, name: str, value: Any) -> Any:
+        """How a field's value is written; subclasses know exceptions."""
+        return written(value)
+
+
+class _Nested(dict[str, Any]):
+    """A nested document: written even when it is empty."""
+
+
+def written(value: Any) -> Any:
+    """Turn a field's value into JSON values: documents, lists, maps with sorted keys."""
+    if isinstance(value, Document):
+        return _Nested(value.document())
+    if isinstance(value, list):
+        return [written(item) for item in value]
+    if isinstance(value, dict):
+        return {key: written(value[key]) for key in sorted(value)}
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
+
+
+class Body(Document):
+    """What stands under `nats`: its last fields are tags, type and version."""
+
+    LAST: ClassVar[tuple[str, ...]] = ("tags", "type", "version")
+
+    tags: list[str] = Field(default_factory=list)
+    type: str = ""
+    version: Int64 = 0
+
+
+def add_tags(tags: list[str], *more: str) -> list[str]:
+    """Give tags with `more` added: lower case, trimmed, each once, none empty."""
+    result = list(tags)
+    for tag in (t.strip().lower() for t in more):
+        if tag and tag not in result:
+            result.append(tag)
+    return result

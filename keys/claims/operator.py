@@ -1,0 +1,109 @@
+"""Operator claims: who signs accounts, and where the operator's servers are."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from ..errors import TokenError, TokenFault
+from ..nkey import Role, is_public
+from .base import Claims
+from .issues import Issues, quote
+from .model import VERSION, Body
+from .parts import has_scheme
+
+_SERVICE_SCHEMES = ("nats", "tls", "ws", "wss")
+
+
+class Operator(Body):
+    """What stands under `nats` in an operator's token."""
+
+    signing_keys: list[str] = Field(default_factory=list)
+    account_server_url: str = ""
+    operator_service_urls: list[str] = Field(default_factory=list)
+    system_account: str = ""
+    assert_server_version: str = ""
+    strict_signing_key_usage: bool = False
+
+    def check(self, issues: Issues) -> None:
+        """Validate URLs, keys and version."""
+        if fault := self.url_fault():
+            issues.error(fault)
+        for url in self.operator_service_urls:
+            if fault := service_url_fault(url):
+                issues.error(fault)
+        for key in self.signing_keys:
+            if not is_public(key, Role.OPERATOR):
+                issues.error(f"{key} is not an operator public key")
+        if self.system_account and not is_public(self.system_account, Role.ACCOUNT):
+            issues.error(f"{self.system_account} is not an account public key")
+        if self.assert_server_version and not re.fullmatch(
+            r"\d+\.\d+\.\d+", self.assert_server_version, re.ASCII
+        ):
+            issues.error(
+                "assert server version error: "
+                "asserted server version must be of the form <major>.<minor>.<update>"
+            )
+
+    def url_fault(self) -> str:
+        """Say what is wrong with the account server's URL; "" if nothing is."""
+        url = self.account_server_url
+        if not url or has_scheme(url):
+            return ""
+        return f"account server url {quote(url)} requires a protocol"
+
+
+def service_url_fault(url: str) -> str:
+    """Say what is wrong with the URL of an operator's service; "" if nothing is."""
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        return f"error parsing operator service url {quote(url)}: {error}"
+    if "@" in parts.netloc:
+        return f"operator service url {quote(url)} - credentials are not supported"
+    if parts.path:
+        return f"operator service url {quote(url)} - paths are not supported"
+    if parts.scheme.lower() not in _SERVICE_SCHEMES:
+        known = ", ".join(f"'{scheme}'" for scheme in _SERVICE_SCHEMES)
+        return f"operator service url {quote(url)} - protocol not supported (only {known} only)"
+    return ""
+
+
+class OperatorClaims(Claims):
+    """An operator's token, signed by the operator itself."""
+
+    KIND: ClassVar[str] = "operator"
+    ISSUERS: ClassVar[tuple[Role, ...]] = (Role.OPERATOR,)
+    SUBJECTS: ClassVar[tuple[Role, ...]] = (Role.OPERATOR,)
+
+    nats: Operator = Field(default_factory=Operator)
+
+    @classmethod
+    def new(cls, subject: str, name: str = "") -> OperatorClaims:
+        """Start claims for the operator's public key."""
+        return cls(sub=subject, name=name)
+
+    def check_body(self, issues: Issues, now: int) -> None:
+        """Validate the operator's document."""
+        self.nats.check(issues)
+
+    def prepare(self) -> None:
+        """Set type and version. Raises TokenError for an account server's URL without a scheme."""
+        if fault := self.nats.url_fault():
+            raise TokenError(TokenFault.CONTENT, fault)
+        self.nats.type, self.nats.version = self.KIND, VERSION
+
+    def did_sign(self, claims: Claims) -> bool:
+        """Whether the operator vouches for a token.
+
+        Its own key (in strict mode for itself only), or a signing key.
+        """
+        if claims.iss == self.sub:
+            return not self.nats.strict_signing_key_usage or claims.sub == self.sub
+        return claims.iss in self.nats.signing_keys

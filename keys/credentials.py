@@ -1,0 +1,23 @@
+"""Credentials files: read, and written for their owner only, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from . import files
+from .decorated import Credentials, format_credentials, parse_credentials
+from .errors import CredentialsError
+
+
+def read_credentials(path: str | Path) -> Credentials:
+    """Read a credentials file. Raises FolderError, or CredentialsError naming the file."""
+    place = Path(path).expanduser()
+    try:
+        return parse_credentials(files.read(place))
+    except CredentialsError as error:
+        raise CredentialsError(f"{place}: {error}") from None
+
+
+def write_credentials(path: str | Path, token: str, seed: str) -> None:
+    """Write a credentials file (mode 0600, in one step). Raises IdentityError; an old file then stands."""
+    files.write(Path(path).expanduser(), format_credentials(token, seed))

@@ -1,0 +1,104 @@
+"""Tokens and seeds between dashed lines, as tools print and store them.
+
+And credentials, which hold one of each.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from .errors import CredentialsError, IdentityError
+from .nkey import KeyPair, Role
+from .token import payload_of
+
+_BLOCK = re.compile(r"-{3,}[^\n]*-{3,}\r?\n([\w\-.=]+)\r?\n-{3,}[^\n]*-{3,}(?:\r?\n|\Z)", re.ASCII)
+_SEED_ROLES = (Role.OPERATOR, Role.ACCOUNT, Role.USER)
+_RULE = "*" * 61
+_NOTICE = """************************* IMPORTANT *************************
+NKEY Seed printed below can be used to sign and prove identity.
+NKEYs are sensitive and should be treated as secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A user's token and seed. The seed is not shown by repr."""
+
+    jwt: str
+    seed: str = field(repr=False)
+
+    @property
+    def key(self) -> KeyPair:
+        """The user's key."""
+        return KeyPair(self.seed)
+
+
+def decorate_jwt(token: str, kind: str = "") -> str:
+    """Put a token between lines that name its kind (by default what its payload says). Raises TokenError."""
+    if not kind:
+        payload = payload_of(token)
+        body = payload.get("nats")
+        kind = str((body.get("type") if isinstance(body, dict) else "") or payload.get("type") or "generic")
+    word = kind.upper()
+    return f"-----BEGIN NATS {word} JWT-----\n{token}\n------END NATS {word} JWT------\n\n"
+
+
+def decorate_seed(seed: str) -> str:
+    """Put a seed between lines that name its role: operator, account or user. Raises NkeyError."""
+    key = KeyPair(seed, *_SEED_ROLES)
+    word = key.role.word.upper()
+    block = f"-----BEGIN {word} NKEY SEED-----\n{key.seed}\n------END {word} NKEY SEED------\n"
+    return f"{_NOTICE}\n\n{block}\n{_RULE}\n"
+
+
+def undecorate_jwt(text: str) -> str:
+    """Give the token in a text: that of the first block, or the whole text where there is no block."""
+    found = _BLOCK.search(text)
+    return found[1] if found else text.strip()
+
+
+def undecorate_seed(text: str, *roles: Role) -> KeyPair:
+    """Give the key in a text: of the second block, or of the first line that begins like a seed.
+
+    Raises CredentialsError, and NkeyError for a damaged seed or one of another role than `roles`.
+    """
+    blocks = _BLOCK.findall(text)
+    if len(blocks) > 1:
+        return KeyPair(blocks[1], *(roles or _SEED_ROLES))
+    for line in text.splitlines():
+        if line.strip()[:2] in {"SO", "SA", "SU"}:
+            return KeyPair(line.strip(), *(roles or _SEED_ROLES))
+    raise CredentialsError("no nkey seed found")
+
+
+def format_credentials(token: str, seed: str) -> str:
+    """Write a credentials file's text: a user's token and its seed.
+
+    Raises IdentityError when they do not match.
+    """
+    from .claims import UserClaims
+    from .token import decode
+
+    claims = decode(token, UserClaims)
+    key = KeyPair(seed, Role.USER)
+    if key.public_key != claims.sub:
+        raise CredentialsError("the seed is not that of the token's user")
+    return decorate_jwt(token, UserClaims.KIND) + decorate_seed(key.seed)
+
+
+def parse_credentials(text: str) -> Credentials:
+    """Read a credentials file's text; signature and dates of the token are not judged here.
+
+    Raises CredentialsError: no token, no seed, a damaged seed, or a seed that is not the token's user's.
+    """
+    blocks = _BLOCK.findall(text)
+    if len(blocks) < 2:
+        raise CredentialsError("not a credentials file: it needs a JWT and a seed, each between dashed lines")
+    try:
+        key = KeyPair(blocks[1], Role.USER)
+        subject = payload_of(blocks[0]).get("sub")
+    except IdentityError as error:
+        raise CredentialsError(f"damaged credentials: {error}") from None
+    if subject != key.public_key:
+        raise CredentialsError("damaged credentials: the seed is not that of the JWT's user")
+    return Credentials(blocks[0], key.seed)

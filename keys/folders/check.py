@@ -1,0 +1,76 @@
+"""Validating a store: the claims' own rules, and that each token is signed by who should have signed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..claims import Issues
+from ..errors import FolderError
+from .store import OperatorStore
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The issues of one operator, account (its users' included, each led by `user "name":`)."""
+
+    kind: str
+    name: str
+    issues: Issues
+
+
+def check_store(store: OperatorStore, now: int, accounts: Iterable[str] | None = None) -> list[Finding]:
+    """Validate a store at `now` (nanoseconds).
+
+    The operator, and the named accounts (all, if None) with their users.
+
+    What cannot be read is an error in its own finding; nothing is raised for it.
+    """
+    findings = [_operator(store, now)]
+    names = store.accounts() if accounts is None else accounts
+    return [*findings, *(_account(store, name, now) for name in names)]
+
+
+def _operator(store: OperatorStore, now: int) -> Finding:
+    issues = Issues()
+    finding = Finding("operator", store.name, issues)
+    try:
+        claims = store.operator()
+    except FolderError as error:
+        issues.error(str(error))
+        return finding
+    issues.all += claims.issues(now).all
+    if not claims.did_sign(claims):
+        issues.error("operator is not issued by operator or operator signing key")
+    return finding
+
+
+def _account(store: OperatorStore, name: str, now: int) -> Finding:
+    issues = Issues()
+    finding = Finding("account", name, issues)
+    try:
+        operator, claims = store.operator(), store.account(name)
+    except FolderError as error:
+        issues.error(str(error))
+        return finding
+    issues.all += claims.issues(now).all
+    if not operator.did_sign(claims):
+        issues.error("account is not issued by operator or operator signing keys")
+    if claims.sub == operator.nats.system_account and claims.nats.limits.jetstream_enabled:
+        issues.error("jetstream should not be enabled for system account")
+    for user in store.users(name):
+        own = Issues()
+        try:
+            held = store.user(name, user)
+            own.all += held.issues(now).all
+            if not claims.did_sign(held):
+                own.error("user is not issued by account or account signing keys")
+            elif operator.nats.strict_signing_key_usage and held.iss == claims.sub:
+                own.error("user is issued by the account's identity, the operator demands signing keys")
+            scope = claims.scope(held.iss)
+            if scope is not None and not held.nats.empty:
+                own.error("scoped users require no permissions or limits set")
+        except FolderError as error:
+            own.error(str(error))
+        issues.all += [type(i)(i.level, f'user "{user}": {i.text}') for i in own]
+    return finding

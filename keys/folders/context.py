@@ -1,0 +1,116 @@
+"""What is current.
+
+The stores root, the operator and the account; chosen by flags, the working directory or settings.
+
+The working directory wins over the settings: it is an operator's store, or has one as a direct child, or lies
+in one. A choice that does not exist is dropped; where there is one choice only it is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import FolderError, NotFoundError
+from .home import Home
+from .keystore import Keystore
+from .settings import Settings
+from .store import MARK, OperatorStore, Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a command works. `operator` and `account` are "" when nothing is chosen.
+
+    `from_cwd`: the working directory decided; `first_run`: there were no settings yet.
+    """
+
+    home: Home
+    stores: Stores
+    operator: str
+    account: str
+    from_cwd: bool
+    first_run: bool
+    settings: Settings
+
+    @classmethod
+    def load(cls, home: Home) -> Context:
+        """Find out what is current; nothing is written. Raises FolderError."""
+        settings = None if home.cwd_only else Settings.load(home.settings_file)
+        first_run = settings is None and not home.cwd_only
+        chosen = settings or Settings(store_root=str(home.default_stores))
+        root = home.stores or Path(chosen.store_root or home.default_stores)
+        operator, account, from_cwd = chosen.operator, chosen.account, False
+        around = None if first_run else _around(home.cwd)
+        if around is not None and (home.stores is None or home.cwd_only):
+            root, named, inside = around
+            operator, account, from_cwd = named or operator, inside or account, True
+        context = cls(home, Stores(root), operator, account, from_cwd, first_run, chosen)
+        return context._defaulted()
+
+    @property
+    def keystore(self) -> Keystore:
+        """The folder of secrets."""
+        return Keystore(self.home.keys, git_ignore=self.home.git_ignore)
+
+    def store(self) -> OperatorStore:
+        """Open the current operator's store. Raises NotFoundError when none is chosen."""
+        if not self.operator:
+            raise NotFoundError(f"no operator is current: the stores are in {self.stores.root}")
+        return self.stores.open(self.operator)
+
+    def with_root(self, root: Path) -> Context:
+        """Give a context in another stores root, operator and account chosen anew."""
+        return replace(self, stores=Stores(root.absolute()))._defaulted()
+
+    def with_operator(self, name: str) -> Context:
+        """Give a context with another operator. Raises NotFoundError."""
+        if name not in self.stores.names():
+            raise NotFoundError(f"operator {name!r} is not in {self.stores.root}")
+        return replace(
+            self, operator=name, account=self.account if name == self.operator else ""
+        )._defaulted()
+
+    def with_account(self, name_or_key: str) -> Context:
+        """Give a context with another account, by its name or public key. Raises NotFoundError."""
+        return replace(self, account=self.store().account_named(name_or_key))
+
+    def save(self) -> Context:
+        """Remember root, operator and account in the settings. Raises FolderError under NSC_CWD_ONLY."""
+        if self.home.cwd_only:
+            raise FolderError("the working directory alone decides (NSC_CWD_ONLY): nothing can be remembered")
+        settings = self.settings.model_copy(
+            update={
+                "store_root": str(self.stores.root),
+                "operator": self.operator,
+                "account": self.account,
+            }
+        )
+        settings.save(self.home.settings_file)
+        return replace(self, settings=settings, first_run=False)
+
+    def _defaulted(self) -> Context:
+        operator = _default(self.stores.names(), self.operator)
+        accounts = self.stores.open(operator).accounts() if operator else []
+        return replace(self, operator=operator, account=_default(accounts, self.account))
+
+
+def _default(choices: list[str], current: str) -> str:
+    """No choice gives "", a sole one is taken, of several the current one stays if it is among them."""
+    if len(choices) == 1:
+        return choices[0]
+    return current if current in choices else ""
+
+
+def _around(cwd: Path) -> tuple[Path, str, str] | None:
+    """(root, operator or "", account or "") as the working directory says; None if it says nothing."""
+    if (cwd / MARK).is_file():
+        return cwd.parent, cwd.name, ""
+    if Stores(cwd).names():
+        return cwd, "", ""
+    for folder in cwd.parents:
+        if (folder / MARK).is_file():
+            inside = cwd.relative_to(folder).parts
+            account = inside[1] if len(inside) > 1 and inside[0] == "accounts" else ""
+            return folder.parent, folder.name, account
+    return None

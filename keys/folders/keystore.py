@@ -1,0 +1,146 @@
+"""The keystore.
+
+`keys/U/AB/UAB….nk` holds a seed, `creds/<operator>/<account>/<user>.creds` what a user connects with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from .. import files
+from ..credentials import read_credentials, write_credentials
+from ..decorated import Credentials
+from ..errors import DamagedError, ForeignError, NkeyError, NotFoundError
+from ..nkey import KeyPair, Role, public_role
+from .names import checked
+
+SUFFIX = ".nk"
+CREDENTIALS = ".creds"
+_IGNORE = "# ignore all nk files\n**/*.nk\n\n# ignore all creds files\n**/*.creds\n"
+
+
+class Keystore:
+    """The folder of secrets. `git_ignore`: a new keystore gets a .gitignore over its secrets."""
+
+    def __init__(self, root: Path, *, git_ignore: bool = True) -> None:
+        self.root = root
+        self._git_ignore = git_ignore
+
+    def path(self, public_key: str) -> Path:
+        """Where the seed of a key is, or would be. Raises NkeyError for what is no public key."""
+        public_role(public_key)
+        return self.root / "keys" / public_key[0] / public_key[1:3] / f"{public_key}{SUFFIX}"
+
+    def has(self, public_key: str) -> bool:
+        """Whether the seed of a key is stored."""
+        return self.path(public_key).is_file()
+
+    def get(self, public_key: str) -> KeyPair:
+        """Give a stored key.
+
+        Raises NotFoundError; DamagedError for a file that does not hold that key's seed.
+        """
+        path = self.path(public_key)
+        try:
+            key = KeyPair(files.read(path))
+        except NotFoundError:
+            raise NotFoundError(f"the seed of {public_key} is not in the keystore {self.root}") from None
+        except NkeyError as error:
+            raise DamagedError(f"{path} is damaged: {error}") from None
+        if key.public_key != public_key:
+            raise DamagedError(f"{path} holds the seed of another key, {key.public_key}")
+        return key
+
+    def add(self, key: KeyPair) -> Path:
+        """Store a key and give its path. Raises FolderError when another seed is stored in its place."""
+        path = self.path(key.public_key)
+        if path.exists():
+            self.get(key.public_key)
+            return path
+        self._prepare()
+        files.write(path, key.seed)
+        return path
+
+    def remove(self, public_key: str) -> bool:
+        """Forget a key; False if it was not stored. Empty folders go with the last key."""
+        path = self.path(public_key)
+        if not files.remove(path):
+            return False
+        for folder in (path.parent, path.parent.parent):
+            with contextlib.suppress(OSError):  # not empty
+                folder.rmdir()
+        return True
+
+    def keys(self, *roles: Role) -> list[str]:
+        """Give the public keys whose seeds are stored, by their file names, sorted.
+
+        Of `roles`, if any are given.
+        """
+        return sorted(key for key in self._stems() if _is(key, roles))
+
+    def credentials_path(self, operator: str, account: str, user: str) -> Path:
+        """Where a user's credentials are, or would be.
+
+        Raises FolderError for names that are no file names.
+        """
+        folder = self.root / "creds" / checked(operator) / checked(account)
+        return folder / f"{checked(user)}{CREDENTIALS}"
+
+    def credentials(self, operator: str, account: str, user: str) -> Credentials:
+        """Read a user's credentials. Raises NotFoundError, CredentialsError."""
+        return read_credentials(self.credentials_path(operator, account, user))
+
+    def write_credentials(self, operator: str, account: str, user: str, token: str, seed: str) -> Path:
+        """Write a user's credentials and give their path.
+
+        Raises IdentityError when token and seed do not match.
+        """
+        path = self.credentials_path(operator, account, user)
+        self._prepare()
+        write_credentials(path, token, seed)
+        return path
+
+    def remove_credentials(self, operator: str, account: str, user: str) -> bool:
+        """Remove a user's credentials; False if there were none."""
+        return files.remove(self.credentials_path(operator, account, user))
+
+    def check_layout(self) -> None:
+        """Raise ForeignError for secrets outside `keys` and `creds`.
+
+        The older layout, which must be migrated.
+        """
+        for name in files.names(self.root):
+            if name in {"keys", "creds"}:
+                continue
+            place = self.root / name
+            stray = [place] if place.is_file() else list(place.rglob("*"))
+            for path in stray:
+                if path.suffix in {SUFFIX, CREDENTIALS}:
+                    raise ForeignError(
+                        f"{path} is outside keys/ and creds/: the keystore {self.root} has the older layout"
+                    )
+
+    def _prepare(self) -> None:
+        if self.root.is_dir():
+            return
+        files.make_folder(self.root)
+        if self._git_ignore:
+            files.write(self.root / ".gitignore", _IGNORE)
+
+    def _stems(self) -> Iterator[str]:
+        base = self.root / "keys"
+        for first in files.names(base):
+            for second in files.names(base / first):
+                for name in files.names(base / first / second):
+                    if name.endswith(SUFFIX):
+                        yield name.removesuffix(SUFFIX)
+
+
+def _is(key: str, roles: tuple[Role, ...]) -> bool:
+    try:
+        public_role(key, *roles)
+    except NkeyError:
+        return False
+    return True

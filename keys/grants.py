@@ -1,0 +1,134 @@
+"""Imports between accounts.
+
+Whether the exporter grants what the importer's token asks for, and cycles of imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..protocol.subject import collide
+from .chain import SECOND, Reason, Refusal
+from .errors import IdentityError
+
+if TYPE_CHECKING:
+    from .claims import AccountClaims, ActivationClaims, Export, Import
+
+
+def find_export(exporter: AccountClaims, item: Import) -> Export | None:
+    """Give the export that an import uses: the one of the very subject, else one that contains it."""
+    from .claims.subjects import contained
+
+    same = [e for e in exporter.nats.exports if e.type == item.type]
+    exact = [e for e in same if e.subject == item.remote]
+    return next(iter(exact or [e for e in same if contained(item.remote, e.subject)]), None)
+
+
+def judge_import(item: Import, importer: AccountClaims, exporter: AccountClaims, now: int) -> Refusal | None:
+    """Judge one import at `now` (nanoseconds): None when it is granted, and the Refusal when it is not."""
+    if item.account != exporter.sub:
+        return Refusal(Reason.WRONG_ACCOUNT, f"the import names account {item.account}, not {exporter.sub}")
+    export = find_export(exporter, item)
+    if export is None:
+        return Refusal(Reason.NO_EXPORT, f"account {exporter.sub} exports no {item.type} {item.subject}")
+    position = export.account_token_position
+    if position:
+        tokens = item.remote.split(".")
+        if position <= len(tokens) and tokens[position - 1] == importer.sub:
+            return None
+        return Refusal(
+            Reason.ACCOUNT_POSITION, f"token {position} of {item.remote} must be the importing account's key"
+        )
+    if not export.token_req:
+        return None
+    return _judge_activation(item, importer, exporter, export, now)
+
+
+def _judge_activation(
+    item: Import, importer: AccountClaims, exporter: AccountClaims, export: Export, now: int
+) -> Refusal | None:
+    from .claims import Issues
+
+    if not item.token:
+        return Refusal(
+            Reason.NO_ACTIVATION, f"export {export.subject} is private and the import has no activation"
+        )
+    issues = Issues()
+    item.check(importer.sub, issues)
+    if errors := issues.blocking():
+        return Refusal(Reason.BAD_ACTIVATION, errors[0].text)
+    try:
+        activation = item.activation()
+    except IdentityError as error:
+        return Refusal(Reason.BAD_ACTIVATION, str(error))
+    if not _vouched(activation, exporter):
+        return Refusal(
+            Reason.ACTIVATION_ISSUER,
+            f"the activation is signed by {activation.iss}, no key of {exporter.sub}",
+        )
+    seconds = now // SECOND
+    if 0 < activation.exp <= seconds or activation.nbf > seconds:
+        return Refusal(Reason.ACTIVATION_EXPIRED, "the activation is expired, or not valid yet")
+    if not activation.iat or export.is_revoked(activation.sub, activation.iat):
+        return Refusal(Reason.ACTIVATION_REVOKED, f"the activation of {activation.sub} is revoked")
+    return None
+
+
+def _vouched(activation: ActivationClaims, exporter: AccountClaims) -> bool:
+    if not activation.nats.issuer_account:
+        return activation.iss == exporter.sub
+    return exporter.did_sign(activation)
+
+
+def activation_deadline(item: Import) -> int:
+    """When an import's activation ends (nanoseconds).
+
+    0 for never, or for an import without a readable one.
+    """
+    if not item.token:
+        return 0
+    try:
+        return item.activation().exp * SECOND
+    except IdentityError:
+        return 0
+
+
+def import_cycles(accounts: Mapping[str, AccountClaims]) -> list[list[str]]:
+    """Find cycles of imports that would hand a message back to where it came from: lists of account keys.
+
+    `accounts`: claims by public key. An import of an account from itself is the shortest cycle. Two accounts
+    may import from each other as long as no subject comes round: followed are subjects that lie in each
+    other.
+    """
+    found: list[list[str]] = []
+    seen: set[frozenset[str]] = set()
+    for key, claims in accounts.items():
+        for item in claims.nats.imports:
+            cycle = _follow(accounts, [key], item, item.local, set())
+            if cycle is not None and frozenset(cycle) not in seen:
+                seen.add(frozenset(cycle))
+                found.append(cycle)
+    return found
+
+
+def _follow(
+    accounts: Mapping[str, AccountClaims],
+    path: list[str],
+    item: Import,
+    start: str,
+    seen: set[tuple[str, str]],
+) -> list[str] | None:
+    """Follow an import to its exporter and on to what that one imports on the same subjects."""
+    if item.account == path[0] and (len(path) == 1 or collide(item.remote, start)):
+        return path
+    place = (item.account, item.remote)
+    if place in seen or item.account in path or item.account not in accounts:
+        return None
+    seen.add(place)
+    for further in accounts[item.account].nats.imports:
+        if further.type == item.type and collide(further.local, item.remote):
+            cycle = _follow(accounts, [*path, item.account], further, start, seen)
+            if cycle is not None:
+                return cycle
+    return None
