@@ -10,6 +10,7 @@ _ROWS = (
     ("accounts", "connections:accounts", "Traffic of accounts", ("acct",)),
     ("connections", "connections:connections", "Who is connected", ("conn", "connz", "conns")),
     ("jetstream", "jetstream:jetstream", "JetStream of each server", ("jsz", "js")),
+    ("leafnodes", "leafnodes:leafnodes", "Leaf connections of each server", ("leaf", "leafz")),
 )
 
 

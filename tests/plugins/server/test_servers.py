@@ -176,6 +176,22 @@ def test_a_server_without_answers_is_told_of_within_the_timeout(system: Cli) -> 
     assert NOTHING in missing.err
 
 
+def test_leaf_connections_are_seen_from_both_ends(system: Cli) -> None:
+    out = system.ok("server", "report", "leafnodes")
+    rows = [
+        [cell.strip() for cell in line.strip("│").split("│")] for line in out.splitlines() if "127.0" in line
+    ]
+    assert sorted((row[0], row[2], row[-1]) for row in rows) == [
+        ("hub-server", "ACC", "no"),
+        ("hub-server", "SYS", "no"),
+        ("leaf-server", "ACC", "yes"),
+        ("leaf-server", "SYS", "yes"),
+    ]
+    only = system.ok("server", "report", "leaf", "--account", "ACC")
+    assert "ACC" in only
+    assert "SYS" not in only
+
+
 def test_trace_shows_what_is_asked_and_answered(system: Cli) -> None:
     traced = system.run("server", "report", "jetstream", "2", "--trace")
     assert ">>> $SYS.REQ.SERVER.PING.JSZ" in traced.err
