@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from lib.eventually import eventually
 from lib.jetstream import SECOND, JetStream
 from lib.process import ServerProcess
 
@@ -279,6 +281,14 @@ def test_names_and_list_filter_by_subject(js: JetStream, unique: str) -> None:
     assert [s["config"]["name"] for s in listed["streams"]] == [f"{unique}{n}" for n in "ABC"]
     assert (listed["total"], listed["limit"]) == (3, 256)
     assert listed["streams"][0]["state"]["messages"] == 0
+    assert "cluster" not in listed["streams"][0]
+
+
+def test_who_wants_no_answer_is_served(js: JetStream, unique: str) -> None:
+    js.wire.pub(f"$JS.API.STREAM.CREATE.{unique}", json.dumps({"name": unique, "storage": "memory"}))
+    eventually(lambda: js.call("STREAM.NAMES", {"subject": unique})["streams"] == [unique])
+    js.wire.pub(f"$JS.API.STREAM.DELETE.{unique}")
+    eventually(lambda: js.call("STREAM.NAMES", {"subject": unique})["streams"] is None)
 
 
 def test_paging_beyond_the_end_is_empty(js: JetStream, unique: str) -> None:

@@ -44,7 +44,7 @@ def create(request: Request) -> Response:
 
 
 def _brief(stream: Stream) -> StreamInfo:
-    """What create and update answer: no cluster, as on the reference's single server."""
+    """What create, update and list answer: no cluster, as on the reference's single server."""
     info_ = report.info(stream)
     info_.cluster = None
     return info_
@@ -75,7 +75,7 @@ def names(request: Request) -> Response:
 def list_streams(request: Request) -> Response:
     """Answer STREAM.LIST."""
     streams, page = _page(request, LIST_LIMIT)
-    answer = response(request.kind, **page, streams=[report.info(stream).to_json() for stream in streams])
+    answer = response(request.kind, **page, streams=[_brief(stream).to_json() for stream in streams])
     if request.account.offline:
         answer["offline"] = dict(sorted(request.account.offline.items()))
     return answer

@@ -83,8 +83,6 @@ class Api:
             self._answer(request, response, audited)
 
         def serve(message: Message) -> None:
-            if not message.reply:
-                return
             request = Request(self._account, message, message.subject.split(".")[2:], kind, finish)
             try:
                 _check_level(message)
@@ -109,9 +107,10 @@ class Api:
             held.api_errors += 1
         body = json.dumps(response, separators=(",", ":"), ensure_ascii=False)
         message = request.message
-        held.account.publish(
-            message.reply, body.encode("utf-8", "surrogateescape"), header=request.header_block
-        )
+        if message.reply:  # who wants no answer is served all the same
+            held.account.publish(
+                message.reply, body.encode("utf-8", "surrogateescape"), header=request.header_block
+            )
         if audited:
             client = message.source.client_info() if message.source is not None else {}
             advisories.audit(

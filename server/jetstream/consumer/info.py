@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequenceInfo
-from ....version import __version__
+from ...identity import NATS_VERSION
 from ..host import API_LEVEL
 from .pulling import Pulling
 
@@ -29,7 +29,7 @@ def stamped(config: ConsumerConfig) -> ConsumerConfig:
 
 def shown(config: ConsumerConfig) -> ConsumerConfig:
     """Give the configuration as it is answered: with the server's version and API level."""
-    metadata = {**config.metadata, "_nats.ver": __version__, "_nats.level": str(API_LEVEL)}
+    metadata = {**config.metadata, "_nats.ver": NATS_VERSION, "_nats.level": str(API_LEVEL)}
     return config.replace(metadata=metadata)
 
 
