@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.subject import has_wildcard, is_subset, is_valid, matches
 from ...protocol.wire.encode import tail as tail_of
@@ -19,7 +19,7 @@ from .interest import Interest
 from .internal import InternalSink
 from .mapping import Mappings
 from .parcel import Message, Parcel
-from .plan import Plan
+from .plan import Plan, is_fast
 from .responses import Responses
 from .routing import route
 from .source import INTERNAL, Kind, Source
@@ -28,6 +28,7 @@ from .subscription import InterestChange, Reader, Subscription
 if TYPE_CHECKING:
     from ..config.options import AccountOptions
     from .flusher import Flusher
+    from .plan import Outbox
     from .users import User
 
 UNLIMITED = -1
@@ -178,7 +179,11 @@ class Account:
         """Send many messages (subject, body), in order, as `publish` for each."""
         plans, dirty = self.plans, self.flusher.dirty
         for subject, body in messages:
-            plan = plans.get(subject) or self.plan(subject)
+            plan = plans.get(subject)
+            if plan is None:
+                if self._send_once(subject, body):
+                    continue
+                plan = self.plan(subject)
             if not plan.direct:
                 self.publish(plan.text, body)
                 continue
@@ -193,6 +198,25 @@ class Account:
                     box.dirty = True
                     dirty.append(box)
         self.flusher.schedule()
+
+    def _send_once(self, subject: bytes, body: bytes) -> bool:
+        """Send to the one client that hears `subject` through a pattern, as inboxes are heard; else False.
+
+        Such a subject hardly comes again: a plan would cost more than it saves, and drive others out.
+        """
+        text = subject.decode("utf-8", "surrogateescape")
+        plain, groups = self.interest.match(text)
+        if groups or len(plain) != 1:
+            return False
+        subscription = plain[0]
+        if subscription.subject == text or subscription.transform is not None or not is_fast(subscription):
+            return False
+        subscription.delivered += 1
+        size = len(body)
+        box = cast("Outbox", subscription.sink)
+        prefix = b"MSG %b %b " % (subject, subscription.sid)
+        box.send_message(prefix, b"%d\r\n%b\r\n" % (size, body), size)
+        return True
 
     # --- interest
 

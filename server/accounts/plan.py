@@ -147,7 +147,7 @@ class Plan:
         targets = []
         callbacks = []
         for subscription in self.plain:
-            if _is_fast(subscription):
+            if is_fast(subscription):
                 targets.append(self._target(subscription))
             elif subscription.kind == Kind.INTERNAL and subscription.transform is None:
                 callbacks.append(subscription)
@@ -157,7 +157,7 @@ class Plan:
             return False
         choices = []
         for group in self.groups:
-            if group.remotes or not all(map(_is_fast, group.members)):
+            if group.remotes or not all(map(is_fast, group.members)):
                 return False
             choices.append(tuple(self._target(member) for member in group.members))
         for targets_of in (targets, *choices):
@@ -206,7 +206,8 @@ def shown_to(subscription: Subscription, text: str) -> bytes:
     return (text if shown is None else shown).encode("utf-8", "surrogateescape")
 
 
-def _is_fast(subscription: Subscription) -> bool:
+def is_fast(subscription: Subscription) -> bool:
+    """Whether it is a client's that takes every message as it is, without end."""
     return (
         subscription.kind == Kind.CLIENT and not subscription.max and cast("Outbox", subscription.sink).fast
     )

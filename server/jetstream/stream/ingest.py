@@ -15,11 +15,11 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
-from ...accounts.parcel import Message, message_of
 from .dedupe import HEADER as MSG_ID
 from .envelope import Envelope, judge
 
 if TYPE_CHECKING:
+    from ...accounts.parcel import Message
     from ...accounts.subscription import Publish
     from .core import Stream
 
@@ -80,11 +80,13 @@ class Ingest:
         current = b""
         bodies: list[bytes] = []
         replies: list[bytes] = []
-        for publish in run:
-            subject, reply, header_size, size, tail = publish
+        for subject, reply, header_size, size, tail in run:
             if header_size or size > self._most or not simple:
                 self._take(current, bodies, replies)
-                self.receive(message_of(publish, self._stream.account.account))
+                text = subject.decode("utf-8", "surrogateescape")
+                start = len(tail) - 2 - size
+                body_at = start + header_size
+                self._accept(text, reply, tail[start:body_at], tail[body_at:-2])
                 continue
             if subject != current:
                 self._take(current, bodies, replies)
@@ -124,9 +126,12 @@ class Ingest:
     def receive(self, message: Message) -> None:
         """Take one publish from the account and see that it is answered."""
         reply = message.reply.encode("utf-8", "surrogateescape")
+        self._accept(message.subject, reply, message.header, message.body)
+
+    def _accept(self, subject: str, reply: bytes, header: bytes, body: bytes) -> None:
         committer = self._committer
         try:
-            sequence = self.store(message.subject, message.header, message.body)
+            sequence = self.store(subject, header, body)
         except Duplicate as duplicate:
             if reply and self._acks:
                 committer.answers.append(
