@@ -102,7 +102,10 @@ class Ingest:
         committer, limits = self._committer, self._limits
         subject = raw.decode("utf-8", "surrogateescape")
         try:
-            sequence = self._store.append_run(subject, bodies, self._now())
+            if len(bodies) == 1:
+                sequence = self._store.append(subject, b"", bodies[0], self._now())
+            else:
+                sequence = self._store.append_run(subject, bodies, self._now())
         except Exception as error:  # as in `receive`
             refusal = self.refusal(error)
             if self._acks:
