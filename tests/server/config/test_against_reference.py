@@ -20,11 +20,6 @@ USER_KEY = "UAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB63NN"
 ACCOUNT_KEY = "ADECCNBUEBWZ727OMBFSN7OMK2FPYRM52TJS25TFQWYS76NPOJBN3KU4"
 
 GOOD = {
-    # The reference sees it or not, as it happens to come by the keys of the map.
-    "prefix and to": (
-        "accounts { A { exports: [{stream: x}] }\n"
-        " B { imports: [{stream: {account: A, subject: x}, prefix: p, to: t}] } }"
-    ),
     "empty map": "port: 4222",
     "equals": "port = 4222",
     "blank": "port 4222",
@@ -218,6 +213,11 @@ BAD = {
 }
 
 STRICTER = {
+    # The reference sees it or not, as it happens to come by the keys of the map.
+    "prefix and to": (
+        "accounts { A { exports: [{stream: x}] }\n"
+        " B { imports: [{stream: {account: A, subject: x}, prefix: p, to: t}] } }"
+    ),
     # what nats-server only finds when it starts
     "no_auth_user unknown": "no_auth_user: x\nauthorization { users: [{user: a, pass: b}] }",
     "system account unknown": "accounts { A {} }\nsystem_account: B",
