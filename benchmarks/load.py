@@ -213,9 +213,10 @@ def pull(port: int, size: int, count: int, batch: int = 100, ack: str = "explici
     one = b"PUB bench.pull _A %d\r\n%s\r\n" % (size, payload(size))
     wire.send(b"SUB _A 1\r\n")
     wire.ping()
-    for _ in range(count // 1000):
-        wire.send(one * 1000)
-        wire.count(b'"seq":', 1000)
+    for stored in range(0, count, 1000):
+        more = min(1000, count - stored)
+        wire.send(one * more)
+        wire.count(b'"seq":', more)
     config = {"durable_name": "C", "ack_policy": ack, "max_ack_pending": 10 * batch}
     wire.request("$JS.API.CONSUMER.DURABLE.CREATE.PULL.C", {"stream_name": "PULL", "config": config})
     wire.send(b"SUB _P 2\r\n")
