@@ -1,10 +1,9 @@
-"""The parent of all documents in a token.
-
-Strict types, Go's order of fields and its rules of what is left out.
+"""The parent of all documents in a token: strict types, Go's order of fields, its rules of what is left out.
 
 Fields have their JSON names. Reading is strict: a wrong type is an error, `null` is as good as absent,
-unknown fields are kept and written back. Writing leaves out what is empty (false, 0, "", no entries), except
-nested documents and the fields named in `ALWAYS`; maps are written with sorted keys.
+unknown fields are kept and written back; what is assigned later is checked when a token is made. Writing
+leaves out what is empty (false, 0, "", no entries), except nested documents and the fields named in `ALWAYS`;
+maps are written with sorted keys.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ VERSION = 2
 class Document(BaseModel):
     """A JSON object with known fields."""
 
-    model_config = ConfigDict(strict=True, extra="allow", validate_assignment=True)
+    model_config = ConfigDict(strict=True, extra="allow")
     ALWAYS: ClassVar[frozenset[str]] = frozenset()
     LAST: ClassVar[tuple[str, ...]] = ()
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from ..errors import TokenError, TokenFault
 from ..nkey import Role, is_public
+from . import urls
 from .base import Claims
 from .issues import Issues, quote
 from .model import VERSION, Body
-from .parts import has_scheme
 
 _SERVICE_SCHEMES = ("nats", "tls", "ws", "wss")
 
@@ -40,20 +39,19 @@ class Operator(Body):
                 issues.error(f"{key} is not an operator public key")
         if self.system_account and not is_public(self.system_account, Role.ACCOUNT):
             issues.error(f"{self.system_account} is not an account public key")
-        if self.assert_server_version and not re.fullmatch(
-            r"\d+\.\d+\.\d+", self.assert_server_version, re.ASCII
-        ):
-            issues.error(
-                "assert server version error: "
-                "asserted server version must be of the form <major>.<minor>.<update>"
-            )
+        if fault := version_fault(self.assert_server_version):
+            issues.error(f"assert server version error: {fault}")
 
     def url_fault(self) -> str:
         """Say what is wrong with the account server's URL; "" if nothing is."""
         url = self.account_server_url
-        if not url or has_scheme(url):
+        if not url:
             return ""
-        return f"account server url {quote(url)} requires a protocol"
+        try:
+            scheme = urls.parse(url).scheme
+        except urls.UrlError as error:
+            return f"error parsing account server url: {error}"
+        return "" if scheme else f"account server url {quote(url)} requires a protocol"
 
 
 def service_url_fault(url: str) -> str:
@@ -61,18 +59,30 @@ def service_url_fault(url: str) -> str:
     if not url:
         return ""
     try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
+        parts = urls.parse(url)
+    except urls.UrlError as error:
         return f"error parsing operator service url {quote(url)}: {error}"
-    if "@" in parts.netloc:
+    if parts.user:
         return f"operator service url {quote(url)} - credentials are not supported"
     if parts.path:
         return f"operator service url {quote(url)} - paths are not supported"
-    if parts.scheme.lower() not in _SERVICE_SCHEMES:
+    if parts.scheme not in _SERVICE_SCHEMES:
         known = ", ".join(f"'{scheme}'" for scheme in _SERVICE_SCHEMES)
         return f"operator service url {quote(url)} - protocol not supported (only {known} only)"
     return ""
+
+
+def version_fault(version: str) -> str:
+    """Say what is wrong with a server version to assert; "" if nothing is, or there is none."""
+    parts = version.split(".") if version else ["0"] * 3
+    if len(parts) != 3:
+        return "asserted server version must be of the form <major>.<minor>.<update>"
+    for part in parts:
+        if not re.fullmatch(r"[+-]?[0-9]+", part, re.ASCII):
+            return f"asserted server version cant parse {part} to int"
+    return (
+        "" if all(int(p) >= 0 for p in parts) else f"asserted server version has negative values: {version}"
+    )
 
 
 class OperatorClaims(Claims):

@@ -5,24 +5,17 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator
 
-from . import subjects
+from . import subjects, urls
 from .issues import Issues, quote
 from .model import UNLIMITED, Document, Int64
 
 MAX_INFO = 8 * 1024
 ANY = "*"
-_CLOCK = re.compile(r"(\d{1,2}):(\d\d):(\d\d)", re.ASCII)
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:", re.ASCII)
-
-
-def has_scheme(url: str) -> bool:
-    """Whether a URL begins with `scheme:`."""
-    return _SCHEME.match(url) is not None
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d):(\d\d)(?:[.,]\d+)?", re.ASCII)
 
 
 def check_info(description: str, info_url: str, issues: Issues) -> None:
@@ -33,9 +26,9 @@ def check_info(description: str, info_url: str, issues: Issues) -> None:
         if len(info_url.encode()) > MAX_INFO:
             issues.error("Info URL is too long")
         try:
-            parts = urlsplit(info_url)
-            fault = "" if parts.scheme and parts.hostname else "no hostname or scheme"
-        except ValueError as error:
+            url = urls.parse(info_url)
+            fault = "" if url.scheme and url.host else "no hostname or scheme"
+        except urls.UrlError as error:
             fault = str(error)
         if fault:
             issues.error(f"error parsing info url: {fault}")
@@ -114,7 +107,8 @@ def clock(text: str) -> tuple[int, int, int] | None:
 
 def network(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     """Read a network such as `10.1.0.0/16`; host bits may be set. None: it is none."""
-    if "/" not in cidr or "." in cidr.partition("/")[2]:
+    address, slash, length = cidr.partition("/")
+    if not slash or "%" in address or not length.isdecimal() or not length.isascii():
         return None
     try:
         return ipaddress.ip_network(cidr, strict=False)

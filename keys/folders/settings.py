@@ -15,7 +15,7 @@ from ..errors import DamagedError, NotFoundError
 class Settings(BaseModel):
     """What is remembered between commands. `last_update`: seconds. Unknown keys are kept."""
 
-    model_config = ConfigDict(strict=True, extra="allow", validate_assignment=True)
+    model_config = ConfigDict(strict=True, extra="allow")
 
     store_root: str = ""
     operator: str = ""
