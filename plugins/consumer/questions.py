@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...cli import prompt
+from ...cli.jetstream import is_name
 from ...cli.param import split_list
+from ...cli.setting import Given
 from ...protocol import subject
 from ...protocol.api.consumer import ConsumerConfig
-from .document import FORBIDDEN
-from .options import Given, filter_by, start_at
+from .options import filter_by, start_at
 
 ACK_CHOICES = (("explicit", "explicit"), ("all", "all"), ("none", "none"))
 REPLAY_CHOICES = (("instant", "instant"), ("original", "original"))
+
+# What the documents show for the answer 0. Servers of today would take 1,000, those of then took this.
+MAX_ACK_PENDING = 20_000
 
 
 async def ask(config: ConsumerConfig, given: Given, *, name: str, defaults: bool) -> None:
@@ -54,6 +58,8 @@ async def ask(config: ConsumerConfig, given: Given, *, name: str, defaults: bool
         await _limits(config, given)
     if config.ack_policy == "none" and given.get("max_deliver") is None:
         config.max_deliver = -1
+    if config.ack_policy != "none" and not config.max_ack_pending:
+        config.max_ack_pending = MAX_ACK_PENDING
 
 
 async def _policies(config: ConsumerConfig, given: Given) -> None:
@@ -114,13 +120,13 @@ async def _limits(config: ConsumerConfig, given: Given) -> None:
             flag="--max-pending",
             default="0",
             check=_whole,
-            explain="With this many messages not acknowledged, nothing more is delivered; 0 for the server's "
-            "own limit. Settable using --max-pending",
+            explain=f"With this many messages not acknowledged, nothing more is delivered; 0 for "
+            f"{MAX_ACK_PENDING:,}. Settable using --max-pending",
         )
 
 
 def _name(answer: str) -> str:
-    if any(character in FORBIDDEN for character in answer):
+    if not is_name(answer):
         raise ValueError("a name has no blanks, dots, wildcards or slashes")
     return answer
 

@@ -35,8 +35,6 @@ SINCE_2021 = {
     "98 B ": "116 B",
     "Nats-Stream-Source: test:mSx7q4yJ 1": "Nats-Stream-Source: test:mSx7q4yJ 1 > > test mSx7q4yJ",
 }
-# A server of today limits pending acks to 1000 where that of the documentation did to 20000.
-PENDING = {"Max Ack Pending: 20,000": "Max Ack Pending: 1,000", "out of maximum 20000": "out of maximum 1000"}
 
 
 @dataclass
@@ -54,7 +52,7 @@ class Pair:
             "localhost:4222": f"127.0.0.1:{self.hub.port}",
             "localhost:4111": f"127.0.0.1:{self.leaf.port}",
         }
-        return {**ports, **PENDING, **(SINCE_2021 if self.hub.name == "reference" else {})}
+        return {**ports, **(SINCE_2021 if self.hub.name == "reference" else {})}
 
     def share_across_accounts(self) -> None:
         """The page's second half: accounts.conf with exports and imports, both servers restarted."""

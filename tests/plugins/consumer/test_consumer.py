@@ -22,14 +22,14 @@ Configuration:
           Ack Policy: Explicit
             Ack Wait: 30s
        Replay Policy: Instant
-     Max Ack Pending: 1,000
+     Max Ack Pending: 20,000
    Max Waiting Pulls: 512
 
 State:
 
    Last Delivered Message: Consumer sequence: 0 Stream sequence: 0
      Acknowledgment floor: Consumer sequence: 0 Stream sequence: 0
-         Outstanding Acks: 0 out of maximum 1000
+         Outstanding Acks: 0 out of maximum 20000
      Redelivered Messages: 0
      Unprocessed Messages: 3
             Waiting Pulls: 0 of maximum 512
