@@ -72,7 +72,9 @@ ROWS: tuple[Row, ...] = (
         ("str", "st", "ms", "s"),
         section=JETSTREAM,
     ),
-    Row("subscribe", "pyjs.plugins.messaging.subscribe:subscribe", "Receive messages", ("sub",), section=CORE),
+    Row(
+        "subscribe", "pyjs.plugins.messaging.subscribe:subscribe", "Receive messages", ("sub",), section=CORE
+    ),
 )
 
 
