@@ -21,6 +21,9 @@ from . import errors, flags
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+# Of every command that cannot be undone.
+FORCE = click.option("-f", "--force", is_flag=True, help="Act without asking.")
+
 
 class Row(NamedTuple):
     """A sub command as data. `target` is `module:attribute` of a click command."""

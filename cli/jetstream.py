@@ -17,6 +17,12 @@ from .render import log
 STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
 NOT_ENABLED = 10039
+_FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
+
+
+def is_name(text: str) -> bool:
+    """Whether a stream or consumer may be called so: the name becomes part of the API's subjects."""
+    return _FORBIDDEN.isdisjoint(text)
 
 
 class JsApi:

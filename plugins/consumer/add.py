@@ -6,14 +6,16 @@ from typing import Any
 
 import click
 
-from ...cli import flags, render
+from ...cli import document, render
 from ...cli.command import Command
 from ...cli.connection import Link, connect
 from ...cli.errors import CliError, RemoteError
+from ...cli.flags import session
+from ...cli.setting import Given, flags
 from ...protocol.api.consumer import ConsumerConfig
 from ..stream.info import ALL, JSON, STREAM, chosen
-from . import document, page, questions
-from .options import Given, apply, configuration
+from . import page, questions, validation
+from .options import SETTINGS, apply
 
 ALREADY_THERE = (10148, 10105, 10013)
 
@@ -24,7 +26,7 @@ ALREADY_THERE = (10148, 10105, 10013)
 @click.option("--config", "file", type=click.Path(), help="Read the configuration from a JSON file.")
 @click.option("--validate", is_flag=True, help="Only judge the configuration; create nothing.")
 @click.option("--output", metavar="FILE", help="Only write the configuration to a file; create nothing.")
-@configuration("add")
+@flags(SETTINGS, "add")
 @JSON
 @click.option("--defaults", is_flag=True, help="Take the default for what no flag gives.")
 @ALL
@@ -44,7 +46,7 @@ async def add(
         if stream:
             await link.js.stream_info(stream)
         config = await _described(consumer, file, given, defaults)
-        document.judge(config)
+        validation.judge(config)
         if validate:
             render.show(document.text(config))
             render.show("\nConfiguration is a valid Consumer")
@@ -53,7 +55,7 @@ async def add(
             document.write(output, config)
             return
         name = await chosen(link, stream, everything=all_streams)
-        if name != stream and (answers := flags.session().answers):
+        if name != stream and (answers := session().answers):
             answers.insert(0, answers.pop())  # on a line without questions it stands before the Consumer
         info = await create(link, name, config)
     if as_json:
@@ -65,7 +67,7 @@ async def add(
 async def _described(consumer: str, file: str | None, given: Given, defaults: bool) -> ConsumerConfig:
     """The configuration that a file, or flags and answers, describe."""
     if file:
-        config = document.read(file)
+        config = document.read(ConsumerConfig, file)
         if consumer:
             if config.durable_name or not config.name:
                 config.durable_name = consumer

@@ -6,25 +6,24 @@ from typing import Any
 
 import click
 
-from ...cli import complete, prompt, render
+from ...cli import complete, document, prompt, render
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.editor import drafted
 from ...cli.errors import CliError
+from ...cli.setting import Given, flags
 from ...protocol.api.consumer import ConsumerConfig
-from ..stream.edit import differences
 from ..stream.info import ALL, STREAM
-from . import document, page
+from . import page, validation
 from .add import create
 from .info import CONSUMER, chosen
-from .options import Given, apply, configuration
+from .options import SETTINGS, apply
 
 
 @click.command(cls=Command)
 @click.argument("stream", shell_complete=complete.streams)
 @click.argument("consumer", metavar="SOURCE", shell_complete=complete.consumers)
 @click.argument("destination")
-@configuration("copy")
+@flags(SETTINGS, "copy")
 @ALL
 async def copy(stream: str, consumer: str, destination: str, all_streams: bool, **given: Any) -> None:
     """Create a Consumer from another one's configuration and the flags given."""
@@ -38,7 +37,7 @@ async def copy(stream: str, consumer: str, destination: str, all_streams: bool, 
         _apply(config, given)
         if not config.deliver_subject:
             config.idle_heartbeat, config.flow_control, config.deliver_group = 0, False, ""
-        document.judge(config)
+        validation.judge(config)
         info = await create(link, stream, config)
     page.show(info)
 
@@ -50,7 +49,7 @@ async def copy(stream: str, consumer: str, destination: str, all_streams: bool, 
 @click.option("-f", "--force", is_flag=True, help="Change it without asking.")
 @click.option("-i", "--interactive/--no-interactive", default=False, help="Edit it in $EDITOR.")
 @click.option("--dry-run", is_flag=True, help="Only show differences; exit 1 if there are any.")
-@configuration("edit")
+@flags(SETTINGS, "edit")
 @ALL
 async def edit(
     stream: str,
@@ -77,14 +76,14 @@ async def edit(
             and config.ack_wait != wait
         ):
             raise CliError("consumers with backoff policies do not support editing Ack Wait")
-        lines = differences(before, document.text(config))
+        lines = document.differences(before, document.text(config))
         if not lines:
             render.show("No difference in configuration")
             return 0
         render.show("Differences (-old +new):\n" + "\n".join(lines))
         if dry_run:
             return 1
-        document.judge(config)
+        validation.judge(config)
         if not await prompt.sure(f"Really edit Consumer {stream} > {consumer}", forced=force):
             return 0
         info = await create(link, stream, config, "update")
@@ -105,17 +104,11 @@ def _apply(config: ConsumerConfig, given: Given) -> None:
 
 def _changed(config: ConsumerConfig, file: str | None, interactive: bool, given: Given) -> ConsumerConfig:
     if file:
-        read = document.read(file)
+        read = document.read(ConsumerConfig, file)
         read.durable_name = config.durable_name
         read.name = config.name
         return read
     if interactive:
-        return _edited(config)
+        return document.edited(config, f"consumer-{config.durable_name}-")
     _apply(config, given)
     return config
-
-
-def _edited(config: ConsumerConfig) -> ConsumerConfig:
-    """The configuration after the user's editor has had it as JSON."""
-    with drafted(document.text(config), f"consumer-{config.durable_name}-") as draft:
-        return document.read(draft)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
 
 import click
 
 from ...cli.errors import CliError
 from ...cli.param import DURATION, PAIR, split_list
+from ...cli.setting import Given, Setting, put
 from ...protocol import duration, subject, timestamp
 from ...protocol.api.consumer import ConsumerConfig
 
@@ -28,61 +27,48 @@ POLICIES = {
     "last_per_subject": "last_per_subject",
 }
 
-Given = dict[str, Any]
-
-
-class Flag(NamedTuple):
-    """A configuration flag: the click spelling, its type, the configuration field it sets as it is."""
-
-    spelling: str
-    kind: Any = None
-    field: str = ""
-    help: str = ""
-    multiple: bool = False
-    hidden: bool = False
-    fixed: bool = False  # cannot be changed once a consumer is there: not for `edit`
-
-
 _WHOLE = click.IntRange(min=0)
 
-FLAGS: tuple[Flag, ...] = (
-    Flag("--ack", click.Choice(("none", "all", "explicit", "flow_control")), "ack_policy",
-         "Acknowledgement policy", fixed=True),
-    Flag("--bps", _WHOLE, "rate_limit_bps", "Bits per second that are delivered at most", fixed=True),
-    Flag("--backoff", click.Choice(("linear", "none")), "", "Wait longer from redelivery to redelivery"),
-    Flag("--backoff-steps", click.IntRange(min=1), "", "Number of steps (default: 10)"),
-    Flag("--backoff-min", DURATION, "", "The shortest wait (default: 1m)"),
-    Flag("--backoff-max", DURATION, "", "The longest wait (default: 20m)"),
-    Flag("--deliver", str, "", "Where to start: all, new, last, subject, 1h, a sequence or time", fixed=True),
-    Flag("--deliver-group", str, "deliver_group", "Deliver only to this queue group", fixed=True),
-    Flag("--description", str, "description", "A description of the Consumer"),
-    Flag("--ephemeral", bool, "", "Let the Consumer go when nobody uses it", fixed=True),
-    Flag("--filter", str, "", "Only messages of these subjects", multiple=True),
-    Flag("--flow-control", bool, "flow_control", "Control the flow to a push Consumer", fixed=True),
-    Flag("--heartbeat", DURATION, "", "Send heartbeats to a push Consumer this often (-1: none)", fixed=True),
-    Flag("--headers-only/--no-headers-only", bool, "headers_only", "Deliver only the headers"),
-    Flag("--max-deliver", int, "max_deliver", "Deliver a message this often at most (-1: unlimited)"),
-    Flag("--max-outstanding", int, "max_ack_pending", "", hidden=True),
-    Flag("--max-pending", int, "max_ack_pending", "How many messages may wait for acknowledgement"),
-    Flag("--max-waiting", _WHOLE, "max_waiting", "How many pull requests may wait", fixed=True),
-    Flag("--max-pull-batch", _WHOLE, "max_batch", "Largest batch of a pull request"),
-    Flag("--max-pull-expire", DURATION, "max_expires", "Longest expiry of a pull request"),
-    Flag("--max-pull-bytes", _WHOLE, "max_bytes", "Most bytes of a pull request"),
-    Flag("--pull", bool, "", "Deliver when asked for messages", fixed=True),
-    Flag("--replay", click.Choice(("instant", "original")), "replay_policy",
-         "Deliver at once, or as the messages came", fixed=True),
-    Flag("--sample", int, "", "Percentage of acknowledgements to sample"),
-    Flag("--target", str, "deliver_subject", "Push to this subject"),
-    Flag("--wait", DURATION, "", "How long to wait for an acknowledgement"),
-    Flag("--inactive-threshold", DURATION, "inactive_threshold", "Unused for this long, it is removed"),
-    Flag("--memory", bool, "mem_storage", "Keep its state in memory", fixed=True),
-    Flag("--replicas", _WHOLE, "num_replicas", "Replicas of its state (default: as the Stream)"),
-    Flag("--metadata", PAIR, "", "Metadata as KEY=VALUE", multiple=True),
-    Flag("--pause", str, "", "Deliver nothing until this time, or for this long", fixed=True),
-    Flag("--pinned-groups", str, "", "Priority groups whose client is pinned", multiple=True, fixed=True),
-    Flag("--pinned-ttl", DURATION, "priority_timeout", "How long a client stays pinned", fixed=True),
-    Flag("--overflow-groups", str, "", "Priority groups that take overflow", multiple=True, fixed=True),
-    Flag("--prioritized-groups", str, "", "Priority groups by priority", multiple=True, fixed=True),
+SETTINGS: tuple[Setting, ...] = (
+    Setting("--ack", click.Choice(("none", "all", "explicit", "flow_control")), "ack_policy",
+            "Acknowledgement policy", only="add"),
+    Setting("--bps", _WHOLE, "rate_limit_bps", "Bits per second that are delivered at most", only="add"),
+    Setting("--backoff", click.Choice(("linear", "none")), "", "Wait longer from redelivery to redelivery"),
+    Setting("--backoff-steps", click.IntRange(min=1), "", "Number of steps (default: 10)"),
+    Setting("--backoff-min", DURATION, "", "The shortest wait (default: 1m)"),
+    Setting("--backoff-max", DURATION, "", "The longest wait (default: 20m)"),
+    Setting("--deliver", str, "",
+            "Where to start: all, new, last, subject, 1h, a sequence or time", only="add"),
+    Setting("--deliver-group", str, "deliver_group", "Deliver only to this queue group", only="add"),
+    Setting("--description", str, "description", "A description of the Consumer"),
+    Setting("--ephemeral", bool, "", "Let the Consumer go when nobody uses it", only="add"),
+    Setting("--filter", str, "", "Only messages of these subjects", multiple=True),
+    Setting("--flow-control", bool, "flow_control", "Control the flow to a push Consumer", only="add"),
+    Setting("--heartbeat", DURATION, "",
+            "Send heartbeats to a push Consumer this often (-1: none)", only="add"),
+    Setting("--headers-only/--no-headers-only", bool, "headers_only", "Deliver only the headers"),
+    Setting("--max-deliver", int, "max_deliver", "Deliver a message this often at most (-1: unlimited)"),
+    Setting("--max-outstanding", int, "max_ack_pending", "", hidden=True),
+    Setting("--max-pending", int, "max_ack_pending", "How many messages may wait for acknowledgement"),
+    Setting("--max-waiting", _WHOLE, "max_waiting", "How many pull requests may wait", only="add"),
+    Setting("--max-pull-batch", _WHOLE, "max_batch", "Largest batch of a pull request"),
+    Setting("--max-pull-expire", DURATION, "max_expires", "Longest expiry of a pull request"),
+    Setting("--max-pull-bytes", _WHOLE, "max_bytes", "Most bytes of a pull request"),
+    Setting("--pull", bool, "", "Deliver when asked for messages", only="add"),
+    Setting("--replay", click.Choice(("instant", "original")), "replay_policy",
+            "Deliver at once, or as the messages came", only="add"),
+    Setting("--sample", int, "", "Percentage of acknowledgements to sample"),
+    Setting("--target", str, "deliver_subject", "Push to this subject"),
+    Setting("--wait", DURATION, "", "How long to wait for an acknowledgement"),
+    Setting("--inactive-threshold", DURATION, "inactive_threshold", "Unused for this long, it is removed"),
+    Setting("--memory", bool, "mem_storage", "Keep its state in memory", only="add"),
+    Setting("--replicas", _WHOLE, "num_replicas", "Replicas of its state (default: as the Stream)"),
+    Setting("--metadata", PAIR, "", "Metadata as KEY=VALUE", multiple=True),
+    Setting("--pause", str, "", "Deliver nothing until this time, or for this long", only="add"),
+    Setting("--pinned-groups", str, "", "Priority groups whose client is pinned", multiple=True, only="add"),
+    Setting("--pinned-ttl", DURATION, "priority_timeout", "How long a client stays pinned", only="add"),
+    Setting("--overflow-groups", str, "", "Priority groups that take overflow", multiple=True, only="add"),
+    Setting("--prioritized-groups", str, "", "Priority groups by priority", multiple=True, only="add"),
 )  # fmt: skip
 
 GROUPS = {
@@ -92,42 +78,11 @@ GROUPS = {
 }
 
 
-def configuration(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator adding the configuration flags of `add`, `copy` or `edit`.
-
-    The values arrive in the keyword argument of each flag's name; what was not given is None or ().
-    """
-
-    def decorate(callback: Callable[..., Any]) -> Callable[..., Any]:
-        for flag in reversed(FLAGS):
-            if flag.fixed and command == "edit":
-                continue
-            shared: dict[str, Any] = {"help": flag.help, "hidden": flag.hidden}
-            if flag.kind is bool:
-                shared |= {"is_flag": True, "default": None}
-            elif flag.multiple:
-                shared |= {"type": flag.kind, "multiple": True}
-            else:
-                shared |= {"type": flag.kind, "default": None}
-            callback = click.option(flag.spelling, **shared)(callback)
-        return callback
-
-    return decorate
-
-
-def name_of(flag: Flag) -> str:
-    """The keyword argument a flag's value arrives in."""
-    return flag.spelling.partition("/")[0].removeprefix("--").replace("-", "_")
-
-
 def apply(config: ConsumerConfig, given: Given) -> None:
     """Change `config` by the flags given. Raises CliError for values that make no sense."""
     if given.get("pull") and given.get("target"):
         raise CliError("a Consumer pushes or is pulled from", "give --pull or --target, not both")
-    for flag in FLAGS:
-        value = given.get(name_of(flag))
-        if flag.field and value is not None:
-            setattr(config, flag.field, value)
+    put(config, SETTINGS, given)
     if given.get("pull"):
         config.deliver_subject = config.deliver_group = ""
     if given.get("deliver"):

@@ -7,14 +7,13 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from ...cli import prompt, render
-from ...cli.command import Command
+from ...cli.command import FORCE, Command
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError
 from ...protocol.timestamp import format_rfc3339
 from ..stream.info import ALL, STREAM
 from .info import CONSUMER, chosen
 from .options import until
-from .remove import FORCE
 
 
 @click.command(cls=Command)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import click
 
 from ...cli import prompt, render
-from ...cli.command import Command
+from ...cli.command import FORCE, Command
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError, close_matches
 from ..stream.info import ALL, STREAM
 from . import page
 from .info import CONSUMER, chosen
-from .remove import FORCE
 
 
 @click.command(cls=Command)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import click
 
 from ...cli import prompt
-from ...cli.command import Command
+from ...cli.command import FORCE, Command
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError
 from ..stream.info import ALL, STREAM
 from .info import CONSUMER, chosen
-
-FORCE = click.option("-f", "--force", is_flag=True, help="Act without asking.")
 
 
 @click.command(cls=Command)

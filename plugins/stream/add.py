@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import document, render
 from ...cli.command import Command
 from ...cli.connection import Link, connect
 from ...cli.errors import CliError, RemoteError
+from ...cli.setting import Given, flags
 from ...protocol.api.stream import StreamConfig
-from . import document, origin, page, questions
+from . import origin, page, questions, validation
 from .info import plain
-from .options import Given, apply, configuration, without_reserved
+from .options import SETTINGS, apply
 
 
 @click.command(cls=Command)
@@ -21,7 +22,7 @@ from .options import Given, apply, configuration, without_reserved
 @click.option("--config", "file", type=click.Path(), help="Read the configuration from a JSON file.")
 @click.option("--validate", is_flag=True, help="Only judge the configuration; create nothing.")
 @click.option("--output", metavar="FILE", help="Only write the configuration to a file; create nothing.")
-@configuration("add")
+@flags(SETTINGS, "add")
 @click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
 @click.option("--defaults", is_flag=True, help="Take the default for what no flag gives.")
 async def add(
@@ -37,10 +38,10 @@ async def add(
     async with connect() as link:
         config = await _described(link, stream, file, given, defaults)
         if validate or output:
-            judge(config)
+            validation.judge(config)
         if validate:
             render.show(document.text(config))
-            render.show(f"\nConfiguration is a valid Stream matching {document.SCHEMA}")
+            render.show(f"\nConfiguration is a valid Stream matching {validation.SCHEMA}")
             return
         if output:
             document.write(output, config)
@@ -51,7 +52,7 @@ async def add(
 async def _described(link: Link, stream: str, file: str | None, given: Given, defaults: bool) -> StreamConfig:
     """The configuration that a file, or flags and answers, describe."""
     if file:
-        config = document.read(file)
+        config = document.read(StreamConfig, file)
         config.name = stream or config.name
         overlay = ("subjects", "tag", "tags", "cluster", "description", "replicas")
         apply(config, {name: given.get(name) for name in overlay})
@@ -65,7 +66,7 @@ async def _described(link: Link, stream: str, file: str | None, given: Given, de
     required = not given.get("max_bytes") and await requires_size(link)
     await questions.ask(config, given, requires_size=required, defaults=defaults)
     await origin.settle(config, given, defaults=defaults)
-    return without_reserved(config)
+    return document.without_reserved(config)
 
 
 async def requires_size(link: Link) -> bool:
@@ -77,17 +78,10 @@ async def requires_size(link: Link) -> bool:
     return bool((info.get("limits") or {}).get("max_bytes_required"))
 
 
-def judge(config: StreamConfig) -> None:
-    """Raise CliError with everything that is wrong with a configuration."""
-    found = document.problems(config)
-    if found:
-        raise CliError("Validation Failed: " + "; ".join(found))
-
-
 async def create(link: Link, config: StreamConfig, *, as_json: bool) -> None:
     """Create a stream and show it."""
     name = config.name
-    judge_name(name)
+    validation.judge_name(name)
     try:
         info = plain(await link.js.request(f"STREAM.CREATE.{name}", config.to_json()))
     except RemoteError as error:
@@ -97,14 +91,3 @@ async def create(link: Link, config: StreamConfig, *, as_json: bool) -> None:
         return
     render.show(f"Stream {name} was created\n")
     page.show(info, created=True)
-
-
-def judge_name(name: str) -> None:
-    """Raise CliError for a name that would change the API subject it becomes part of."""
-    if not name:
-        raise CliError("the configuration has no name", "give it as <STREAM>")
-    if any(character in " \t\r\n\f.*>/\\" for character in name):
-        raise CliError(
-            f'could not create Stream: "{name}" is not a valid stream name',
-            "a name has no blanks, dots, wildcards or slashes",
-        )

@@ -16,14 +16,14 @@ from typing import Any
 
 import click
 
-from ...cli import complete, render
+from ...cli import complete, document, render
 from ...cli.command import Command
 from ...cli.connection import Link, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.param import SIZE
 from ...protocol.api.stream import StreamConfig
-from . import document, page
-from .options import apply, without_reserved
+from . import page
+from .options import apply
 
 CHUNK = 128 * 1024
 RESTORE_CHUNK = 64 * 1024
@@ -128,9 +128,9 @@ async def restore(directory: str, progress: bool, file: str | None, **given: Any
     """Load a Stream that `backup` saved."""
     folder = Path(directory)
     saved = _saved(folder)
-    config = without_reserved(StreamConfig.from_json(saved["config"]))
+    config = document.without_reserved(StreamConfig.from_json(saved["config"]))
     if file:
-        other = document.read(file)
+        other = document.read(StreamConfig, file)
         if other.name not in ("", config.name):
             raise CliError(f'the backup is of stream "{config.name}", {file} describes "{other.name}"')
         other.name = config.name

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 from typing import Any
 
 import click
 
-from ...cli import complete, prompt, render
+from ...cli import complete, document, prompt, render
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.editor import drafted
 from ...cli.errors import CliError, RemoteError
+from ...cli.setting import Given, flags
 from ...protocol.api.stream import StreamConfig
-from . import document, page
+from . import page
 from .add import create
 from .info import ALL, JSON, STREAM, chosen, plain
-from .options import Given, apply, configuration, without_reserved
+from .options import SETTINGS, apply
 
 
 @click.command(cls=Command)
 @click.argument("original", metavar="SOURCE", shell_complete=complete.streams)
 @click.argument("destination")
-@configuration("copy")
+@flags(SETTINGS, "copy")
 @JSON
 async def copy(original: str, destination: str, as_json: bool, **given: Any) -> None:
     """Create a Stream from another one's configuration and the flags given."""
@@ -41,7 +39,7 @@ async def copy(original: str, destination: str, as_json: bool, **given: Any) -> 
 @click.option("-f", "--force", is_flag=True, help="Change it without asking.")
 @click.option("-i", "--interactive/--no-interactive", default=False, help="Edit it in $EDITOR.")
 @click.option("--dry-run", is_flag=True, help="Only show differences; exit 1 if there are any.")
-@configuration("edit")
+@flags(SETTINGS, "edit")
 @JSON
 @ALL
 async def edit(
@@ -61,7 +59,7 @@ async def edit(
         config = _config_of(await link.js.stream_info(name))
         before = document.text(config)
         config = _changed(config, name, file, interactive, given)
-        lines = differences(before, document.text(config))
+        lines = document.differences(before, document.text(config))
         if not lines:
             if not as_json:
                 render.show("No difference in configuration")
@@ -90,32 +88,17 @@ def _refuse_origins(given: Given) -> None:
 
 
 def _config_of(info: dict[str, Any]) -> StreamConfig:
-    return without_reserved(StreamConfig.from_json(info["config"]))
+    return document.without_reserved(StreamConfig.from_json(info["config"]))
 
 
 def _changed(
     config: StreamConfig, name: str, file: str | None, interactive: bool, given: Given
 ) -> StreamConfig:
     if file:
-        read = document.read(file)
+        read = document.read(StreamConfig, file)
         read.name = read.name or name
         return read
     if interactive:
-        return _edited(config)
+        return document.edited(config, f"stream-{config.name}-")
     apply(config, given)
     return config
-
-
-def _edited(config: StreamConfig) -> StreamConfig:
-    """The configuration after the user's editor has had it as JSON."""
-    with drafted(document.text(config), f"stream-{config.name}-") as draft:
-        return document.read(draft)
-
-
-def differences(before: str, after: str) -> list[str]:
-    """The lines that differ between two documents, `-` old and `+` new."""
-    old, new = (
-        json.dumps(json.loads(text), indent=2, sort_keys=True).splitlines() for text in (before, after)
-    )
-    changes = difflib.unified_diff(old, new, n=0, lineterm="")
-    return [line for line in changes if not line.startswith(("---", "+++", "@@"))]

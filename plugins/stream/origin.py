@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 
 from ...cli import prompt
 from ...cli.errors import CliError
+from ...cli.setting import Given
 from ...protocol.api.stream import ExternalStream, StreamConfig, StreamSource
 from ...protocol.errors import ApiError
-from .document import compact
-from .options import Given
 
 TIME_FORMAT = "%Y:%m:%d %H:%M:%S"  # as the questions say: colons in the date too, in UTC
 
@@ -93,7 +92,7 @@ def _note(words: Words, values: list[str], origins: list[StreamSource], defaults
     """If anything was asked of these origins, note all of them: a flag is replaced as a whole."""
     if prompt.interactive() and not defaults and not all(map(_is_object, values)):
         for origin in origins:
-            prompt.note(words.flag, compact(origin.to_json()))
+            prompt.note(words.flag, json.dumps(origin.to_json(), separators=(",", ":"), ensure_ascii=False))
 
 
 def parse(value: str, flag: str) -> StreamSource:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...cli import render
-from .options import RESERVED_METADATA
+from ...cli.document import RESERVED_METADATA
 
 Info = dict[str, Any]
 Pairs = list[tuple[str, object]]

@@ -12,9 +12,10 @@ from ...cli import prompt
 from ...cli.errors import CliError
 from ...cli.param import DURATION, SIZE, split_list
 from ...cli.render import go_span
+from ...cli.setting import Given
 from ...protocol import subject
 from ...protocol.api.stream import StreamConfig
-from .options import MAX_MSG_SIZE, Given, limit
+from .options import MAX_MSG_SIZE, limit
 
 UNLIMITED = "-1"
 DUPLICATES = 120_000_000_000  # the window of two minutes that is offered

@@ -7,13 +7,11 @@ from typing import Any
 import click
 
 from ...cli import prompt, render
-from ...cli.command import Command
+from ...cli.command import FORCE, Command
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError
 from . import page
 from .info import ALL, JSON, STREAM, chosen, plain
-
-FORCE = click.option("-f", "--force", is_flag=True, help="Act without asking.")
 
 
 @click.command(cls=Command)
