@@ -205,7 +205,7 @@ class Server:
         if options.tls is not None:
             self.listener.tls_context(options.tls)
         if self.leafs is not None and options.leafnodes.tls is not None:
-            self.leafs.server_context(options.leafnodes.tls)
+            self.leafs.listener.tls_context(options.leafnodes.tls)
         gone = self.registry.reload(options)
         self.options = options
         self.clients.reload(options)

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from ..accounts import Registry
     from ..clock import Clock
     from ..config.options import Options
+    from ..connection import Offload
     from ..identity import ServerIdentity
     from .connection import ClientConnection
-
-# Runs a slow function on another thread and hands its result back on the loop.
-Offload = Callable[[Callable[[], bool], Callable[[bool], None]], None]
 
 
 class Statistics:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, replace
 
-from ...protocol.errors import PeerError
 from ..accounts.auth import Credentials
-
-_BAD = "Protocol Violation: CONNECT is not an object of the known fields"
+from ..connection import introduction
 
 
 @dataclass(slots=True)
@@ -41,22 +37,8 @@ class ConnectOptions:
 
         Raises PeerError (closes, without a text) when it is no object or a field has the wrong type.
         """
-        try:
-            given = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise PeerError("", True, _BAD) from error
-        if not isinstance(given, dict):
-            raise PeerError("", True, _BAD)
-        values = {key: getattr(before, key) for key in _TYPES}
-        for name, value in given.items():
-            key = _NAMES.get(name, str(name).lower())
-            expected = _TYPES.get(key)
-            if expected is None or value is None:
-                continue
-            if type(value) is not expected:
-                raise PeerError("", True, f"{_BAD}: {name}")
-            values[key] = value
-        return cls(**values)
+        known, _ = introduction.read(raw, "CONNECT", _KINDS)
+        return replace(before, **known)
 
     @property
     def credentials(self) -> Credentials:
@@ -64,7 +46,4 @@ class ConnectOptions:
         return Credentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
 
 
-_NAMES = {"pass": "password"}  # where the wire has another word
-_TYPES: dict[str, Any] = {
-    f.name: {"bool": bool, "int": int, "str": str}[str(f.type)] for f in fields(ConnectOptions)
-}
+_KINDS = introduction.kinds(ConnectOptions)

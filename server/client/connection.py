@@ -8,31 +8,30 @@ closed; whatever a client sends, the only exception out of `receive` is a defect
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from ...protocol.subject import is_literal
 from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, HPUB, PING, PONG, SUB, UNSUB, Op
-from ..accounts.parcel import Message, Parcel
+from ..accounts.parcel import Parcel
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
 from ..accounts.source import Kind
+from ..connection import Connection
 from .connect import ConnectOptions
 from .delivery import Delivery
 from .handshake import Handshake
-from .heartbeat import Heartbeat
-from .outbound import Outbound, Wire
+from .heartbeat import ClientHeartbeat
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.plan import Outbox, Plan
     from ..accounts.subscription import Publish
+    from ..connection import Wire
     from .clients import Clients
-    from .secure import SecureWire
 
-_STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
 _SPREAD = (
     1 << 16
 )  # deliveries gathered from one read before they are written: bounds the memory of wide fan-outs
@@ -41,40 +40,32 @@ _RAFT = b"$NRG."
 _FIRST_OF_RESERVED = frozenset(b"_$")
 
 
-class ClientConnection(Outbound):
+class ClientConnection(Connection):
     """A client. `peer` is (host, port). States: awaiting CONNECT, serving, closed."""
 
     kind = Kind.CLIENT
+    tag = "cid"
+    description: ClassVar = {"kind": "Client", "client_type": "nats"}
+    parser: ClientParser
+    heartbeat: ClientHeartbeat
 
     def __init__(self, clients: Clients, wire: Wire, peer: tuple[str, int]) -> None:
         options = clients.options
-        super().__init__(wire, clients.flusher, options.max_pending, options.write_deadline)
+        super().__init__(clients, wire, peer, options.write_deadline)
         self.clients = clients
-        self.id = clients.next_id()
-        self.peer = peer
-        self.start = clients.clock.now()
-        self.last_activity = self.start
-        self.account: Account | None = None
         self.options = ConnectOptions()
         self.echo = True
-        self.in_msgs = 0
-        self.in_bytes = 0
-        self.stalls = 0
-        self.closed_reason = ""
-        self.secure: SecureWire | None = None
         self.parser = ClientParser(
             options.max_control_line, options.max_payload, headers=not options.no_header_support
         )
         self.handshake = Handshake(self)
-        self.heartbeat = Heartbeat(self)
+        self.heartbeat = ClientHeartbeat(self)
         self.subscriptions = Subscriptions(self)
         self.delivery = Delivery(self)
         self._quick = False
         self._spread = 0
         self._plans: dict[bytes, Plan] = {}
-        self._backlog: list[Op] = []
         self._told = (0, 0)
-        self._held = False
 
     # --- life
 
@@ -92,49 +83,25 @@ class ClientConnection(Outbound):
             self.heartbeat.start()
         self.flush()
 
-    def receive(self, data: bytes) -> None:
-        """Serve what one read brought."""
-        self.last_activity = self.clock.now()
-        if self._held:
-            self._backlog.extend(self.parser.feed(data))
-        else:
-            self._serve(iter(self.parser.feed(data)))
-        self.clients.flusher.flush()
-
-    def lost(self, reason: str = "Client Closed") -> None:
-        """The wire is gone."""
-        self._finish(reason)
-
-    def close(self, reason: str) -> None:
-        """Close from our side, after what was queued is sent."""
-        if self.closed_reason:
-            return
-        self.flush()
-        self._finish(reason)
-        self.wire.close()
-
-    def fail(self, text: str, reason: str) -> None:
-        """Tell the client why, then close."""
-        if not self.closed_reason:
-            self.send_line(encode.err(text))
-            self.close(reason)
-
     def slow_consumer(self, reason: str) -> None:
         """Close a client that does not read."""
-        if self.closed_reason:
-            return
-        self.clients.statistics.slow_consumers += 1
-        self.clients.log.warning(f"{self} - Slow Consumer Detected: {reason}, {self.pending} bytes pending")
-        self._finish(reason)
-        self.wire.abort()
+        if not self.closed_reason:
+            self.clients.statistics.slow_consumers += 1
+        super().slow_consumer(reason)
 
-    def _finish(self, reason: str) -> None:
-        if self.closed_reason:
-            return
-        self.closed_reason = reason
+    def stale(self) -> None:
+        """Close a client that leaves pings unanswered."""
+        self.clients.statistics.stale += 1
+        super().stale()
+
+    def stall(self, behind: list[Outbox]) -> None:
+        """Read nothing for a moment, see Connection."""
+        before = self.stalls
+        super().stall(behind)
+        self.clients.statistics.stalls += self.stalls - before
+
+    def _let_go(self, reason: str) -> None:
         self._quick = False
-        self._backlog.clear()
-        self.heartbeat.stop()
         self.handshake.stop()
         self.subscriptions.leave()
         self.stop_writing()
@@ -244,25 +211,11 @@ class ClientConnection(Outbound):
                 self.clients.flusher.flush()
                 self._spread = 0
         if plan.callbacks:
-            self._call_back(plan, reply, header_size, size, tail)
+            body_at = len(tail) - 2 - size
+            header = tail[body_at : body_at + header_size] if header_size else b""
+            self._call_back(plan, reply, header, tail[body_at + header_size : -2])
         elif reply and plan.silent:
             self._no_responders(plan.subject, reply)
-
-    def _call_back(self, plan: Plan, reply: bytes, header_size: int, size: int, tail: bytes) -> None:
-        assert self.account is not None
-        body_at = len(tail) - 2 - size
-        message = Message(
-            plan.text,
-            reply.decode("utf-8", "surrogateescape"),
-            tail[body_at : body_at + header_size] if header_size else b"",
-            tail[body_at + header_size : -2],
-            self.account,
-            self,
-        )
-        for subscription in plan.callbacks:
-            subscription.delivered += 1
-            if subscription.callback is not None:
-                subscription.callback(message)
 
     def _publish(
         self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes
@@ -336,10 +289,7 @@ class ClientConnection(Outbound):
             if not self.handshake.identified and self.clients.authenticator.asks:
                 self.fail("Authorization Violation", "Authentication Failure")
                 return
-            self.clients.log.error(f"{self} - {fault.reason}")
-            if fault.text:
-                self.send_line(encode.err(fault.text))
-            self.close(fault.reason.partition(":")[0].partition(" (")[0])
+            self._broken(fault)
         elif code == ERR:
             self.clients.log.error(f"{self} - Client error {operation[1]!r}")
             self.close("Parse Error")
@@ -349,23 +299,6 @@ class ClientConnection(Outbound):
 
         for text in incoming(operation, self.clients.options.max_traced_msg_len):
             self.clients.log.trace(f"{self} - {text}")
-
-    def hold(self) -> None:
-        """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
-        self._held = True
-        self.wire.pause_reading()
-
-    def go_on(self) -> None:
-        """Serve what came in meanwhile, and read on."""
-        if not self._held:
-            return
-        self._held = False
-        if self.closed_reason:
-            return
-        backlog, self._backlog = self._backlog, []
-        self.wire.resume_reading()
-        self._serve(iter(backlog))
-        self.clients.flusher.flush()
 
     # --- what it hears
 
@@ -377,28 +310,6 @@ class ClientConnection(Outbound):
         """Tell of something the client may not do; it stays connected."""
         self.clients.log.error(f"{self} - {text}")
         self.send_line(encode.err(text))
-
-    def stall(self, behind: list[Outbox]) -> None:
-        """Read nothing until the first of those behind has caught up, or for a moment."""
-        if self.closed_reason or self._held or self.clients.options.no_fast_producer_stall:
-            return
-        self.stalls += 1
-        self.clients.statistics.stalls += 1
-        self.wire.pause_reading()
-        done = False
-
-        def resume() -> None:
-            nonlocal done
-            if not done:
-                done = True
-                timer.cancel()
-                if not self.closed_reason and not self._held:
-                    self.wire.resume_reading()
-
-        timer = self.clock.call_later(_STALL, resume)
-
-        for box in behind:
-            box.when_writable(resume)
 
     # --- state that follows from options and account
 
@@ -432,12 +343,9 @@ class ClientConnection(Outbound):
         if self.options.protocol >= 1 and self.heartbeat.greeted and not self.closed_reason:
             self.handshake.send_info()
 
-    def client_info(self, *, share: bool = True) -> dict[str, Any]:
-        """See Source."""
-        return self.handshake.client_info(share=share)
-
-    def __repr__(self) -> str:
-        return f"{self.peer[0]}:{self.peer[1]} - cid:{self.id}"
+    def who(self) -> dict[str, str]:
+        """See Connection."""
+        return self.handshake.who()
 
 
 def _hand_over(reader: Subscription | None, run: list[Publish]) -> None:

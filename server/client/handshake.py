@@ -6,14 +6,13 @@ that a second CONNECT starts over.
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import PeerError
-from ...protocol.timestamp import format_rfc3339
 from ...protocol.wire import encode
 from ..accounts.auth import STANDARD, Credentials
 from ..accounts.users import User
+from ..connection.introduction import new_nonce
 from .connect import ConnectOptions
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ..clock import Timer
     from .connection import ClientConnection
 
-_NONCE_BYTES = 11
 _REFUSED = "Authentication Failure"
 
 
@@ -46,7 +44,7 @@ class Handshake:
         connection = self._connection
         clients = connection.clients
         if clients.authenticator.uses_nkeys:
-            self._nonce = base64.urlsafe_b64encode(clients.random_bytes(_NONCE_BYTES)).rstrip(b"=")
+            self._nonce = new_nonce(clients.random_bytes)
         self.send_info()
         if clients.authenticator.asks:
             self._timer = connection.clock.call_later(clients.options.auth_timeout, self._too_late)
@@ -229,25 +227,8 @@ class Handshake:
             connection.subscriptions.move()
         connection.refresh()
 
-    def client_info(self, *, share: bool) -> dict[str, Any]:
-        """Who this is; without `share` only account and distance."""
-        connection = self._connection
-        account = connection.account
-        info: dict[str, Any] = {}
-        if share:
-            info["start"] = format_rfc3339(connection.start)
-            info["host"] = connection.peer[0]
-            info["id"] = connection.id
-        info["acc"] = account.name if account is not None else ""
-        if share:
-            options = connection.options
-            user = self.user.label if self.user is not None else ""
-            fields = {"user": user, "name": options.name, "lang": options.lang, "ver": options.version}
-            info.update((key, value) for key, value in fields.items() if value)
-        if connection.heartbeat.rtt:
-            info["rtt"] = connection.heartbeat.rtt
-        if share:
-            info.update(connection.clients.server_fields())
-            info["kind"] = "Client"
-            info["client_type"] = "nats"
-        return info
+    def who(self) -> dict[str, str]:
+        """User, name and what it is written in."""
+        options = self._connection.options
+        user = self.user.label if self.user is not None else ""
+        return {"user": user, "name": options.name, "lang": options.lang, "ver": options.version}

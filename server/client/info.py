@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.wire import encode
+from ..connection import introduction
 
 if TYPE_CHECKING:
     from ..config.options import Options
@@ -39,16 +40,9 @@ class InfoDocument:
         """The INFO line for one connection, whose own fields are `client`."""
         options, identity = self.options, self.identity
         host, port = self._address()
-        document: dict[str, Any] = {
-            "server_id": identity.id,
-            "server_name": identity.name,
-            "version": identity.version,
-            "proto": PROTOCOL,
-            "go": identity.runtime,
-            "host": host,
-            "port": port,
-            "headers": not options.no_header_support,
-        }
+        document = introduction.of_server(
+            identity, PROTOCOL, host, port, headers=not options.no_header_support
+        )
         optional = {
             "auth_required": self.auth_required,
             "tls_required": options.tls is not None and not options.allow_non_tls,

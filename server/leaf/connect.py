@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
-from ...protocol.errors import PeerError
 from ..accounts.auth import Credentials
-
-T = TypeVar("T", "LeafConnect", "HubInfo")
+from ..connection import introduction
 
 
 @dataclass(slots=True)
@@ -40,7 +37,8 @@ class LeafConnect:
     @classmethod
     def parse(cls, raw: bytes) -> LeafConnect:
         """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
-        return _parse(cls, raw, "CONNECT")
+        known, _ = introduction.read(raw, "CONNECT", _CONNECT)
+        return cls(**known)
 
     @property
     def credentials(self) -> Credentials:
@@ -73,38 +71,9 @@ class HubInfo:
     @classmethod
     def parse(cls, raw: bytes) -> HubInfo:
         """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
-        return _parse(cls, raw, "INFO")
+        known, given = introduction.read(raw, "INFO", _INFO)
+        return cls(**known, given=given)
 
 
-_NAMES = {"pass": "password"}  # where the wire has another word
-_KINDS: dict[str, Any] = {
-    "str": str,
-    "int": int,
-    "bool": bool,
-    "list[str]": list,
-    "list[str] | None": list,
-}
-
-
-def _parse(cls: type[T], raw: bytes, what: str) -> T:
-    bad = f"Protocol Violation: {what} is not an object of the known fields"
-    try:
-        given = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise PeerError("", True, bad) from error
-    if not isinstance(given, dict):
-        raise PeerError("", True, bad)
-    expected = {f.name: _KINDS[str(f.type)] for f in fields(cls) if f.name != "given"}
-    values: dict[str, Any] = {}
-    for name, value in given.items():
-        key = _NAMES.get(name, str(name))
-        kind = expected.get(key)
-        if kind is None or value is None:
-            continue
-        texts = kind is not list or all(isinstance(item, str) for item in value)
-        if type(value) is not kind or not texts:
-            raise PeerError("", True, f"{bad}: {name}")
-        values[key] = value
-    if cls is HubInfo:
-        values["given"] = given
-    return cls(**values)
+_CONNECT = introduction.kinds(LeafConnect)
+_INFO = introduction.kinds(HubInfo)

@@ -9,34 +9,34 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
-from ...protocol.timestamp import format_rfc3339
 from ...protocol.wire import encode
 from ...protocol.wire.leaf import LeafParser
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
-from ..accounts.parcel import Message, Parcel
+from ..accounts.parcel import Parcel
 from ..accounts.routing import route
 from ..accounts.source import Kind
-from ..client.outbound import Outbound
+from ..clock import SECOND
+from ..connection import Connection
+from ..connection.heartbeat import Heartbeat
 from .advertiser import Advertiser
 from .frames import ACK, leaf_frame, split_delivery
 from .gate import Gate
 from .handshake import Accepted, Handshake, Solicited
-from .heartbeat import Heartbeat
 from .subscriptions import LeafSubscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.plan import Outbox, Plan
-    from ..client.outbound import Wire
+    from ..accounts.plan import Plan
+    from ..connection import Wire
     from .leafs import Leafs
     from .remote import Remote
 
-_STALL = 10_000_000  # ns that a peer is not read, at most, for those who are behind
+_FIRST_PING = SECOND
 
 
-class LeafConnection(Outbound):
+class LeafConnection(Connection):
     """A leaf connection; `remote` says that this server solicited it. peer: (host, port).
 
     name, remote_cluster, remote_domain, remote_account: what the peer says of itself. is_spoke: this server
@@ -45,40 +45,33 @@ class LeafConnection(Outbound):
     """
 
     kind = Kind.LEAF
+    tag = "lid"
+    description: ClassVar = {"kind": "Leafnode"}
 
     def __init__(self, leafs: Leafs, wire: Wire, peer: tuple[str, int], remote: Remote | None = None) -> None:
         options = leafs.options
         deadline = options.leafnodes.write_deadline or options.write_deadline
-        super().__init__(wire, leafs.flusher, options.max_pending, deadline)
+        super().__init__(leafs, wire, peer, deadline)
         # Leafs are closed for lateness only: what they miss, a whole site misses.
         self.max_pending = sys.maxsize
         self.leafs = leafs
         self.remote = remote
-        self.id = leafs.next_id()
-        self.peer = peer
-        self.start = leafs.clock.now()
-        self.last_activity = self.start
-        self.account: Account | None = None
         self.name = ""
         self.remote_cluster = ""
         self.remote_domain = ""
         self.remote_account = ""
         self.is_spoke = remote is not None and not remote.options.hub
         self.isolated = options.leafnodes.isolate or (remote is not None and remote.options.isolate)
-        self.in_msgs = 0
-        self.in_bytes = 0
-        self.closed_reason = ""
         self.peer_headers = False
         self.joined = False
         self.settled = False
         self.parser = LeafParser(options.max_control_line, options.max_payload)
         self.gate = Gate()
-        self.heartbeat = Heartbeat(self)
+        # A spoke's pings keep the way to the hub open through what stands between.
+        self.heartbeat = Heartbeat(self, _FIRST_PING, always=self.is_spoke)
         self.subscriptions = LeafSubscriptions(self)
         self.advertiser = Advertiser(self)
         self.handshake: Handshake = Accepted(self) if remote is None else Solicited(self, remote)
-        self._backlog: list[Op] = []
-        self._held = False
 
     # --- life
 
@@ -87,18 +80,6 @@ class LeafConnection(Outbound):
         self.leafs.opened(self)
         self.handshake.begin()
         self.flush()
-
-    def receive(self, data: bytes) -> None:
-        """Serve what one read brought."""
-        if self.closed_reason:
-            return
-        self.last_activity = self.clock.now()
-        operations = self.parser.feed(data)
-        if self._held:
-            self._backlog.extend(operations)
-        else:
-            self._serve(iter(operations))
-        self.leafs.flusher.flush()
 
     def join(self, account: Account) -> None:
         """The handshake is done: hear and be heard in `account`."""
@@ -117,39 +98,13 @@ class LeafConnection(Outbound):
         if self.account is not None:
             self.account.forget_plans()
 
-    def lost(self, reason: str = "Client Closed") -> None:
-        """The wire is gone."""
-        self._finish(reason)
-
-    def close(self, reason: str) -> None:
-        """Close from our side, after what was queued is sent."""
-        if self.closed_reason:
-            return
-        self.flush()
-        self._finish(reason)
-        self.wire.close()
-
     def fail(self, text: str, reason: str) -> None:
-        """Tell the peer why, then close."""
+        """Tell the peer and the log why, then close."""
         if not self.closed_reason:
             self.leafs.log.error(f"{self} - Leafnode Error '{text}'")
-            self.send_line(encode.err(text))
-            self.close(reason)
+        super().fail(text, reason)
 
-    def slow_consumer(self, reason: str) -> None:
-        """Close a peer that does not read."""
-        if self.closed_reason:
-            return
-        self.leafs.log.warning(f"{self} - Slow Consumer Detected: {reason}, {self.pending} bytes pending")
-        self._finish(reason)
-        self.wire.abort()
-
-    def _finish(self, reason: str) -> None:
-        if self.closed_reason:
-            return
-        self.closed_reason = reason
-        self._backlog.clear()
-        self.heartbeat.stop()
+    def _let_go(self, reason: str) -> None:
         self.handshake.stop()
         self.advertiser.stop()
         if self.account is not None:
@@ -210,27 +165,12 @@ class LeafConnection(Outbound):
                         box.dirty = True
                         dirty.append(box)
             if plan.callbacks:
-                self._call_back(plan, reply, header_size, payload)
+                self._call_back(plan, reply, payload[:header_size], payload[header_size:])
         self.in_msgs += count
         self.in_bytes += size_sum
         if account is not None:
             account.in_msgs += count
             account.in_bytes += size_sum
-
-    def _call_back(self, plan: Plan, reply: bytes, header_size: int, payload: bytes) -> None:
-        assert self.account is not None
-        message = Message(
-            plan.text,
-            reply.decode("utf-8", "surrogateescape"),
-            payload[:header_size] if header_size else b"",
-            payload[header_size:] if header_size else payload,
-            self.account,
-            self,
-        )
-        for subscription in plan.callbacks:
-            subscription.delivered += 1
-            if subscription.callback is not None:
-                subscription.callback(message)
 
     def _message(
         self,
@@ -297,13 +237,11 @@ class LeafConnection(Outbound):
             self._told(operation[1].decode("utf-8", "replace").strip("'"))
         elif code == FAULT:
             fault = operation[1]
-            self.leafs.log.error(f"{self} - {fault.reason}")
             if not self.joined and self.remote is None:
+                self.leafs.log.error(f"{self} - {fault.reason}")
                 self.fail("Authorization Violation", "Authentication Failure")
                 return
-            if fault.text:
-                self.send_line(encode.err(fault.text))
-            self.close(fault.reason.partition(":")[0].partition(" (")[0])
+            self._broken(fault)
 
     def _told(self, text: str) -> None:
         """-ERR came: the peer closes. Some errors are better not provoked again soon."""
@@ -329,42 +267,6 @@ class LeafConnection(Outbound):
         text = f'Loop detected for leafnode account="{account}". Delaying attempt to reconnect for 30s'
         self.fail(text, "Protocol Violation")
 
-    def hold(self) -> None:
-        """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
-        self._held = True
-        self.wire.pause_reading()
-
-    def go_on(self) -> None:
-        """Serve what came in meanwhile, and read on."""
-        if not self._held:
-            return
-        self._held = False
-        if self.closed_reason:
-            return
-        backlog, self._backlog = self._backlog, []
-        self.wire.resume_reading()
-        self._serve(iter(backlog))
-        self.leafs.flusher.flush()
-
-    def stall(self, behind: list[Outbox]) -> None:
-        """Read nothing until the first of those behind has caught up, or for a moment."""
-        if self.closed_reason or self._held or self.leafs.options.no_fast_producer_stall:
-            return
-        self.wire.pause_reading()
-        done = False
-
-        def resume() -> None:
-            nonlocal done
-            if not done:
-                done = True
-                timer.cancel()
-                if not self.closed_reason and not self._held:
-                    self.wire.resume_reading()
-
-        timer = self.clock.call_later(_STALL, resume)
-        for box in behind:
-            box.when_writable(resume)
-
     # --- what goes to the peer
 
     def may_send(self, subject: str) -> bool:
@@ -381,24 +283,6 @@ class LeafConnection(Outbound):
             self.gate.expect_reply(parcel.reply.decode("utf-8", "surrogateescape"), self.clock.now())
         return True
 
-    def client_info(self, *, share: bool = True) -> dict[str, Any]:
-        """See Source."""
-        info: dict[str, Any] = {}
-        if share:
-            info["start"] = format_rfc3339(self.start)
-            info["host"] = self.peer[0]
-            info["id"] = self.id
-        info["acc"] = self.account.name if self.account is not None else ""
-        if share:
-            info.update((key, value) for key, value in self.handshake.who().items() if value)
-        if self.heartbeat.rtt:
-            info["rtt"] = self.heartbeat.rtt
-        if share:
-            info["server"] = self.leafs.identity.name
-            if self.leafs.documents.cluster:
-                info["cluster"] = self.leafs.documents.cluster
-            info["kind"] = "Leafnode"
-        return info
-
-    def __repr__(self) -> str:
-        return f"{self.peer[0]}:{self.peer[1]} - lid:{self.id}"
+    def who(self) -> dict[str, str]:
+        """See Connection."""
+        return self.handshake.who()

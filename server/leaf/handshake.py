@@ -7,7 +7,6 @@ served before, that bcrypt runs off the loop, and that who does not go on is clo
 
 from __future__ import annotations
 
-import base64
 import re
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +14,7 @@ from ...protocol.errors import PeerError
 from ...protocol.wire import encode
 from ..accounts.auth import Credentials
 from ..clock import SECOND
+from ..connection.introduction import new_nonce
 from .connect import HubInfo, LeafConnect
 from .credentials import CredentialsError
 from .gate import Lists, user_lists
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .connection import LeafConnection
     from .remote import Remote
 
-_NONCE_BYTES = 11
 _FINISH = 2 * SECOND  # for the acceptor to answer CONNECT
 _REFUSED = "Authentication Failure"
 _VIOLATION = "Protocol Violation"
@@ -72,7 +71,7 @@ class Accepted:
         """Greet, and give a time to answer."""
         connection = self._connection
         leafs = connection.leafs
-        self._nonce = base64.urlsafe_b64encode(leafs.random_bytes(_NONCE_BYTES)).rstrip(b"=")
+        self._nonce = new_nonce(leafs.random_bytes)
         self.send_info()
         self._timer = connection.clock.call_later(leafs.auth_timeout, self._too_late)
 

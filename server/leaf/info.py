@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.wire import encode
+from ..connection import introduction
 
 if TYPE_CHECKING:
     from ..config.options import Options, RemoteOptions
@@ -41,17 +42,10 @@ class LeafDocuments:
         """
         options, identity = self.options, self.identity
         leafnodes = options.leafnodes
-        document: dict[str, Any] = {
-            "server_id": identity.id,
-            "server_name": identity.name,
-            "version": identity.version,
-            "proto": PROTOCOL,
-            "go": identity.runtime,
-            "host": leafnodes.host,
-            "port": self.port,
-            "headers": not options.no_header_support,
-            "auth_required": True,
-        }
+        document = introduction.of_server(
+            identity, PROTOCOL, leafnodes.host, self.port, headers=not options.no_header_support
+        )
+        document["auth_required"] = True
         if leafnodes.tls is not None:
             document["tls_required"] = True
             if leafnodes.tls.verify:

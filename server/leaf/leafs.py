@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.identifier import new_id
 from ..accounts.mapping import Mapping
+from ..connection import Host, Listener
 from .authentication import LeafAuthenticator
 from .domains import Side, default_mappings, denials, local_mappings
 from .info import LeafDocuments
@@ -18,19 +19,22 @@ from .remote import Remote
 from .socket_protocol import LeafProtocol
 
 if TYPE_CHECKING:
-    import ssl
-
     from ..accounts import Account
-    from ..client.clients import Clients
-    from ..config.options import Options, TLSOptions
+    from ..accounts.auth import Authenticator
+    from ..config.options import Options
     from .connection import LeafConnection
 
 _BACKLOG = 256
-_CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
 _LOOP_ID = 22
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 DUPLICATE = "Duplicate Remote LeafNode Connection"
 SHUTDOWN = "Server Shutdown"
+
+
+class LeafHost(Host, Protocol):
+    """A server's clients: their users may join as leafs, too."""
+
+    authenticator: Authenticator
 
 
 class LeafEvents(Protocol):
@@ -47,34 +51,30 @@ class Leafs:
     """The part of a server that joins it to others.
 
     connections: those that have joined, by id. remote_accounts: names of accounts here -> what the hub calls
-    them, where that differs. port: the listener's, 0 without one.
+    them, where that differs. listener: its sockets, those of remotes as well.
     """
 
-    def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
-        self._clients = clients
-        self.options: Options = clients.options
-        self.registry = clients.registry
-        self.identity = clients.identity
-        self.clock = clients.clock
-        self.flusher = clients.flusher
-        self.offload = clients.offload
-        self.log = clients.log
-        self.random_bytes = clients.random_bytes
-        self.next_id = clients.next_id
+    def __init__(self, host: LeafHost, *, jetstream: bool = False) -> None:
+        self._host = host
+        self.options: Options = host.options
+        self.registry = host.registry
+        self.identity = host.identity
+        self.clock = host.clock
+        self.flusher = host.flusher
+        self.offload = host.offload
+        self.log = host.log
+        self.random_bytes = host.random_bytes
+        self.next_id = host.next_id
         self.events: LeafEvents | None = None
         self.connections: dict[int, LeafConnection] = {}
         self.remotes: list[Remote] = []
         self.remote_accounts: dict[str, str] = {}
         self.documents = LeafDocuments(self.options, self.identity)
         self.documents.jetstream = jetstream
-        self.authenticator = LeafAuthenticator(self.options, self.registry, clients.authenticator)
+        self.authenticator = LeafAuthenticator(self.options, self.registry, host.authenticator)
+        self.listener = Listener()
         self._loop_subjects: dict[str, str] = {}
-        self._listener: asyncio.Server | None = None
-        self._sockets: set[LeafProtocol] = set()
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._change = asyncio.Event()
-        self._tls: tuple[TLSOptions, ssl.SSLContext] | None = None
 
     # --- life
 
@@ -87,11 +87,11 @@ class Leafs:
         leafnodes = self.options.leafnodes
         if leafnodes.port is not None:
             if leafnodes.tls is not None:
-                self.server_context(leafnodes.tls)
-            self._listener = await asyncio.get_running_loop().create_server(
-                lambda: LeafProtocol(self), leafnodes.host or None, max(0, leafnodes.port), backlog=_BACKLOG
+                self.listener.tls_context(leafnodes.tls)
+            await self.listener.listen(
+                lambda: LeafProtocol(self), leafnodes.host, leafnodes.port, backlog=_BACKLOG
             )
-            self.documents.port = self._listener.sockets[0].getsockname()[1]
+            self.documents.port = self.listener.port
             self.documents.urls = self._own_urls()
             self.log.info(f"Listening for leafnode connections on {leafnodes.host}:{self.port}")
         for options in leafnodes.remotes:
@@ -107,21 +107,13 @@ class Leafs:
         """Close every connection and the listener."""
         await self.stop_accepting()
         tasks = [task for remote in self.remotes if (task := remote.stop(SHUTDOWN)) is not None]
-        for protocol in list(self._sockets):
-            protocol.close(SHUTDOWN)
+        self.listener.close_all(SHUTDOWN)
         await asyncio.gather(*tasks, return_exceptions=True)
-        try:
-            await asyncio.wait_for(self._idle.wait(), _CLOSE_SECONDS)
-        except TimeoutError:
-            for protocol in list(self._sockets):
-                protocol.abort()
-            await self._idle.wait()
+        await self.listener.closed()
 
     async def stop_accepting(self) -> None:
         """Close the listening socket; connections stay."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        await self.listener.stop_accepting()
 
     def reload(self, options: Options) -> None:
         """Apply new options. The registry and the clients have been reloaded before.
@@ -130,7 +122,7 @@ class Leafs:
         whose user may no longer join, are closed; all others are told what changed.
         """
         self.options = self.documents.options = options
-        self.authenticator = LeafAuthenticator(options, self.registry, self._clients.authenticator)
+        self.authenticator = LeafAuthenticator(options, self.registry, self._host.authenticator)
         self._map_default_domains()
         wanted = list(options.leafnodes.remotes)
         for remote in list(self.remotes):
@@ -172,14 +164,6 @@ class Leafs:
         given = authorization.timeout if authorization is not None else None
         return given if given is not None else self.options.auth_timeout
 
-    def server_context(self, options: TLSOptions) -> ssl.SSLContext:
-        """The listener's TLS context, the latest being kept. Raises TLSConfigError."""
-        from ..config.tls import server_context
-
-        if self._tls is None or self._tls[0] != options:
-            self._tls = (options, server_context(options))
-        return self._tls[1]
-
     def _own_urls(self) -> list[str]:
         """What leafs are told to come back to. An address that means "any" is nobody's address."""
         leafnodes = self.options.leafnodes
@@ -190,18 +174,7 @@ class Leafs:
             return [f"{host}:{port}" if colon and port.isdigit() else f"{leafnodes.advertise}:{self.port}"]
         return [] if leafnodes.host in _EVERYWHERE else [f"{leafnodes.host}:{self.port}"]
 
-    # --- sockets and connections
-
-    def socket_opened(self, protocol: LeafProtocol) -> None:
-        """A socket was accepted or dialled."""
-        self._sockets.add(protocol)
-        self._idle.clear()
-
-    def socket_closed(self, protocol: LeafProtocol) -> None:
-        """A socket is closed for good."""
-        self._sockets.discard(protocol)
-        if not self._sockets:
-            self._idle.set()
+    # --- connections
 
     def opened(self, connection: LeafConnection) -> None:
         """A connection begins."""
@@ -231,6 +204,13 @@ class Leafs:
         """A connection is closed."""
         if self.connections.pop(connection.id, None) is not None and self.events is not None:
             self.events.leaf_disconnected(connection, reason)
+
+    def server_fields(self) -> dict[str, Any]:
+        """See Host."""
+        fields: dict[str, Any] = {"server": self.identity.name}
+        if self.documents.cluster:
+            fields["cluster"] = self.documents.cluster
+        return fields
 
     def _for_account(self, connection: LeafConnection) -> str:
         remote = connection.remote

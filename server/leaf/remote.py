@@ -17,10 +17,10 @@ from .socket_protocol import LeafProtocol
 from .targets import Targets
 
 if TYPE_CHECKING:
-    from ..client.outbound import Wire
-    from ..client.secure import SecureWire
     from ..clock import Timer
     from ..config.options import RemoteOptions
+    from ..connection import Wire
+    from ..connection.secure import SecureWire
     from .leafs import Leafs
     from .targets import Target
 
@@ -124,9 +124,9 @@ class Remote:
 
     def secure_wire(self, wire: Wire) -> tuple[SecureWire, int]:
         """TLS on top of `wire`, and ns for its handshake. Raises TLSConfigError."""
-        from ..client.secure import SecureWire
         from ..config.options import TLSOptions
         from ..config.tls import client_context
+        from ..connection.secure import SecureWire
 
         tls = self.options.tls or TLSOptions()
         target = self.target

@@ -32,8 +32,9 @@ HEIGHT = {
     "logging": 2,
     "accounts": 3,
     "jetstream": 4,
+    "connection": 4,
     "client": 5,
-    "leaf": 6,
+    "leaf": 5,
     "monitor": 7,
     "system": 8,
     "banner": 8,
@@ -55,10 +56,9 @@ DICE = {
     "server/accounts/routing.py",
     "server/app.py",
     "server/client/connection.py",
-    "server/client/heartbeat.py",
+    "server/connection/heartbeat.py",
     "server/jetstream/consumer/inactivity.py",
     "server/jetstream/consumer/notices.py",
-    "server/leaf/heartbeat.py",
     "server/leaf/remote.py",
 }
 

@@ -10,7 +10,7 @@ HEAVY = ("pydantic", "nats", "nkeys", "nacl", "bcrypt", "click", "rich", "questi
 
 def test_a_plain_server_loads_nothing_it_does_not_use() -> None:
     code = "import sys, pyjs.server.app; print(*(m for m in sys.argv[1:] if m in sys.modules))"
-    mine = ("pyjs.server.client.secure", "pyjs.server.jetstream.engine", "pyjs.server.leaf", "pyjs.cli")
+    mine = ("pyjs.server.connection.secure", "pyjs.server.jetstream.engine", "pyjs.server.leaf", "pyjs.cli")
     done = subprocess.run(
         [sys.executable, "-c", code, *HEAVY, *mine], check=True, capture_output=True, text=True
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..config.tls import public_key_hash
 
 if TYPE_CHECKING:
-    from .outbound import Wire
+    from .wire import Wire
 
 FIRST_BYTE = 0x16  # of a TLS handshake record; no word of the client protocol starts so
 _CHUNK = 1 << 18

@@ -1,4 +1,4 @@
-"""The outgoing half of a client connection: slices in, one write per flush, and what happens to who does not
+"""The outgoing half of a connection: slices in, one write per flush, and what happens to who does not
 read.
 
 Promises: at most `max_pending` bytes wait for a peer, else it is closed as a slow consumer; data that was
@@ -9,39 +9,17 @@ that stays open.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..accounts.flusher import Flusher
     from ..clock import Timer
+    from .wire import Wire
 
 SLOW_PENDING = "Slow Consumer (Pending Bytes)"
 SLOW_DEADLINE = "Slow Consumer (Write Deadline)"
-_EARLY_FLUSH = (
-    1 << 20
-)  # bytes gathered by one producer before it is written without waiting for the batch's end
-
-
-class Wire(Protocol):
-    """The part of an asyncio transport that connections use."""
-
-    def write(self, data: bytes) -> None:
-        """Send, or keep until the peer reads."""
-
-    def close(self) -> None:
-        """Close after what is kept was sent."""
-
-    def abort(self) -> None:
-        """Close now."""
-
-    def get_write_buffer_size(self) -> int:
-        """Bytes kept."""
-
-    def pause_reading(self) -> None:
-        """Read no more."""
-
-    def resume_reading(self) -> None:
-        """Read on."""
+# Bytes gathered by one producer before they are written without waiting for the batch's end.
+_EARLY_FLUSH = 1 << 20
 
 
 class Outbound:

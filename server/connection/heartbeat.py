@@ -1,5 +1,7 @@
-"""Pings of a leaf connection. As for clients, but the first comes after about a second, and a spoke's are
-never left out: they keep the way to the hub open through what stands between.
+"""Pings: does the peer still answer, and how far away is it.
+
+The first comes a little after the connection, then one per interval, with up to 20 % of jitter. One is left
+out when the peer was heard of within the interval. A peer that leaves `ping_max` unanswered is stale.
 """
 
 from __future__ import annotations
@@ -12,35 +14,41 @@ from ..clock import SECOND
 
 if TYPE_CHECKING:
     from ..clock import Timer
-    from .connection import LeafConnection
+    from .connection import Connection
 
-_JITTER = 5  # a fifth
 _REMEASURE = 3600 * SECOND
+_JITTER = 5  # a fifth
 
 
 class Heartbeat:
-    """rtt: ns, 0 while unknown."""
+    """rtt: ns, 0 while unknown. first: ns to the first ping, at most. always: none is left out."""
 
-    __slots__ = ("_connection", "_measured", "_outstanding", "_sent", "_timer", "rtt")
+    __slots__ = ("_connection", "_first", "_measured", "_outstanding", "_sent", "_timer", "always", "rtt")
 
-    def __init__(self, connection: LeafConnection) -> None:
+    def __init__(self, connection: Connection, first: int, *, always: bool = False) -> None:
         self._connection = connection
+        self._first = first
         self._timer: Timer | None = None
         self._outstanding = 0
         self._sent = 0
         self._measured = 0
+        self.always = always
         self.rtt = 0
 
     def start(self) -> None:
-        """Arm the first ping."""
-        interval = self._connection.leafs.options.ping_interval
-        self._arm(min(SECOND, interval) if interval > 0 else SECOND)
+        """Arm the first ping; once more, and it is armed anew."""
+        interval = self._connection.host.options.ping_interval
+        self._arm(min(self._first, interval) if interval > 0 else self._first)
 
     def stop(self) -> None:
         """No more pings."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def estimate(self) -> None:
+        """The peer has answered our greeting: a first idea of the distance."""
+        self.rtt = max(1, self._connection.clock.now() - self._connection.start)
 
     def answered(self) -> None:
         """PONG came."""
@@ -58,17 +66,17 @@ class Heartbeat:
     def _tick(self) -> None:
         self._timer = None
         connection = self._connection
-        options = connection.leafs.options
+        options = connection.host.options
         interval = options.ping_interval
         now = connection.clock.now()
-        quiet = connection.is_spoke or now - connection.last_activity >= interval
+        quiet = self.always or now - connection.last_activity >= interval
         if quiet or now - self._measured >= _REMEASURE:
             if self._outstanding + 1 > options.ping_max:
-                connection.fail("Stale Connection", "Stale Connection")
+                connection.stale()
                 return
             self._outstanding += 1
             self._sent = now
             connection.send_line(encode.PING)
-            connection.leafs.flusher.flush()
+            connection.host.flusher.flush()
         if interval > 0:
             self._arm(interval)

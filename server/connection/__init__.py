@@ -1,0 +1,15 @@
+"""What every connection of a server is made of, whatever protocol it speaks.
+
+A kind of connection (client, leaf) is a `Connection` that says what its operations mean, a `SocketProtocol`
+that says when TLS begins, and a `Listener`. Between them lies a `Wire`: a transport, or TLS on top of one.
+"""
+
+from __future__ import annotations
+
+from .connection import Connection
+from .host import Host, Offload
+from .listener import Listener
+from .socket_protocol import SocketProtocol
+from .wire import Wire
+
+__all__ = ["Connection", "Host", "Listener", "Offload", "SocketProtocol", "Wire"]

@@ -1,0 +1,213 @@
+"""One connection, whatever it speaks: who is there, what it has said, how it ends. Knows no socket.
+
+A kind of connection says what operations mean (`_serve`) and what it must let go of at the end (`_let_go`).
+Promises: operations are served in order; nothing of a connection is heard after it was closed, and it ends
+once, whoever ends it; a producer waits for those who are behind, but never for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from ...protocol.timestamp import format_rfc3339
+from ...protocol.wire import encode
+from ..accounts.parcel import Message
+from .outbound import Outbound
+
+if TYPE_CHECKING:
+    from ...protocol.errors import PeerError
+    from ...protocol.wire.ops import Op
+    from ..accounts import Account
+    from ..accounts.plan import Outbox, Plan
+    from ..accounts.source import Kind
+    from .heartbeat import Heartbeat
+    from .host import Host
+    from .secure import SecureWire
+    from .wire import Wire
+
+_STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
+
+
+class Parser(Protocol):
+    """Bytes to operations; a broken protocol ends the list with FAULT."""
+
+    def feed(self, data: bytes) -> list[Op]:
+        """The operations that these bytes complete."""
+
+
+class Connection(Outbound):
+    """peer: (host, port). start, last_activity: ns. account: None before it is known who speaks.
+
+    secure: the wire when there is TLS. closed_reason: "" while open. stalls: how often it was held back.
+    """
+
+    kind: Kind
+    tag: ClassVar[str]  # of its id in the log
+    description: ClassVar[Mapping[str, str]]  # what `client_info` says of its kind
+    parser: Parser
+    heartbeat: Heartbeat
+
+    def __init__(self, host: Host, wire: Wire, peer: tuple[str, int], write_deadline: int) -> None:
+        super().__init__(wire, host.flusher, host.options.max_pending, write_deadline)
+        self.host = host
+        self.id = host.next_id()
+        self.peer = peer
+        self.start = host.clock.now()
+        self.last_activity = self.start
+        self.account: Account | None = None
+        self.in_msgs = 0
+        self.in_bytes = 0
+        self.stalls = 0
+        self.closed_reason = ""
+        self.secure: SecureWire | None = None
+        self._backlog: list[Op] = []
+        self._held = False
+
+    # --- what each kind says
+
+    def open(self) -> None:
+        """The wire is there."""
+        raise NotImplementedError
+
+    def who(self) -> dict[str, str]:
+        """What the peer told of itself when it logged in, as `client_info` has it."""
+        raise NotImplementedError
+
+    def _serve(self, operations: Iterator[Op]) -> None:
+        """Serve until the end, until closed, or until held (the rest goes to the backlog)."""
+        raise NotImplementedError
+
+    def _let_go(self, reason: str) -> None:
+        """Closed: end what is this kind's own, its interest before `stop_writing`, and tell of it."""
+        raise NotImplementedError
+
+    # --- reading
+
+    def receive(self, data: bytes) -> None:
+        """Serve what one read brought."""
+        if self.closed_reason:
+            return
+        self.last_activity = self.clock.now()
+        operations = self.parser.feed(data)
+        if self._held:
+            self._backlog.extend(operations)
+        else:
+            self._serve(iter(operations))
+        self.host.flusher.flush()
+
+    def hold(self) -> None:
+        """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
+        self._held = True
+        self.wire.pause_reading()
+
+    def go_on(self) -> None:
+        """Serve what came in meanwhile, and read on."""
+        if not self._held:
+            return
+        self._held = False
+        if self.closed_reason:
+            return
+        backlog, self._backlog = self._backlog, []
+        self.wire.resume_reading()
+        self._serve(iter(backlog))
+        self.host.flusher.flush()
+
+    def stall(self, behind: list[Outbox]) -> None:
+        """Read nothing until the first of those behind has caught up, or for a moment."""
+        if self.closed_reason or self._held or self.host.options.no_fast_producer_stall:
+            return
+        self.stalls += 1
+        self.wire.pause_reading()
+        done = False
+
+        def resume() -> None:
+            nonlocal done
+            if not done:
+                done = True
+                timer.cancel()
+                if not self.closed_reason and not self._held:
+                    self.wire.resume_reading()
+
+        timer = self.clock.call_later(_STALL, resume)
+        for box in behind:
+            box.when_writable(resume)
+
+    def _call_back(self, plan: Plan, reply: bytes, header: bytes, body: bytes) -> None:
+        """Give a message to the internal subscribers of a plan."""
+        assert self.account is not None
+        shown = reply.decode("utf-8", "surrogateescape")
+        message = Message(plan.text, shown, header, body, self.account, self)
+        for subscription in plan.callbacks:
+            subscription.delivered += 1
+            if subscription.callback is not None:
+                subscription.callback(message)
+
+    # --- the end
+
+    def lost(self, reason: str = "Client Closed") -> None:
+        """The wire is gone."""
+        self._end(reason)
+
+    def close(self, reason: str) -> None:
+        """Close from our side, after what was queued is sent."""
+        if self.closed_reason:
+            return
+        self.flush()
+        self._end(reason)
+        self.wire.close()
+
+    def fail(self, text: str, reason: str) -> None:
+        """Tell the peer why, then close."""
+        if not self.closed_reason:
+            self.send_line(encode.err(text))
+            self.close(reason)
+
+    def stale(self) -> None:
+        """Close a peer that leaves pings unanswered."""
+        self.fail("Stale Connection", "Stale Connection")
+
+    def slow_consumer(self, reason: str) -> None:
+        """Close a peer that does not read."""
+        if self.closed_reason:
+            return
+        self.host.log.warning(f"{self} - Slow Consumer Detected: {reason}, {self.pending} bytes pending")
+        self._end(reason)
+        self.wire.abort()
+
+    def _broken(self, fault: PeerError) -> None:
+        """The peer broke the protocol: tell it, if there is a word for it, and close."""
+        self.host.log.error(f"{self} - {fault.reason}")
+        if fault.text:
+            self.send_line(encode.err(fault.text))
+        self.close(fault.reason.partition(":")[0].partition(" (")[0])
+
+    def _end(self, reason: str) -> None:
+        if self.closed_reason:
+            return
+        self.closed_reason = reason
+        self._backlog.clear()
+        self.heartbeat.stop()
+        self._let_go(reason)
+
+    # --- description
+
+    def client_info(self, *, share: bool = True) -> dict[str, Any]:
+        """See Source."""
+        info: dict[str, Any] = {}
+        if share:
+            info["start"] = format_rfc3339(self.start)
+            info["host"] = self.peer[0]
+            info["id"] = self.id
+        info["acc"] = self.account.name if self.account is not None else ""
+        if share:
+            info.update((key, value) for key, value in self.who().items() if value)
+        if self.heartbeat.rtt:
+            info["rtt"] = self.heartbeat.rtt
+        if share:
+            info.update(self.host.server_fields())
+            info.update(self.description)
+        return info
+
+    def __repr__(self) -> str:
+        return f"{self.peer[0]}:{self.peer[1]} - {self.tag}:{self.id}"

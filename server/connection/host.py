@@ -1,0 +1,36 @@
+"""Host: what connections need of the server they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from ..accounts import Registry
+    from ..accounts.flusher import Flusher
+    from ..clock import Clock
+    from ..config.options import Options
+    from ..identity import ServerIdentity
+    from ..logging import Log
+
+# Runs a slow function on another thread and hands its result back on the loop.
+Offload = Callable[[Callable[[], bool], Callable[[bool], None]], None]
+
+
+class Host(Protocol):
+    """All connections of one kind have it in common. options: those in force, which a reload replaces."""
+
+    options: Options
+    registry: Registry
+    identity: ServerIdentity
+    clock: Clock
+    flusher: Flusher
+    offload: Offload
+    log: Log
+    random_bytes: Callable[[int], bytes]
+
+    def next_id(self) -> int:
+        """A connection's id, one sequence for all kinds."""
+
+    def server_fields(self) -> dict[str, Any]:
+        """What the description of a peer says of this server."""

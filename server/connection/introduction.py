@@ -1,0 +1,76 @@
+"""What peers say of themselves before anything else: the JSON objects of INFO and CONNECT.
+
+Pure. Promises that whatever comes is either an object of known fields with values of their types, or a
+PeerError that closes without a word, as the reference does. Unknown fields and nulls are passed over.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from ...protocol.errors import PeerError
+from ..identity import ServerIdentity
+
+_NONCE_BYTES = 11
+_RENAMED = {"pass": "password"}  # where the wire has another word
+_KINDS: dict[str, type] = {
+    "bool": bool,
+    "int": int,
+    "str": str,
+    "list[str]": list,
+    "list[str] | None": list,
+}
+
+
+def kinds(introduction: type[Any]) -> dict[str, type]:
+    """The fields of a dataclass that come over the wire, and the types their values must have."""
+    found = {field.name: _KINDS.get(str(field.type)) for field in fields(introduction)}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def read(raw: bytes, what: str, expected: Mapping[str, type]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(known fields, the whole object). Names may have any case; `what` is INFO or CONNECT.
+
+    Raises PeerError (closes, without a text) when it is no object or a field has the wrong type.
+    """
+    bad = f"Protocol Violation: {what} is not an object of the known fields"
+    try:
+        given = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise PeerError("", True, bad) from error
+    if not isinstance(given, dict):
+        raise PeerError("", True, bad)
+    known: dict[str, Any] = {}
+    for name, value in given.items():
+        key = _RENAMED.get(name, name.lower())
+        kind = expected.get(key)
+        if kind is None or value is None:
+            continue
+        texts = kind is not list or (isinstance(value, list) and all(isinstance(v, str) for v in value))
+        if type(value) is not kind or not texts:
+            raise PeerError("", True, f"{bad}: {name}")
+        known[key] = value
+    return known, given
+
+
+def of_server(identity: ServerIdentity, proto: int, host: str, port: int, *, headers: bool) -> dict[str, Any]:
+    """How every INFO begins. `proto`: the version of what is spoken at this port."""
+    return {
+        "server_id": identity.id,
+        "server_name": identity.name,
+        "version": identity.version,
+        "proto": proto,
+        "go": identity.runtime,
+        "host": host,
+        "port": port,
+        "headers": headers,
+    }
+
+
+def new_nonce(random_bytes: Callable[[int], bytes]) -> bytes:
+    """What a peer has to sign, fresh for each connection."""
+    return base64.urlsafe_b64encode(random_bytes(_NONCE_BYTES)).rstrip(b"=")

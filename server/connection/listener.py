@@ -1,0 +1,79 @@
+"""The listening socket of one kind of connection, and every socket of that kind, accepted or dialled.
+
+Promises that `closed` returns when not one of them is open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ..config.options import TLSOptions
+    from .socket_protocol import SocketProtocol
+
+_CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
+
+
+class Listener:
+    """port: the real one, once started; 0 before."""
+
+    def __init__(self) -> None:
+        self._server: asyncio.Server | None = None
+        self._open: set[SocketProtocol] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._tls: tuple[TLSOptions, ssl.SSLContext] | None = None
+        self.port = 0
+
+    async def listen(self, make: Callable[[], SocketProtocol], host: str, port: int, *, backlog: int) -> None:
+        """Listen; port 0 or -1 takes a free one, host "" means every address.
+
+        Raises OSError, naming the address, when it is taken.
+        """
+        self._server = await asyncio.get_running_loop().create_server(
+            make, host or None, max(0, port), backlog=backlog
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def tls_context(self, options: TLSOptions) -> ssl.SSLContext:
+        """The server's context of `options`, the latest being kept. Raises TLSConfigError."""
+        from ..config.tls import server_context
+
+        if self._tls is None or self._tls[0] != options:
+            self._tls = (options, server_context(options))
+        return self._tls[1]
+
+    def opened(self, protocol: SocketProtocol) -> None:
+        """A socket was accepted or dialled."""
+        self._open.add(protocol)
+        self._idle.clear()
+
+    def gone(self, protocol: SocketProtocol) -> None:
+        """A socket is closed for good."""
+        self._open.discard(protocol)
+        if not self._open:
+            self._idle.set()
+
+    async def stop_accepting(self) -> None:
+        """Close the listening socket; connections stay."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def close_all(self, reason: str) -> None:
+        """Close every socket after what is queued was sent."""
+        for protocol in list(self._open):
+            protocol.close(reason)
+
+    async def closed(self) -> None:
+        """Return when every socket is closed; those whose peers do not read are cut off."""
+        try:
+            await asyncio.wait_for(self._idle.wait(), _CLOSE_SECONDS)
+        except TimeoutError:
+            for protocol in list(self._open):
+                protocol.abort()
+            await self._idle.wait()

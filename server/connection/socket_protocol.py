@@ -1,0 +1,155 @@
+"""The asyncio shell of one socket: bytes between the transport and a `Connection`, through TLS when asked.
+
+Thin: every decision about the protocol is the connection's; what is decided here is only how the bytes
+travel. A kind of connection says in `_begin` and `_decide` when TLS begins, and in `_secured` what is then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, ClassVar, cast
+
+if TYPE_CHECKING:
+    from ..clock import Timer
+    from .connection import Connection
+    from .host import Host
+    from .listener import Listener
+    from .secure import SecureWire
+    from .wire import Wire
+
+TLS_FAILED = "TLS Handshake Failure"
+
+
+class SocketProtocol(asyncio.Protocol):
+    """One socket, accepted or dialled. connection: None before the transport is there."""
+
+    failure: ClassVar[str] = "TLS handshake error"
+
+    def __init__(self, host: Host, listener: Listener) -> None:
+        self._host = host
+        self._listener = listener
+        self._transport: asyncio.Transport | None = None
+        self._secure: SecureWire | None = None
+        self._undecided = False  # the next bytes tell whether the peer speaks TLS
+        self._timer: Timer | None = None
+        self.connection: Connection | None = None
+        listener.opened(self)
+
+    # --- what each kind says
+
+    def _make(self, wire: Wire, peer: tuple[str, int]) -> Connection:
+        """The connection for this socket."""
+        raise NotImplementedError
+
+    def _begin(self, connection: Connection) -> None:
+        """Open the connection, or begin TLS first."""
+        raise NotImplementedError
+
+    def _decide(self, connection: Connection, data: bytes) -> bytes:
+        """While undecided: see from the first bytes whether TLS is spoken. Gives what is to be served."""
+        raise NotImplementedError
+
+    def _secured(self, connection: Connection) -> None:
+        """The TLS handshake is done."""
+        raise NotImplementedError
+
+    def _insecure(self, connection: Connection) -> None:
+        """TLS failed, which has been logged: close."""
+        raise NotImplementedError
+
+    # --- asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Make the connection and let it begin."""
+        self._transport = cast("asyncio.Transport", transport)
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None and sock.family in {socket.AF_INET, socket.AF_INET6}:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        peer = self._transport.get_extra_info("peername") or ("", 0)
+        connection = self._make(cast("Wire", transport), (str(peer[0]), int(peer[1])))
+        self.connection = connection
+        self._transport.set_write_buffer_limits(high=connection.stall_at)
+        self._begin(connection)
+
+    def data_received(self, data: bytes) -> None:
+        """Serve a read, then hold back who outruns the others."""
+        connection = self.connection
+        assert connection is not None
+        if self._undecided:
+            data = self._decide(connection, data)
+        secure = self._secure
+        if secure is not None:
+            data = self._decrypt(connection, secure, data)
+        if data:
+            connection.receive(data)
+        if secure is not None and secure.ended:
+            connection.close("Client Closed")
+        flusher = self._host.flusher
+        if flusher.behind:
+            connection.stall(flusher.take_behind())
+
+    def resume_writing(self) -> None:
+        """The peer has read what it was behind with."""
+        if self.connection is not None:
+            self.connection.writable()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone."""
+        self._stop_timer()
+        if self.connection is not None:
+            self.connection.lost("Client Closed" if exc is None else "Read Error")
+            self._host.flusher.flush()
+        self._listener.gone(self)
+
+    def close(self, reason: str) -> None:
+        """Close after what is queued was sent."""
+        if self.connection is not None:
+            self.connection.close(reason)
+
+    def abort(self) -> None:
+        """Close now, whatever was not sent."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # --- TLS
+
+    def _encrypt(self, connection: Connection, secure: SecureWire, timeout: int) -> None:
+        """From now on all goes through `secure`, whose handshake has `timeout` ns."""
+        self._secure = secure
+        connection.wire = connection.secure = secure
+        self._expect(timeout)
+
+    def _expect(self, timeout: int) -> None:
+        """Give the peer `timeout` ns for the handshake."""
+        self._stop_timer()
+        self._timer = self._host.clock.call_later(timeout, self._too_late)
+
+    def _decrypt(self, connection: Connection, secure: SecureWire, data: bytes) -> bytes:
+        from .secure import HandshakeError
+
+        before = secure.ready
+        try:
+            plain = secure.feed(data)
+        except HandshakeError as error:
+            self._fail(connection, str(error))
+            return b""
+        if secure.ready and not before:
+            self._stop_timer()
+            self._secured(connection)
+        return plain
+
+    def _fail(self, connection: Connection, text: str) -> None:
+        self._host.log.error(f"{connection} - {self.failure}: {text}")
+        self._insecure(connection)
+
+    def _too_late(self) -> None:
+        self._timer = None
+        if self.connection is not None and (self._secure is None or not self._secure.ready):
+            self._fail(self.connection, "TLS handshake timeout")
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,27 @@
+"""Wire: what a connection writes to. A transport of asyncio is one, so is TLS on top of another."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Wire(Protocol):
+    """The part of an asyncio transport that connections use."""
+
+    def write(self, data: bytes) -> None:
+        """Send, or keep until the peer reads."""
+
+    def close(self) -> None:
+        """Close after what is kept was sent."""
+
+    def abort(self) -> None:
+        """Close now."""
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes kept."""
+
+    def pause_reading(self) -> None:
+        """Read no more."""
+
+    def resume_reading(self) -> None:
+        """Read on."""
