@@ -40,5 +40,5 @@ def _box(own: KeyPair, other: str):  # type: ignore[no-untyped-def] # its type w
     from nacl.public import Box, PrivateKey, PublicKey
 
     if own.role is not Role.CURVE:
-        raise NkeyError(KeyFault.WRONG_ROLE, f"sealing needs a curve key, not that of a {own.role}")
+        raise NkeyError(KeyFault.WRONG_ROLE, f"sealing needs a curve key, not that of {own.role.phrase}")
     return Box(PrivateKey(own.secret), PublicKey(raw_public(other, Role.CURVE)))

@@ -37,6 +37,11 @@ class Role(Enum):
         self.prefix = prefix
         self.letter = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[prefix >> 3]
 
+    @property
+    def phrase(self) -> str:
+        """The word with its article."""
+        return f"{'an' if self.word[0] in 'ao' else 'a'} {self.word}"
+
     def __str__(self) -> str:
         return self.word
 
@@ -75,7 +80,7 @@ def _body(text: str) -> bytes:
 
 
 def _words(roles: tuple[Role, ...]) -> str:
-    return " or ".join(role.word for role in roles)
+    return " or ".join(role.phrase for role in roles)
 
 
 def public_role(text: str, *roles: Role) -> Role:
@@ -94,7 +99,7 @@ def public_role(text: str, *roles: Role) -> Role:
         raise NkeyError(KeyFault.NOT_A_KEY, "not a public nkey")
     if roles and role not in roles:
         raise NkeyError(
-            KeyFault.WRONG_ROLE, f"{text} is the public key of a {role}, not of a {_words(roles)}"
+            KeyFault.WRONG_ROLE, f"{text} is the public key of {role.phrase}, not of {_words(roles)}"
         )
     return role
 
@@ -142,7 +147,7 @@ def read_seed(text: str, *roles: Role) -> tuple[Role, bytes]:
     if role is None or body[1] & 7 or len(body) != 2 + SEED_BYTES:
         raise NkeyError(KeyFault.NOT_A_KEY, "not a seed of a known role")
     if roles and role not in roles:
-        raise NkeyError(KeyFault.WRONG_ROLE, f"this is the seed of a {role}, not of a {_words(roles)}")
+        raise NkeyError(KeyFault.WRONG_ROLE, f"this is the seed of {role.phrase}, not of {_words(roles)}")
     return role, body[2:]
 
 

@@ -99,7 +99,7 @@ def test_a_wrong_role_names_both() -> None:
     pair = KeyPair.create(Role.USER)
     error = _refusal(pair.public_key, Role.ACCOUNT, Role.OPERATOR)
     assert error.fault is KeyFault.WRONG_ROLE
-    assert "of a user, not of a account or operator" in str(error)
+    assert "of a user, not of an account or an operator" in str(error)
     with pytest.raises(NkeyError, match="seed of a user") as caught:
         KeyPair(pair.seed, Role.ACCOUNT)
     assert caught.value.fault is KeyFault.WRONG_ROLE

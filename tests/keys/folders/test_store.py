@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import shutil
 import stat
 from pathlib import Path
@@ -131,6 +133,15 @@ def test_a_half_written_token_is_damage_that_names_the_file(store: OperatorStore
         store.account("ACC")
     findings = check_store(store, 0)
     assert any("damaged" in i.text or "empty" in i.text for i in findings[1].issues)
+
+
+def test_a_store_of_version_1_is_foreign(party: Any, store: OperatorStore) -> None:
+    parts = [{"typ": "jwt", "alg": "ed25519"}, {"type": "operator", "iss": party.operator.public_key}]
+    head, body = (base64.urlsafe_b64encode(json.dumps(p).encode()).decode().rstrip("=") for p in parts)
+    signature = base64.urlsafe_b64encode(party.operator.sign(body.encode())).decode().rstrip("=")
+    store.operator_path.write_text(f"{head}.{body}.{signature}")
+    with pytest.raises(ForeignError, match="version 1"):
+        store.operator()
 
 
 def test_a_changed_token_is_damage(store: OperatorStore) -> None:
