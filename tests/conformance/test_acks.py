@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from lib.eventually import eventually
-from lib.jetstream import MILLISECOND, SECOND, JetStream
+from lib.jetstream import ALONE, MILLISECOND, SECOND, JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg
 
-CONFIG = """
-listen: 127.0.0.1:<client>
-server_name: S
-jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
-"""
 SHORT = 100 * MILLISECOND
-
-
-@pytest.fixture
-def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
-    with JetStream.of(serve(CONFIG)) as api:
-        yield api
 
 
 @pytest.fixture
@@ -238,7 +227,7 @@ def test_backoff_gives_each_delivery_its_own_wait(js: JetStream, stream: str) ->
 def test_what_was_not_acknowledged_comes_again_after_a_restart(
     launch: Callable[[str], ServerProcess], unique: str
 ) -> None:
-    server = launch(CONFIG)
+    server = launch(ALONE)
     with JetStream.of(server) as js:
         js.create(unique, storage="file")
         js.fill(unique, 5)

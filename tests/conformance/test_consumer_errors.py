@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from lib.jetstream import SECOND, JetStream
-from lib.process import ServerProcess
-
-CONFIG = """
-listen: 127.0.0.1:<client>
-server_name: S
-jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
-"""
 
 
 @pytest.fixture
-def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
+def js(js: JetStream) -> JetStream:
     """An API connection; streams S (limits) and WQ (work queue) exist."""
-    with JetStream.of(serve(CONFIG)) as api:
-        api.create("S", subjects=["S.*"])
-        api.create("WQ", subjects=["WQ.*"], retention="workqueue")
-        yield api
+    js.create("S", subjects=["S.*"])
+    js.create("WQ", subjects=["WQ.*"], retention="workqueue")
+    return js
 
 
 # Configuration of consumer C of stream S, err_code (0: it is accepted), description.

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.jetstream import SECOND, JetStream
+from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
-
-CONFIG = """
-listen: 127.0.0.1:<client>
-server_name: S
-jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
-"""
-
-
-@pytest.fixture
-def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
-    with JetStream.of(serve(CONFIG)) as api:
-        yield api
 
 
 @pytest.fixture
@@ -260,7 +248,7 @@ def test_an_added_source_is_copied_and_a_removed_one_is_not(js: JetStream, origi
 def test_a_copy_goes_on_after_a_restart_without_gap_or_duplicate(
     launch: Callable[[str], ServerProcess], unique: str
 ) -> None:
-    server = launch(CONFIG)
+    server = launch(ALONE)
     with JetStream.of(server) as js:
         js.create(unique, storage="file")
         js.create(f"{unique}M", storage="file", mirror={"name": unique})

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import MILLISECOND, SECOND, JetStream
-from lib.process import ServerProcess
 from lib.wire import Msg
-
-CONFIG = """
-listen: 127.0.0.1:<client>
-server_name: S
-jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
-"""
-
-
-@pytest.fixture
-def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
-    with JetStream.of(serve(CONFIG)) as api:
-        yield api
 
 
 @pytest.fixture

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import SECOND, JetStream
-from lib.process import ServerProcess
 
-CONFIG = """
-listen: 127.0.0.1:<client>
-server_name: S
-jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
-"""
 STORAGE = pytest.mark.parametrize("storage", ["file", "memory"])
 ZERO = "0001-01-01T00:00:00Z"
-
-
-@pytest.fixture
-def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
-    with JetStream.of(serve(CONFIG)) as api:
-        yield api
 
 
 def seqs(js: JetStream, stream: str) -> list[int]:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from lib.jetstream import SECOND, JetStream
-from lib.process import ServerProcess
-
-CONFIG = """
-listen: 127.0.0.1:<client>
-server_name: S
-jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
-"""
 
 
 @pytest.fixture
-def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
+def js(js: JetStream) -> JetStream:
     """An API connection; stream ORIGIN exists."""
-    with JetStream.of(serve(CONFIG)) as api:
-        api.create("ORIGIN")
-        yield api
+    js.create("ORIGIN")
+    return js
 
 
 # Configuration of stream X, err_code (0: it is accepted), description.

@@ -11,7 +11,7 @@ import pytest
 from lib.cuttable import Cuttable
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.leafpair import ACCOUNTS, HUB, LEAF, api, heard, login
+from lib.leafpair import ACCOUNTS, HUB, LEAF, api, combined, heard, login
 from lib.pool import START
 from lib.process import ServerProcess
 
@@ -23,7 +23,7 @@ BETWEEN = 250  # messages
 Cut = tuple[ServerProcess, ServerProcess, Cuttable]
 
 
-@pytest.fixture(params=COMBINATIONS, ids=lambda c: f"{c[0]}-hub-{c[1]}-leaf")
+@pytest.fixture(params=COMBINATIONS, ids=combined)
 def cuttable(request: pytest.FixtureRequest) -> Iterator[Cut]:
     hub = START[request.param[0]](HUB + ACCOUNTS)
     try:

@@ -10,51 +10,15 @@ from collections.abc import Iterator
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.leafpair import HUB, LEAF, Pair, api, login
+from lib.leafpair import COMBINATIONS, HUB, LEAF, SHARED, Pair, api, combined, login
 from lib.wire import Msg
 
-ACCOUNTS = """
-accounts {
-    SYS: { users: [{user: admin, password: admin}] },
-    ACC: {
-        users: [{user: acc, password: acc}],
-        jetstream: enabled
-        exports: [
-            {service: "$JS.hub.API.CONSUMER.CREATE.*", response_type: "stream"}
-            {stream: "deliver.acc.hub.>"}
-            {service: "$JS.hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur", response_type: "stream"}
-            {service: "$JS.ACK.aggregate-test-leaf.dur.>"}
-            {service: "$JS.FC.aggregate-test-leaf.dur.>"}
-        ]
-    }
-    IMPORT_MIRROR: {
-        users: [{user: import_mirror, password: import_mirror}],
-        jetstream: enabled
-        imports: [
-            {service: {account: ACC, subject: "$JS.hub.API.CONSUMER.CREATE.*"}, to: "JS.acc@hub.API.CONSUMER.CREATE.*" }
-            {service: {account: ACC, subject: "$JS.FC.aggregate-test-leaf.dur.>"}}
-            {stream: {account: ACC, subject: deliver.acc.hub.import_mirror.>}}
-        ]
-    }
-    IMPORT_CLIENT: {
-        users: [{user: import_client, password: import_client}],
-        jetstream: enabled
-        imports: [
-            {service: {account: ACC, subject: "$JS.hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur"}, to: "JS.acc@hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur" }
-            {service: {account: ACC, subject: "$JS.ACK.aggregate-test-leaf.dur.>"}}
-        ]
-    }
-}
-system_account: SYS
-"""  # noqa: E501  (as the documentation has it)
-
-COMBINATIONS = [(h, f) for h in ("reference", "pyjs") for f in ("reference", "pyjs")]
 FROM_LEAF = {"name": "test", "external": {"api": "$JS.leaf.API", "deliver": ""}}
 AGGREGATE = "aggregate-test-leaf"
 COPY = "aggregate-test-leaf-from-acc"
 
 
-@pytest.fixture(params=COMBINATIONS, ids=lambda c: f"{c[0]}-hub-{c[1]}-leaf")
+@pytest.fixture(params=COMBINATIONS, ids=combined)
 def combination(request: pytest.FixtureRequest) -> tuple[str, str]:
     found: tuple[str, str] = request.param
     return found
@@ -62,7 +26,7 @@ def combination(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 @pytest.fixture
 def pair(combination: tuple[str, str]) -> Iterator[Pair]:
-    pair = Pair(*combination, HUB + ACCOUNTS, LEAF + ACCOUNTS)
+    pair = Pair(*combination, HUB + SHARED, LEAF + SHARED)
     try:
         pair.joined()
         yield pair

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.leafpair import Pair, api, heard, login
+from lib.leafpair import COMBINATIONS, Pair, api, combined, heard, login
 from lib.wire import Msg, Wire
-
-COMBINATIONS = [(h, f) for h in ("reference", "pyjs") for f in ("reference", "pyjs")]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +22,7 @@ def pairs() -> Iterator[dict[tuple[str, str], Pair | Exception]]:
             pair.close()
 
 
-@pytest.fixture(params=COMBINATIONS, ids=lambda c: f"{c[0]}-hub-{c[1]}-leaf")
+@pytest.fixture(params=COMBINATIONS, ids=combined)
 def pair(request: pytest.FixtureRequest, pairs: dict[tuple[str, str], Pair | Exception]) -> Pair:
     """The shared pair of this combination, joined."""
     key: tuple[str, str] = request.param

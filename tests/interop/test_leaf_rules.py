@@ -6,58 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lib.eventually import eventually
-from lib.leafpair import HUB, LEAF, Pair, api, heard, login
+from lib.leafpair import ACCOUNTS, COMBINATIONS, HUB, LEAF, SHARED, Pair, api, combined, heard, login
 from lib.pool import START
 from lib.wire import Wire
-
-COMBINATIONS = [(h, f) for h in ("reference", "pyjs") for f in ("reference", "pyjs")]
-ACCOUNTS = """
-accounts {
-    SYS: { users: [{user: admin, password: admin}] },
-    ACC: { users: [{user: acc, password: acc}], jetstream: enabled }
-}
-system_account: SYS
-"""
-# The documentation's second accounts.conf.
-SHARED = """
-accounts {
-    SYS: { users: [{user: admin, password: admin}] },
-    ACC: {
-        users: [{user: acc, password: acc}],
-        jetstream: enabled
-        exports: [
-            {service: "$JS.hub.API.CONSUMER.CREATE.*", response_type: "stream"}
-            {stream: "deliver.acc.hub.>"}
-            {service: "$JS.hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur", response_type: "stream"}
-            {service: "$JS.ACK.aggregate-test-leaf.dur.>"}
-            {service: "$JS.FC.aggregate-test-leaf.dur.>"}
-        ]
-    }
-    IMPORT_MIRROR: {
-        users: [{user: import_mirror, password: import_mirror}],
-        jetstream: enabled
-        imports: [
-            {service: {account: ACC, subject: "$JS.hub.API.CONSUMER.CREATE.*"}, to: "JS.acc@hub.API.CONSUMER.CREATE.*" }
-            {service: {account: ACC, subject: "$JS.FC.aggregate-test-leaf.dur.>"}}
-            {stream: {account: ACC, subject: deliver.acc.hub.import_mirror.>}}
-        ]
-    }
-    IMPORT_CLIENT: {
-        users: [{user: import_client, password: import_client}],
-        jetstream: enabled
-        imports: [
-            {service: {account: ACC, subject: "$JS.hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur"}, to: "JS.acc@hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur" }
-            {service: {account: ACC, subject: "$JS.ACK.aggregate-test-leaf.dur.>"}}
-        ]
-    }
-}
-system_account: SYS
-"""  # noqa: E501 (the documentation's own lines)
 
 Join = Callable[..., Pair]
 
 
-@pytest.fixture(params=COMBINATIONS, ids=lambda c: f"{c[0]}-hub-{c[1]}-leaf")
+@pytest.fixture(params=COMBINATIONS, ids=combined)
 def join(request: pytest.FixtureRequest) -> Iterator[Join]:
     """join(hub_config, leaf_config): a pair for this test alone, joined."""
     hub, leaf = request.param

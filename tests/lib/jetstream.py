@@ -11,6 +11,13 @@ from .wire import Msg, Wire
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 
+# The configuration most tests of JetStream start from: one server alone.
+ALONE = """
+listen: 127.0.0.1:<client>
+server_name: S
+jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
+"""
+
 
 class ApiFailureError(Exception):
     """An answer that holds an error."""

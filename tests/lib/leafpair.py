@@ -15,6 +15,41 @@ accounts {
 }
 system_account: SYS
 """
+# The documentation's second accounts.conf.
+SHARED = """
+accounts {
+    SYS: { users: [{user: admin, password: admin}] },
+    ACC: {
+        users: [{user: acc, password: acc}],
+        jetstream: enabled
+        exports: [
+            {service: "$JS.hub.API.CONSUMER.CREATE.*", response_type: "stream"}
+            {stream: "deliver.acc.hub.>"}
+            {service: "$JS.hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur", response_type: "stream"}
+            {service: "$JS.ACK.aggregate-test-leaf.dur.>"}
+            {service: "$JS.FC.aggregate-test-leaf.dur.>"}
+        ]
+    }
+    IMPORT_MIRROR: {
+        users: [{user: import_mirror, password: import_mirror}],
+        jetstream: enabled
+        imports: [
+            {service: {account: ACC, subject: "$JS.hub.API.CONSUMER.CREATE.*"}, to: "JS.acc@hub.API.CONSUMER.CREATE.*" }
+            {service: {account: ACC, subject: "$JS.FC.aggregate-test-leaf.dur.>"}}
+            {stream: {account: ACC, subject: deliver.acc.hub.import_mirror.>}}
+        ]
+    }
+    IMPORT_CLIENT: {
+        users: [{user: import_client, password: import_client}],
+        jetstream: enabled
+        imports: [
+            {service: {account: ACC, subject: "$JS.hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur"}, to: "JS.acc@hub.API.CONSUMER.MSG.NEXT.aggregate-test-leaf.dur" }
+            {service: {account: ACC, subject: "$JS.ACK.aggregate-test-leaf.dur.>"}}
+        ]
+    }
+}
+system_account: SYS
+"""  # noqa: E501 (the documentation's own lines)
 HUB = """
 listen: 127.0.0.1:<client>
 server_name: hub-server
@@ -33,6 +68,13 @@ leafnodes {
     ]
 }
 """
+
+COMBINATIONS = [(h, f) for h in ("reference", "pyjs") for f in ("reference", "pyjs")]
+
+
+def combined(combination: tuple[str, str]) -> str:
+    """A combination (hub, leaf) as the id of a test."""
+    return f"{combination[0]}-hub-{combination[1]}-leaf"
 
 
 class Pair:
