@@ -1,9 +1,10 @@
 """Tokens: claims to a signed JWT and back.
 
-Decoding checks, in this order: size, shape (three parts of canonical base 64), the algorithm, version and kind,
-the types of all fields, the roles of issuer and subject, and the signature by the issuer. Whether that issuer
-may be trusted is the trust chain's business. Only `ed25519-nkey` is accepted; `ed25519`, the name that version 1
-used, only where the caller asks for old tokens, and only on them. Encoding takes the time as an argument.
+Decoding checks, in this order: size, shape (three parts of canonical base 64), the algorithm, version and
+kind, the types of all fields, the roles of issuer and subject, and the signature by the issuer. Whether that
+issuer may be trusted is the trust chain's business. Only `ed25519-nkey` is accepted; `ed25519`, the name that
+version 1 used, only where the caller asks for old tokens, and only on them. Encoding takes the time as an
+argument.
 """
 
 from __future__ import annotations
