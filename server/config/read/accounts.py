@@ -15,10 +15,11 @@ from ..options.accounts import (
 from ..tree import ConfigError, Node
 from .context import Context, Slot, wrong
 from .keys import is_public_key
-from .section import read_into
+from .section import read_into, read_maps
 from .values import go_duration, read_bool, read_string, read_strings
 
 RESERVED = ("$G",)
+_EXAMPLE = "as [{stream: subject}, {service: subject}]"
 _RESPONSE_TYPES = {
     "single": "singleton",
     "singleton": "singleton",
@@ -97,20 +98,6 @@ def read_account_jetstream(context: Context, slot: Slot, node: Node) -> AccountJ
     return found
 
 
-def _maps(context: Context, slot: Slot, node: Node) -> list[tuple[str, Node, dict[str, Node]]]:
-    if not isinstance(node.value, list):
-        raise wrong(node, f"{slot.key} must be a list of maps", "as [{stream: subject}, {service: subject}]")
-    found = []
-    for index, item in enumerate(node.value):
-        if isinstance(item.value, dict):
-            path = f"{slot.path}.{index}"
-            context.positions[path] = item.position
-            found.append((path, item, item.value))
-        else:
-            context.problems.extend(wrong(item, f"each of {slot.key} must be a map").problems)
-    return found
-
-
 def _here(slot: Slot, key: str) -> Slot:
     return Slot(slot.target, key.lower(), key, slot.spec, slot.path)
 
@@ -118,7 +105,7 @@ def _here(slot: Slot, key: str) -> Slot:
 def read_exports(context: Context, slot: Slot, node: Node) -> list[ExportOptions]:
     """Exports; each has exactly one of `stream` and `service`."""
     found: list[ExportOptions] = []
-    for _, item, entries in _maps(context, slot, node):
+    for _, item, entries in read_maps(context, slot, node, _EXAMPLE):
         export = ExportOptions("", "")
         service_only: dict[str, Node] = {}
         for key, value in entries.items():
@@ -210,7 +197,7 @@ def _latency(node: Node) -> LatencyOptions:
 def read_imports(context: Context, slot: Slot, node: Node) -> list[ImportOptions]:
     """Imports; each has exactly one of `stream` and `service`, a map of account and subject."""
     found: list[ImportOptions] = []
-    for path, item, entries in _maps(context, slot, node):
+    for path, item, entries in read_maps(context, slot, node, _EXAMPLE):
         made = ImportOptions("", "", "")
         for key, value in entries.items():
             _import_key(context, _here(slot, key), value, made)

@@ -54,19 +54,32 @@ def read_section(context: Context, slot: Slot, node: Node) -> Any:
     return made
 
 
+def read_maps(
+    context: Context, slot: Slot, node: Node, hint: str = "", *, of: str = "maps"
+) -> list[tuple[str, Node, dict[str, Node]]]:
+    """(path, item, its entries) of each map in a list.
+
+    Raises ConfigError when it is no list; an item that is no map is noted as a problem and left out.
+    """
+    if not isinstance(node.value, list):
+        raise wrong(node, f"{slot.key} must be a list of {of}", hint)
+    found = []
+    for index, item in enumerate(node.value):
+        if isinstance(item.value, dict):
+            path = f"{slot.path}.{index}"
+            context.positions[path] = item.position
+            found.append((path, item, item.value))
+        else:
+            context.problems.extend(wrong(item, f"each of {slot.key} must be a map").problems)
+    return found
+
+
 def read_sections(context: Context, slot: Slot, node: Node) -> list[Any]:
     """A list of maps, each as the option's dataclass."""
-    if not isinstance(node.value, list):
-        raise wrong(node, f"{slot.key} must be a list of maps")
     assert slot.spec.section is not None
     found: list[Any] = []
-    for index, item in enumerate(node.value):
-        if not isinstance(item.value, dict):
-            context.problems.extend(wrong(item, f"each of {slot.key} must be a map").problems)
-            continue
+    for path, _, entries in read_maps(context, slot, node):
         made = slot.spec.section()
-        path = f"{slot.path}.{index}"
-        context.positions[path] = item.position
-        read_into(context, made, item.value, path)
+        read_into(context, made, entries, path)
         found.append(made)
     return found

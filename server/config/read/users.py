@@ -6,27 +6,15 @@ from ..options.authorization import UserOptions
 from ..tree import ConfigError, Node
 from .context import Context, Slot, wrong
 from .keys import is_public_key
-from .section import read_into
+from .section import read_into, read_maps
 
-
-def _maps(context: Context, slot: Slot, node: Node) -> list[tuple[str, Node, dict[str, Node]]]:
-    if not isinstance(node.value, list):
-        raise wrong(node, f"{slot.key} must be a list of users", 'as [{user: "a", password: "b"}]')
-    found = []
-    for index, item in enumerate(node.value):
-        if isinstance(item.value, dict):
-            path = f"{slot.path}.{index}"
-            context.positions[path] = item.position
-            found.append((path, item, item.value))
-        else:
-            context.problems.extend(wrong(item, "each user must be a map").problems)
-    return found
+_EXAMPLE = 'as [{user: "a", password: "b"}]'
 
 
 def read_users(context: Context, slot: Slot, node: Node) -> list[UserOptions]:
     """Users with a name and a password, or with a public key."""
     found: list[UserOptions] = []
-    for path, item, entries in _maps(context, slot, node):
+    for path, item, entries in read_maps(context, slot, node, _EXAMPLE, of="users"):
         user = UserOptions()
         read_into(context, user, entries, path)
         if not user.nkey and not user.user:
@@ -47,7 +35,7 @@ _LEAF_KEYS = ("user", "username", "pass", "password", "account", "proxy_required
 def read_leaf_users(context: Context, slot: Slot, node: Node) -> list[UserOptions]:
     """Users of leaf connections: name, password and the account they are bound to ("" : the global one)."""
     found: list[UserOptions] = []
-    for path, _, entries in _maps(context, slot, node):
+    for path, _, entries in read_maps(context, slot, node, _EXAMPLE, of="users"):
         user = UserOptions(account="")
         rest = {}
         for key, item in entries.items():
