@@ -170,8 +170,10 @@ def _check_version(document: dict[str, Any], *, old: bool) -> None:
 
 def _kind_of(document: dict[str, Any]) -> str:
     body = document.get("nats")
-    kind = document.get("type") or (body.get("type") if isinstance(body, dict) else "")
-    return kind if isinstance(kind, str) else ""
+    kind = document.get("type") or (body.get("type") if isinstance(body, dict) else None)
+    if kind is not None and not isinstance(kind, str):
+        raise TokenError(TokenFault.KIND, "the token's type is no text")
+    return kind or ""
 
 
 def _typed(document: dict[str, Any]) -> Claims:

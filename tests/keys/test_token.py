@@ -186,6 +186,8 @@ def test_roles_of_issuer_and_subject_are_checked_on_both_ways(party: Any) -> Non
         ({"type": "user"}, TokenFault.VERSION),
         ({"type": "cluster", "version": 2}, TokenFault.KIND),
         ({"type": "server", "version": 2}, TokenFault.KIND),
+        ({"type": ["user"], "version": 2}, TokenFault.KIND),
+        ({"type": 0, "version": 2}, TokenFault.KIND),
         ({"type": "user", "version": 2, "subs": "5"}, TokenFault.CONTENT),
         ({"type": "user", "version": 2, "subs": 1.5}, TokenFault.CONTENT),
         ({"type": "user", "version": 2, "subs": 2**63}, TokenFault.CONTENT),
