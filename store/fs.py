@@ -174,18 +174,26 @@ def read_file(fs: FileSystem, path: str) -> bytes:
         fs.close(file)
 
 
+def write_new(fs: FileSystem, path: str, data: bytes) -> None:
+    """Write a whole file, synced, in place of what may be left there; its name is not synced.
+
+    Raises OSError.
+    """
+    fs.remove(path)
+    file = fs.open(path, create=True)
+    try:
+        fs.write(file, data, 0)
+        fs.sync(file)
+    finally:
+        fs.close(file)
+
+
 def write_file(fs: FileSystem, path: str, data: bytes) -> None:
     """Write a whole file so that, whatever happens, either the old or the new content is there.
 
     Raises OSError.
     """
     temporary = path + ".tmp"
-    fs.remove(temporary)
-    file = fs.open(temporary, create=True)
-    try:
-        fs.write(file, data, 0)
-        fs.sync(file)
-    finally:
-        fs.close(file)
+    write_new(fs, temporary, data)
     fs.rename(temporary, path)
     fs.sync_directory(path.rpartition("/")[0] or ".")

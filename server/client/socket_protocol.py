@@ -1,5 +1,7 @@
-"""The shell of one client socket: when TLS begins. From the client's first byte on, if there is TLS at all;
-before INFO with `handshake_first`, not necessarily with `allow_non_tls`.
+"""The shell of one client socket: when TLS begins.
+
+The client's first byte tells whether it speaks TLS, which it must unless `allow_non_tls`. INFO comes before,
+in the clear, or with `handshake_first` after.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from ..monitor import Monitored, RequestError
 from ..monitor.accountz import account_statistics
 from . import services
 from .envelope import Envelope, encode
-from .identity import user_info
 from .statistics import statsz
+from .user import user_info
 
 if TYPE_CHECKING:
     from ..accounts import Account

@@ -14,7 +14,7 @@ from itertools import compress
 from struct import Struct
 
 from .. import record
-from ..fs import FileSystem, read_file
+from ..fs import FileSystem, read_file, write_new
 from ..handles import Handles
 from .block import LENGTH, Block
 from .commit import leave_sidecar, remove_block
@@ -143,13 +143,7 @@ class Compaction:
     def _write(self, data: bytes, ids: dict[bytes, int]) -> None:
         fs, path = self._fs, self._block.path
         temporary = path + ".tmp"
-        fs.remove(temporary)
-        file = fs.open(temporary, create=True)
-        try:
-            fs.write(file, data, 0)
-            fs.sync(file)
-        finally:
-            fs.close(file)
+        write_new(fs, temporary, data)
         self._block.created = True
         names = {number: key.decode("utf-8", "surrogateescape") for key, number in ids.items()}
         table = [names.get(number, "") for number in range(max(names, default=-1) + 1)]
