@@ -27,9 +27,8 @@ from .info import describe
 from .intake import Intake
 from .ledger import Ledger
 from .notices import LIMITS_REASON, Notices
-from .pace import Pace
+from .pace import Pace, RateLimit
 from .pulling import Pulling
-from .push import RateLimit
 from .pushing import Pushing
 from .saver import Saver
 from .sender import Sender

@@ -1,7 +1,32 @@
-"""The pace of delivery: original replay (the gaps in which messages were stored) and the rate limit."""
+"""The pace of delivery: original replay (the gaps in which messages were stored) and the rate limit.
+
+Arithmetic: the time is an argument, nothing is sent.
+"""
 
 from ....store.message import StoredMessage
-from .push import RateLimit
+
+
+class RateLimit:
+    """A token bucket: `bits` per second (> 7), bursts up to `burst` bytes."""
+
+    __slots__ = ("_at", "_tokens", "burst", "rate")
+
+    def __init__(self, bits: int, burst: int, now: int) -> None:
+        self.rate = max(bits // 8, 1)
+        self.burst = burst
+        self._tokens = float(burst)
+        self._at = now
+
+    def delay(self, size: int, now: int) -> int:
+        """Tell how long (ns) a message of `size` bytes has to wait; 0 takes its bytes from the bucket."""
+        # A message larger than the bucket would wait for ever: it waits for a bucket of its own size.
+        room = max(self.burst, size)
+        self._tokens = min(self._tokens + (now - self._at) * self.rate / 1e9, room)
+        self._at = max(now, self._at)
+        if self._tokens >= size:
+            self._tokens -= size
+            return 0
+        return int((size - self._tokens) * 1e9 / self.rate) + 1
 
 
 class Pace:

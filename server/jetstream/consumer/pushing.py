@@ -13,8 +13,8 @@ from ....protocol import headers
 from . import statuses
 from .acks import FLOW_PREFIX
 from .alarm import Alarm
+from .flow import FlowWindow
 from .pace import Pace
-from .push import FlowWindow
 
 if TYPE_CHECKING:
     from ...accounts.account import Watch

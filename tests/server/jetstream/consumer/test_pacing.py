@@ -6,7 +6,8 @@ import pytest
 from lib.consumer_rig import SECOND, Rig
 from pyjs.protocol import headers
 from pyjs.server.accounts.parcel import Message
-from pyjs.server.jetstream.consumer.push import FlowWindow, RateLimit
+from pyjs.server.jetstream.consumer.flow import FlowWindow
+from pyjs.server.jetstream.consumer.pace import RateLimit
 
 
 def test_a_window_asks_at_half_and_is_full_beyond_all() -> None:

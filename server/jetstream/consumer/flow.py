@@ -1,9 +1,10 @@
-"""What paces a push consumer: the flow control window and the rate limit.
+"""Flow control of a push consumer: how much may be under way to who does not yet say that it came.
 
-`FlowWindow` grows from a sixteenth of its limit, doubling with each answered request; the consumer asks
-when more than half of it is outstanding and stops when all of it is. `RateLimit` is a token bucket in
-bytes. Both are arithmetic: no clock, no sending.
+The window grows from a sixteenth of its limit, doubling with each answered request; the consumer asks when
+more than half of it is outstanding and stops when all of it is. Arithmetic: no clock, no sending.
 """
+
+from __future__ import annotations
 
 FLOW_LIMIT = 32 * 1024 * 1024
 
@@ -45,26 +46,3 @@ class FlowWindow:
         self.outstanding = max(self.outstanding - self.covered, 0)
         self.asked, self.covered = "", 0
         return True
-
-
-class RateLimit:
-    """A token bucket: `bits` per second (> 7), bursts up to `burst` bytes."""
-
-    __slots__ = ("_at", "_tokens", "burst", "rate")
-
-    def __init__(self, bits: int, burst: int, now: int) -> None:
-        self.rate = max(bits // 8, 1)
-        self.burst = burst
-        self._tokens = float(burst)
-        self._at = now
-
-    def delay(self, size: int, now: int) -> int:
-        """Tell how long (ns) a message of `size` bytes has to wait; 0 takes its bytes from the bucket."""
-        # A message larger than the bucket would wait for ever: it waits for a bucket of its own size.
-        room = max(self.burst, size)
-        self._tokens = min(self._tokens + (now - self._at) * self.rate / 1e9, room)
-        self._at = max(now, self._at)
-        if self._tokens >= size:
-            self._tokens -= size
-            return 0
-        return int((size - self._tokens) * 1e9 / self.rate) + 1
