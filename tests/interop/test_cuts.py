@@ -78,7 +78,12 @@ def test_copies_go_on_after_the_link_and_either_end_broke(case: tuple[Pair, str]
     load(origin, 0)
     same(copies, origin)
     load(origin, COUNT)
-    origin.kill()
+    if origin.name == "reference":
+        # Killed, it loses what it has stored but not yet written, and uses the sequences again: no copy could
+        # stay equal to it.
+        origin.end()
+    else:
+        origin.kill()
     origin.launch()
     load(origin, 2 * COUNT)
     same(copies, origin)
