@@ -14,6 +14,7 @@ from .alarm import Alarm
 from .pace import Pace
 from .priority import Pin, Turn, overflow_turn
 from .pull import Pull, PullError, WaitQueue, parse, refuse
+from .rounds import Rounds
 
 if TYPE_CHECKING:
     from .core import Consumer
@@ -30,14 +31,13 @@ class Pulling:
 
     __slots__ = (
         "_account",
-        "_again",
         "_alarm",
         "_checked_at",
         "_consumer",
         "_due",
         "_not_before",
         "_pin_alarm",
-        "_running",
+        "_rounds",
         "last_request",
         "pace",
         "pin",
@@ -57,7 +57,7 @@ class Pulling:
         self._pin_alarm = Alarm(consumer.clock, self._pin_expired)
         self._checked_at = 0
         self._not_before = 0
-        self._running = self._again = False
+        self._rounds = Rounds(self._serve)
 
     @property
     def ready(self) -> bool:
@@ -126,17 +126,7 @@ class Pulling:
 
     def run(self) -> None:
         """Deliver what can be delivered now, answer what is over, and set the timer for the rest."""
-        if self._running:
-            self._again = True
-            return
-        self._running = True
-        try:
-            self._serve()
-            while self._again:
-                self._again = False
-                self._serve()
-        finally:
-            self._running = False
+        self._rounds.run()
 
     def _serve(self) -> None:
         consumer, queue = self._consumer, self.queue

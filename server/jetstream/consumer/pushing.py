@@ -15,6 +15,7 @@ from .acks import FLOW_PREFIX
 from .alarm import Alarm
 from .flow import FlowWindow
 from .pace import Pace
+from .rounds import Rounds
 
 if TYPE_CHECKING:
     from ...accounts.account import Watch
@@ -31,12 +32,11 @@ class Pushing:
 
     __slots__ = (
         "_account",
-        "_again",
         "_alarm",
         "_consumer",
         "_heartbeat",
         "_not_before",
-        "_running",
+        "_rounds",
         "_subject",
         "_watch",
         "active",
@@ -55,7 +55,7 @@ class Pushing:
         self._alarm = Alarm(consumer.clock, self.run)
         self._heartbeat = Alarm(consumer.clock, self._beat)
         self._not_before = 0
-        self._running = self._again = False
+        self._rounds = Rounds(self._deliver)
 
     @property
     def ready(self) -> bool:
@@ -107,17 +107,7 @@ class Pushing:
 
     def run(self) -> None:
         """Deliver what can be delivered now."""
-        if self._running:
-            self._again = True
-            return
-        self._running = True
-        try:
-            self._deliver()
-            while self._again:
-                self._again = False
-                self._deliver()
-        finally:
-            self._running = False
+        self._rounds.run()
 
     def _deliver(self) -> None:
         consumer, flow, pace = self._consumer, self.flow, self.pace
