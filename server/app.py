@@ -219,7 +219,7 @@ class Server:
             account.stop()
 
     async def drain(self) -> None:
-        """Lame duck mode: accept nobody new, tell the clients, send them away bit by bit, then stop."""
+        """Lame duck mode: accept nobody new, tell the clients, send them away bit by bit (if any), stop."""
         if self.lame_duck:
             return
         self.lame_duck = True
@@ -231,6 +231,9 @@ class Server:
         if self.system is not None:
             self.system.lame_duck()
         self.clients.lame_duck(self.clients.info.connect_urls)
+        if not self.clients.connections:
+            await self.stop()
+            return
         await asyncio.sleep(options.lame_duck_grace_period / SECOND)
         remaining = list(self.clients.connections.values())
         random.shuffle(remaining)

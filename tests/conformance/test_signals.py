@@ -144,6 +144,13 @@ def test_lame_duck_tells_clients_and_takes_no_new_ones(launch: Callable[[str], S
         server.kill()
 
 
+def test_lame_duck_with_no_clients_ends_at_once(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(BASE + 'lame_duck_duration: "30s"\nlame_duck_grace_period: "10s"\n')
+    server.signal(signal.SIGUSR2)
+    assert server.process is not None
+    assert server.process.wait(5) in {0, 1}
+
+
 def _refuses(server: ServerProcess) -> bool:
     try:
         server.raw().close()
