@@ -114,4 +114,12 @@ def _option(flag: Flag, spellings: list[str]) -> click.Option:
     if flag.kind == SWITCH:
         return click.Option(spellings, is_flag=True, **shared)  # type: ignore[arg-type]
     metavar = flag.metavar or ("DURATION" if flag.kind == SPAN else None)
+    if flag.name == "context":
+        shared["shell_complete"] = _contexts
     return click.Option(spellings, type=kind, metavar=metavar, **shared)  # type: ignore[arg-type]
+
+
+def _contexts(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from .complete import contexts
+
+    return contexts(context, param, incomplete)

@@ -47,10 +47,8 @@ async def ask(config: ConsumerConfig, given: Given, *, name: str, defaults: bool
             explain="Messages are pushed to this subject; without one, they are delivered when asked for. "
             "Settable using --target and --pull",
         )
-        if config.deliver_subject:
-            prompt.note("--target", config.deliver_subject)
-        else:
-            prompt.note("--pull")
+        if prompt.interactive():
+            prompt.note(*(("--target", config.deliver_subject) if config.deliver_subject else ("--pull",)))
     if given.get("ack") is None:
         config.ack_policy = "none" if config.deliver_subject else "explicit"
     if not defaults:

@@ -43,6 +43,7 @@ def test_contexts_are_completed(cli: Cli) -> None:
     cli.ok("context", "save", "production")
     cli.ok("context", "save", "staging")
     assert completed(cli, "pyjs context select pro") == ["production"]
+    assert completed(cli, "pyjs stream info --context st") == ["staging"]
 
 
 def test_streams_are_completed_with_the_settings_typed_so_far(
