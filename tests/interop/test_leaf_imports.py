@@ -110,7 +110,7 @@ def test_a_cut_leaves_no_gap_and_no_duplicate(pair: Pair) -> None:
 
 def test_copies_go_on_when_the_leaf_was_killed(pair: Pair) -> None:
     with aggregate(pair) as js:
-        pair.leaf.kill()
+        pair.leaf.crash()
         eventually(lambda: status(js, "$JS.leaf.API.INFO") == "503")
         pair.leaf.launch()
         eventually(lambda: status(js, "$JS.leaf.API.INFO") == "", 20)

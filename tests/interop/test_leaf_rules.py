@@ -41,7 +41,7 @@ def test_the_link_heals_and_copies_go_on_without_gap_or_duplicate(join: Join) ->
         here.create("M", storage="file", mirror=external)
         here.create("C", storage="file", sources=[external])
         eventually(lambda: here.state("M")["messages"] == here.state("C")["messages"] == 5)
-        pair.leaf.kill()
+        pair.leaf.crash()
         pair.leaf.launch()
         with api(pair.leaf) as there:
             there.fill("T", 5)

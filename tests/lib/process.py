@@ -133,6 +133,17 @@ class ServerProcess:
         self.process.kill()
         self.process.wait()
 
+    def crash(self) -> None:
+        """As badly as this server takes without losing what it acknowledged; its store stays.
+
+        pyjs is killed. The reference, killed, loses what it has stored but not yet written, and uses the
+        sequences again: no copy of its streams could stay equal to it.
+        """
+        if self.name == "reference":
+            self.end()
+        else:
+            self.kill()
+
     def end(self) -> int:
         """End the process in good order (SIGTERM); its store stays. Returns the exit code."""
         assert self.process is not None
