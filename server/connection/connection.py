@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .wire import Wire
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
+_LINGER = 20_000_000  # ns in which a held connection's unread input is read and dropped before its close
 
 
 class Parser(Protocol):
@@ -155,7 +156,12 @@ class Connection(Outbound):
             return
         self.flush()
         self._end(reason)
-        self.wire.close()
+        if not self._held:
+            self.wire.close()
+            return
+        # Input left unread would turn the close into a reset, which can take the last words with it.
+        self.wire.resume_reading()
+        self.clock.call_later(_LINGER, self.wire.close)
 
     def fail(self, text: str, reason: str) -> None:
         """Tell the peer why, then close."""

@@ -89,6 +89,20 @@ def test_bcrypt_is_checked_off_the_loop_and_in_order() -> None:
     assert not client.wire.paused
 
 
+def test_what_a_refused_client_still_sends_is_read_so_that_it_hears_why() -> None:
+    place = house(user="u", password=HASHED)
+    client = place.client()
+    client.connection.receive(b'CONNECT {"verbose":false,"user":"u","pass":"wrong"}\r\n')
+    place.work()
+    assert client.read() == b"-ERR 'Authorization Violation'\r\n"
+    assert not client.wire.paused
+    assert not client.wire.closed
+    client.connection.receive(b"PING\r\n")
+    assert client.read() == b""
+    place.clock.advance(1_000_000_000)
+    assert client.wire.closed
+
+
 @pytest.mark.parametrize("prefix", ["$2a", "$2b", "$2x", "$2y"])
 def test_every_spelling_of_bcrypt_is_one(prefix: str) -> None:
     place = house(token=prefix + HASHED[3:])
