@@ -33,6 +33,14 @@ def note(flag: str, *values: str) -> None:
     flags.session().answers.append((flag, list(values)))
 
 
+def whole(answer: str) -> int:
+    """The number that was answered, for `text(check=…)`. Raises ValueError in plain words."""
+    try:
+        return int(answer)
+    except ValueError:
+        raise ValueError(f'"{answer}" is not a whole number') from None
+
+
 def equivalent(run: flags.Session) -> str:
     """The command line that does what `run` did without asking; empty if nothing was asked."""
     if not run.answers:

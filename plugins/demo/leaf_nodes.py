@@ -321,5 +321,7 @@ def farewell(stage: Stage, ports: Ports) -> None:
         ("demo-system", "admin", "hub"),
         ("demo-import", "import_client", "leaf"),
     ):
-        stage.console.print(f"  pyjs context save {name} --server {ports.url(user, where)}", highlight=False)
+        stage.console.print(
+            f"  pyjs context save {name} --server {ports.url(user, where)}", highlight=False, soft_wrap=True
+        )
     stage.console.print(f"\nEnd them with: kill {pids}", highlight=False)

@@ -63,7 +63,9 @@ async def get(
 async def _which() -> tuple[int, str]:
     if not prompt.interactive():
         raise CliError("no message named", "give its sequence as <ID>, or a subject with --last-for")
-    sequence = await prompt.text("Message Sequence to retrieve", flag="<ID>", default="-1", check=int)
+    sequence = await prompt.text(
+        "Message Sequence to retrieve", flag="<ID>", default="-1", check=prompt.whole
+    )
     if sequence >= 0:
         return sequence, ""
     subject = await prompt.text(

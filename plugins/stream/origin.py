@@ -113,7 +113,7 @@ async def _ask(origin: StreamSource, words: Words) -> None:
         return text.format(name=origin.name)
 
     if await prompt.confirm(said(words.start), explain="Copy from a later message than the first"):
-        answer = await prompt.text(said(words.sequence), flag="", default="0", check=int)
+        answer = await prompt.text(said(words.sequence), flag="", default="0", check=prompt.whole)
         origin.opt_start_seq = max(0, answer)
         if not origin.opt_start_seq or words.always_time:
             moment = await prompt.text(said(words.time), flag="", default="", check=_nanoseconds)
