@@ -111,6 +111,24 @@ def standing(rounds: int) -> list[tuple[str, float, float, float]]:
     return rows
 
 
+def store() -> list[str]:
+    """What pyjs's stores cost by themselves, as lines of Markdown; printed as well."""
+    text = subprocess.check_output(
+        [sys.executable, "-m", "benchmarks.store"], cwd=RESULTS.parent.parent, text=True
+    )
+    found = [
+        "",
+        "## The stores of pyjs alone",
+        "",
+        "`python -m benchmarks.store`, 128 B messages:",
+        "",
+        "```",
+    ]
+    found += [*text.rstrip().splitlines(), "```"]
+    print("\n".join(found), flush=True)
+    return found
+
+
 def version(command: list[str]) -> str:
     """What the server says of its version."""
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
@@ -159,6 +177,7 @@ def main() -> None:
     if chosen.only in "start and memory":
         show(standing(rounds), "")
     if not (chosen.only or chosen.size or chosen.quick):
+        lines.extend(store())
         RESULTS.write_text("\n".join(lines) + "\n")
 
 
