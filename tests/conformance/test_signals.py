@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import urllib.request
 from collections.abc import Callable
 
 import pytest
@@ -145,10 +147,18 @@ def test_lame_duck_tells_clients_and_takes_no_new_ones(launch: Callable[[str], S
 
 
 def test_lame_duck_with_no_clients_ends_at_once(launch: Callable[[str], ServerProcess]) -> None:
-    server = launch(BASE + 'lame_duck_duration: "30s"\nlame_duck_grace_period: "10s"\n')
+    lame_duck = 'http: "127.0.0.1:<http>"\nlame_duck_duration: "30s"\nlame_duck_grace_period: "10s"\n'
+    server = launch(BASE + lame_duck)
+    # The connection that found it ready may not be gone yet.
+    eventually(lambda: _connections(server) == 0)
     server.signal(signal.SIGUSR2)
     assert server.process is not None
     assert server.process.wait(5) in {0, 1}
+
+
+def _connections(server: ServerProcess) -> int:
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.ports['http']}/varz", timeout=5) as answer:
+        return int(json.load(answer)["connections"])
 
 
 def _refuses(server: ServerProcess) -> bool:
