@@ -45,5 +45,7 @@ def test_the_wait_for_leafs_ends_in_time() -> None:
 def test_no_thread_is_left(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(hub_and_leaf):\n    assert hub_and_leaf.hub.port")
     before = threading.active_count()
-    pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio").assert_outcomes(passed=1)
+    plugins = ("no:cacheprovider", "no:asyncio", "no:rerunfailures")
+    ran = pytester.runpytest_inprocess(*(word for plugin in plugins for word in ("-p", plugin)))
+    ran.assert_outcomes(passed=1)
     assert threading.active_count() == before
