@@ -108,19 +108,19 @@ class MemoryConsumer:
         self._state = None
 
 
-def _encode(state: ConsumerState, before: ConsumerState | None) -> bytes:
-    """Build a record: what changed since `before`, or everything."""
+def encode_change(state: ConsumerState, before: ConsumerState | None) -> bytes:
+    """Say what changed since `before`, or everything: for `apply_change`."""
     if before is None:
-        kind, pending, redelivered = record.CHECKPOINT, state.pending, state.redelivered
+        pending, redelivered = state.pending, state.redelivered
         acked: list[int] = []
         settled: list[int] = []
     else:
-        kind, old, counted = record.DELTA, before.pending, before.redelivered
+        old, counted = before.pending, before.redelivered
         pending = {seq: entry for seq, entry in state.pending.items() if old.get(seq) != entry}
         redelivered = {seq: count for seq, count in state.redelivered.items() if counted.get(seq) != count}
         acked = [seq for seq in old if seq not in state.pending]
         settled = [seq for seq in counted if seq not in state.redelivered]
-    body = b"".join(
+    return b"".join(
         [
             _FACTS.pack(
                 *state.delivered,
@@ -136,11 +136,16 @@ def _encode(state: ConsumerState, before: ConsumerState | None) -> bytes:
             pack(f"<{len(settled)}Q", *settled),
         ]
     )
-    return record.encode(kind, state.delivered[1], _SEED, body=body)
 
 
-def _apply(body: bytes, state: ConsumerState) -> None:
-    """Bring `state` forward by one record's body."""
+def _encode(state: ConsumerState, before: ConsumerState | None) -> bytes:
+    """Build a record: what changed since `before`, or everything."""
+    kind = record.CHECKPOINT if before is None else record.DELTA
+    return record.encode(kind, state.delivered[1], _SEED, body=encode_change(state, before))
+
+
+def apply_change(body: bytes, state: ConsumerState) -> None:
+    """Bring `state` forward by what `encode_change` said. Raises struct.error when that is cut off."""
     *facts, pending, redelivered, acked, settled = _FACTS.unpack_from(body)
     at = _FACTS.size
 
@@ -212,10 +217,10 @@ class FileConsumer:
         if first is None or first.kind != record.CHECKPOINT:
             raise Damaged(0, f"{self.path}: the checkpoint is damaged")
         state = ConsumerState()
-        _apply(first.body, state)
+        apply_change(first.body, state)
         end = first.length
         while (one := record.decode_at(data, end, _SEED)) is not None and one.kind == record.DELTA:
-            _apply(one.body, state)
+            apply_change(one.body, state)
             end += one.length
         if record.resync(data, end, _SEED) < len(data):
             self.fault = f"{self.path}: damaged at {end}, an older state was taken"

@@ -20,6 +20,7 @@ class IndexedStream:
         self.bytes = 0
         self.last_seq = 0
         self.last_time = 0
+        self.note = b""
         self._lost: dict[int, str] = {}  # sequence -> where the damage is
 
     # -- what a store must bring

@@ -127,6 +127,10 @@ class MemoryStream(IndexedStream):
         self._index = type(self._index)()
         self.bytes = 0
 
+    def abandon(self) -> None:
+        """Let go of all messages."""
+        self.close()
+
     def delete(self) -> None:
         """Let go of all messages."""
         self.close()

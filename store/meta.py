@@ -132,11 +132,12 @@ class AccountDirectory:
         """Store a stream's document durably; the first time this makes the stream exist."""
         write_meta(self._fs, self._stream(stream), stream, document)
 
-    def open_stream(self, stream: str, *, on_damage: Callable[[int, str], None] | None = None) -> FileStream:
+    def open_stream(
+        self, stream: str, *, on_damage: Callable[[int, str], None] | None = None, exact: bool = False
+    ) -> FileStream:
         """Open a stream's messages; see `FileStream`."""
-        return FileStream(
-            f"{self._stream(stream)}/msgs", fs=self._fs, handles=self._handles, on_damage=on_damage
-        )
+        directory = f"{self._stream(stream)}/msgs"
+        return FileStream(directory, fs=self._fs, handles=self._handles, on_damage=on_damage, exact=exact)
 
     def remove_stream(self, stream: str) -> None:
         """Remove a stream with its consumers; its stores must be closed."""

@@ -8,7 +8,9 @@ Invariants:
  2. `first_seq` is the sequence of the first message; of an empty store it is `last_seq + 1`, of a store that
     never held anything and skipped nothing it is 0.
  3. What `append` took is readable at once; it is on disk when the `Commit` that took it has run.
- 4. A message that fails its checksum is never given out: `get` raises `Damaged`, `next` and `last` pass it
+ 4. `note` is its owner's to set; a file stream opened as `exact` gives the one of the last whole commit, and
+    exactly the messages that commit left.
+ 5. A message that fails its checksum is never given out: `get` raises `Damaged`, `next` and `last` pass it
     by, and from then on `damaged()` names it.
 """
 
@@ -48,6 +50,9 @@ class Commit(Protocol):
 class StreamStore(Protocol):
     """A stream's messages."""
 
+    note: Octets
+    last_time: int  # of the last message stored, also after its removal; 0 if there never was one
+
     @property
     def messages(self) -> int:
         """The number of messages held."""
@@ -71,11 +76,6 @@ class StreamStore(Protocol):
     @property
     def first_time(self) -> int:
         """The time of the first message held; 0 if none is."""
-        ...
-
-    @property
-    def last_time(self) -> int:
-        """The time of the last message stored, also after its removal; 0 if there never was one."""
         ...
 
     @property
@@ -228,6 +228,10 @@ class StreamStore(Protocol):
 
     def close(self) -> None:
         """Commit what is buffered and let go of all files; raises OSError if that commit fails."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go of all files and commit nothing: what was buffered is lost."""
         ...
 
     def delete(self) -> None:

@@ -16,7 +16,7 @@ from ..subjects import SubjectIndex
 from . import sidecar
 from .block import LENGTH, Block, accounted
 from .header import HEADER_SIZE, Header
-from .scan import scan
+from .scan import last_commit, scan
 from .sidecar import Index
 
 
@@ -36,6 +36,7 @@ class Recovered:
 
     blocks: list[Block] = field(default_factory=list)
     index: SubjectIndex = field(default_factory=SubjectIndex)
+    note: bytes = b""
     bytes: int = 0
     floor: int = 1
     last_seq: int = 0
@@ -53,10 +54,12 @@ class _File:
     size: int
 
 
-def recover(fs: FileSystem, directory: str) -> Recovered:
-    """Read a stream's folder; raises OSError if it cannot be read."""
+def recover(fs: FileSystem, directory: str, *, exact: bool = False) -> Recovered:
+    """Read a stream's folder; raises OSError if it cannot be read. exact: see `FileStream`."""
     found = Recovered()
     files = _files(fs, directory, found)
+    if exact:
+        _cut_back(fs, files, found)
     indexes = [
         _open_block(fs, file, files[place + 1] if place + 1 < len(files) else None, found)
         for place, file in enumerate(files)
@@ -133,6 +136,22 @@ def _files(fs: FileSystem, directory: str, found: Recovered) -> list[_File]:
         if place is not None and place[1] < newest.get(place[0], 0):
             fs.remove(f"{directory}/{name}")
     return files
+
+
+def _cut_back(fs: FileSystem, files: list[_File], found: Recovered) -> None:
+    """Drop what was written after the last whole commit: blocks that only it began, and a block's end."""
+    while files:
+        file = files[-1]
+        end, found.note = last_commit(file.path, file.header, read_file(fs, file.path))
+        if end > HEADER_SIZE or len(files) == 1:
+            break
+        _remove(fs, file.path)
+        found.next_number = file.header.number
+        files.pop()
+    if files and files[-1].size > end:
+        fs.remove(sidecar_path(file.path))
+        _settle_end(fs, file, end)
+        file.size = end
 
 
 def _parse(name: str) -> tuple[int, int] | None:

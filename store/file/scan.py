@@ -46,6 +46,7 @@ class _Reader:
         self.ids: dict[bytes, int] = {}
         self.last = header.last_seq
         self.committed = HEADER_SIZE
+        self.note = b""
         self.holes: list[Hole] = []
 
     def run(self) -> None:
@@ -89,7 +90,7 @@ class _Reader:
         body = self.data[offset + record.FIXED + subject + header : offset + length]
         if kind == record.COMMIT:
             self.know(seq)
-            self.committed = offset + length
+            self.committed, self.note = offset + length, body
             block.state_last, block.state_time = max(block.state_last, seq), time
         elif kind == record.DELETE:
             self.know(seq)
@@ -118,6 +119,13 @@ def _lost_in(data: bytes, hole: Hole) -> list[int]:
         return list(missing)
     claimed = sorted(set(record.claimed_seqs(data, hole.start, hole.end, hole.after, hole.up_to + 1)))
     return claimed or list(missing[:_FEW])
+
+
+def last_commit(path: str, header: Header, data: bytes) -> tuple[int, bytes]:
+    """Find where the last whole commit in a block ends (`HEADER_SIZE` if there is none), and its note."""
+    reader = _Reader(path, header, data)
+    reader.run()
+    return reader.committed, reader.note
 
 
 def scan(path: str, header: Header, data: bytes, *, next_last: int | None) -> Scan:

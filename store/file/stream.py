@@ -44,6 +44,7 @@ class FileStream(IndexedStream):
 
     `faults` tells what was found damaged on opening, in words. `on_damage(seq, where)` is called when a read
     finds a damaged message. Opening raises OSError if the folder cannot be read. Streams may share `handles`.
+    exact: what was written after the last whole commit is dropped, so that messages and `note` fit together.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class FileStream(IndexedStream):
         handles: Handles | None = None,
         block_size: int = BLOCK_SIZE,
         on_damage: Callable[[int, str], None] | None = None,
+        exact: bool = False,
     ) -> None:
         super().__init__()
         self.directory = directory
@@ -70,7 +72,7 @@ class FileStream(IndexedStream):
         self._erasures: list[tuple[Block, int, int, int, int]] = []
         self._sealed: list[Block] = []  # sealed since the last commit was begun
         self._skipped = False
-        found = recover(self._fs, directory)
+        found = recover(self._fs, directory, exact=exact)
         self.faults = found.faults
         self._adopt(found)
 
@@ -80,6 +82,7 @@ class FileStream(IndexedStream):
         self.last_seq = max(found.last_seq, found.floor - 1)
         self.last_time = found.last_time
         self._lost = found.lost
+        self.note = self._noted = found.note
         self._blocks = found.blocks
         self._next_number = found.next_number
         self._floor = found.floor  # as the disk knows it
@@ -322,6 +325,9 @@ class FileStream(IndexedStream):
         if self._commit is not None:
             raise RuntimeError("the last commit is not finished")
         self._check_open()
+        noted, self._noted = self._noted != self.note, self.note
+        if noted and self._active.end >= self._block_size:
+            self._roll()
         floor = self._first_needed()
         removals = self._retire(floor)
         active = self._active
@@ -333,11 +339,15 @@ class FileStream(IndexedStream):
             active.add_pending(state)
             active.state_floor = self._floor = floor
             self._skipped = False
-        if not (active.pending or self._sealed or self._erasures or removals):
+        if not (active.pending or noted or self._sealed or self._erasures or removals):
             return None
         commit = StreamCommit(self._fs, self._handles, self.directory, self.last_seq)
-        if active.pending:
-            active.add_pending(record.encode(record.COMMIT, self.last_seq, active.seed, time=self.last_time))
+        if active.pending or noted:
+            end = record.encode(
+                record.COMMIT, self.last_seq, active.seed, time=self.last_time, body=self.note
+            )
+            active.add_pending(end)
+            active.dead_size += len(end) if self.note else 0
             active.state_last, active.state_time = self.last_seq, self.last_time
         for block in self._sealed:
             self._take(block, commit)
@@ -463,7 +473,7 @@ class FileStream(IndexedStream):
         try:
             if self._refusal is None:
                 self.commit_sync()
-                if self._active.created and not self._active.damaged:
+                if self._active.created and not self._active.damaged and not self.note:
                     leave_sidecar(self._fs, self._active, self._active.lengths, self._index.names)
         finally:
             self._let_go()
@@ -474,6 +484,10 @@ class FileStream(IndexedStream):
         if self._own_handles:
             self._handles.close()
         self._refusal = StoreClosed(self.directory)
+
+    def abandon(self) -> None:
+        """Let go of all files and commit nothing; no commit may be under way."""
+        self._let_go()
 
     def delete(self) -> None:
         """Remove all that is on the disk; no commit may be under way. Raises OSError."""

@@ -53,6 +53,9 @@ class FakeDisk:
         self.space: int | None = None
         self.syncs = 0
         self.writes = 0
+        # As Linux does it: a failed sync is told once, what it should have written counts as written from
+        # then on and is seen until the power goes.
+        self.forgets = False
         self._failures: list[tuple[str, int, str]] = []
         self._left: int | None = None
 
@@ -183,9 +186,20 @@ class FakeDisk:
 
     def sync(self, file: int) -> None:
         inode = self.files[file]
-        self._check("sync", self._path_of(inode))
+        try:
+            self._check("sync", self._path_of(inode))
+        except OSError:
+            if self.forgets:
+                inode.unsynced = []
+            raise
         self.syncs += 1
-        inode.safe = bytes(inode.seen)
+        if self.forgets:
+            safe = bytearray(inode.safe)
+            for offset, change in inode.unsynced:
+                _apply(safe, offset, change)
+            inode.safe = bytes(safe)
+        else:
+            inode.safe = bytes(inode.seen)
         inode.unsynced = []
 
     def sync_directory(self, path: str) -> None:

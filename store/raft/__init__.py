@@ -1,0 +1,12 @@
+"""What a Raft member must remember: hard state, snapshot and log.
+
+Layout of a member's directory: `state` and `snapshot` (a line about it with a CRC, then its bytes), replaced
+in one step; `log.<n>`, segments in order; `synced`. A segment's header has the index and term that precede
+it; then come records. A record with an index that is there already replaces that one and all after it.
+"""
+
+from .segment import Record
+from .store import RaftStore, Stored
+from .table import Mark, StoredSnapshot, StoredState
+
+__all__ = ["Mark", "RaftStore", "Record", "Stored", "StoredSnapshot", "StoredState"]

@@ -1,0 +1,96 @@
+"""Reading a Raft log from its segments: what is there, where it ends, and whether something was lost.
+
+A write that the power cut short leaves a torn tail after what was synced: nobody was told of it, it is no
+loss. Anything else that cannot be read is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..errors import Damaged
+from ..fs import FileSystem, read_file
+from .segment import HEADER_SIZE, Header, Record, read_header, scan
+from .table import Mark
+
+PREFIX = "log."
+
+
+@dataclass(slots=True)
+class Reading:
+    """segments: (header, bytes that are good) of each readable one. lost: what was, "" for nothing."""
+
+    base: int = 0
+    base_term: int = 0
+    entries: list[Record] = field(default_factory=list)
+    segments: list[tuple[Header, int]] = field(default_factory=list)
+    lost: str = ""
+
+    @property
+    def last(self) -> int:
+        """The last index."""
+        return self.base + len(self.entries)
+
+    @property
+    def last_term(self) -> int:
+        """The last entry's term."""
+        return self.entries[-1].term if self.entries else self.base_term
+
+    def term(self, index: int) -> int:
+        """The term at an index, -1 where there is none."""
+        if index == self.base:
+            return self.base_term
+        return self.entries[index - self.base - 1].term if self.base < index <= self.last else -1
+
+
+def numbers(fs: FileSystem, path: str) -> list[int]:
+    """The numbers of the segments in a directory, in order. Raises OSError."""
+    found = [name.removeprefix(PREFIX) for name in fs.names(path) if name.startswith(PREFIX)]
+    return sorted(int(number) for number in found if number.isdigit())
+
+
+def read(fs: FileSystem, path: str, mark: Mark) -> Reading:
+    """Read all segments, in order, up to the first fault. Raises OSError."""
+    reading = Reading()
+    present = numbers(fs, path)
+    if not present or mark.number > present[-1]:  # one before the first was compacted away
+        reading.lost = f"{path}: log.{mark.number or 1} is missing"
+        return reading
+    for place, number in enumerate(present):
+        if place and number != present[place - 1] + 1:
+            reading.lost = f"{path}: log.{present[place - 1] + 1} is missing"
+            return reading
+        newest = number == present[-1]
+        synced = mark.length if mark.number == number else 0
+        fault, at, torn = _segment(reading, read_file(fs, f"{path}/{PREFIX}{number}"), number)
+        if fault or at < synced:
+            if not newest or at < synced or not torn:
+                reading.lost = fault or f"log.{number}: {synced} bytes were synced, {at} are there"
+            return reading
+    return reading
+
+
+def _segment(reading: Reading, data: bytes, number: int) -> tuple[str, int, bool]:
+    """Add a segment's records; gives (fault, where the good part ends, whether it may be a torn tail)."""
+    try:
+        header = read_header(data, number)
+    except Damaged as fault:
+        return str(fault), 0, len(data) <= HEADER_SIZE
+    if (header.base, header.base_term) != (reading.last, reading.last_term):
+        # The first, or one begun after a snapshot was installed; whether one covers it, the store checks.
+        reading.base, reading.base_term = header.base, header.base_term
+        reading.entries, reading.segments = [], []
+    found = scan(data, number)
+    last = reading.last
+    for index, record in found.records:
+        if index > last + 1:
+            return f"log.{number}: entry {index} cannot follow {last}", 0, False
+        last = index
+        # An entry from before the base: the log had been cut back so far when it was written.
+        del reading.entries[max(index - reading.base - 1, 0) :]
+        if index > reading.base:
+            reading.entries.append(record)
+        elif index == reading.base:
+            reading.base_term = record.term
+    reading.segments.append((header, found.end))
+    return found.fault, found.end, found.torn

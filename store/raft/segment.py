@@ -1,0 +1,122 @@
+"""A segment of a Raft log: a header, then records `length, CRC-32, kind, index, term, data`.
+
+The first record of each write has a bit set in its kind. A write begins only when the one before it is
+synced: where such a record follows, what precedes it was synced, and if it cannot be read, lost.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+from ..errors import Damaged
+
+_HEADER = struct.Struct("<8sQQQ")
+_MAGIC = b"pyjsraf1"
+_RECORD = struct.Struct("<IIBQQ")
+_COVERED = struct.Struct("<IBQQ")
+_FIRST = 0x80  # in kind
+_KINDS = 3
+_SEARCHED = 4 << 20  # bytes that are searched for another write after damage
+HEADER_SIZE = _HEADER.size + 4
+
+
+class Record(NamedTuple):
+    """One entry of the log."""
+
+    term: int
+    kind: int
+    data: bytes
+
+
+class Header(NamedTuple):
+    """base, base_term: what precedes the segment's first record."""
+
+    number: int
+    base: int
+    base_term: int
+
+
+def pack_header(header: Header) -> bytes:
+    """The header's bytes."""
+    body = _HEADER.pack(_MAGIC, *header)
+    return body + crc32(body).to_bytes(4, "little")
+
+
+def read_header(data: bytes, number: int) -> Header:
+    """Read the header of segment `number`. Raises Damaged."""
+    body = data[: _HEADER.size]
+    if len(data) < HEADER_SIZE or crc32(body).to_bytes(4, "little") != data[_HEADER.size : HEADER_SIZE]:
+        raise Damaged(0, f"log.{number}: the header is damaged")
+    magic, own, base, term = _HEADER.unpack(body)
+    if magic != _MAGIC or own != number:
+        raise Damaged(0, f"log.{number}: the header is another file's")
+    return Header(own, base, term)
+
+
+def pack_records(first: int, records: Sequence[tuple[int, int, bytes]]) -> bytes:
+    """The bytes of records (term, kind, data) from index `first` on."""
+    parts: list[bytes] = []
+    index, bit = first, _FIRST
+    for term, plain, data in records:
+        kind, bit = plain | bit, 0
+        covered = _COVERED.pack(len(data), kind, index, term)
+        parts.append(_RECORD.pack(len(data), crc32(data, crc32(covered)), kind, index, term))
+        parts.append(data)
+        index += 1
+    return b"".join(parts)
+
+
+class Scan(NamedTuple):
+    """What a segment holds: (index, record) in the order of writing; `end`: where the readable part ends;
+    torn: after that there may be what a write left that the power cut short, and nothing else.
+    """
+
+    records: list[tuple[int, Record]]
+    end: int
+    fault: str
+    torn: bool = True
+
+
+def scan(data: bytes, number: int) -> Scan:
+    """Read a segment's records as far as they are whole."""
+    records: list[tuple[int, Record]] = []
+    place, size = HEADER_SIZE, len(data)
+    while place < size:
+        record = _record(data, place)
+        if record is None:
+            fault = f"log.{number}: the record at byte {place} is damaged or cut off"
+            return Scan(records, place, fault, torn=not _write_follows(data, place + 1))
+        index, length, (term, kind, body) = record
+        records.append((index, Record(term, kind & ~_FIRST, body)))
+        place += _RECORD.size + length
+    return Scan(records, place, "")
+
+
+def _record(data: bytes, place: int) -> tuple[int, int, Record] | None:
+    """(index, length, record) at a place; None: no whole one is there."""
+    start = place + _RECORD.size
+    if start > len(data):
+        return None
+    length, checksum, kind, index, term = _RECORD.unpack_from(data, place)
+    if start + length > len(data):
+        return None
+    body = data[start : start + length]
+    if crc32(body, crc32(_COVERED.pack(length, kind, index, term))) != checksum:
+        return None
+    return index, length, Record(term, kind, body)
+
+
+def _write_follows(data: bytes, place: int) -> bool:
+    """Whether the first record of another write comes at `place` or later."""
+    end = min(len(data), place + _SEARCHED)
+    offset = 8  # of a record's kind
+    for byte in range(_FIRST, _FIRST + _KINDS):
+        at = data.find(byte, place + offset, end)
+        while at >= 0:
+            if _record(data, at - offset) is not None:
+                return True
+            at = data.find(byte, at + 1, end)
+    return False

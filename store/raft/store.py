@@ -1,0 +1,265 @@
+"""One Raft member's directory.
+
+Promises: what `write` returned for is read again by `open`, or its loss is told (`Stored.lost`). A loss is
+remembered as `recovering` in the state before anything is cut off, and damaged files are kept under another
+name. Without a readable state there is no saying what this member has promised: `open` raises Damaged, and
+the member must be replaced by a new one. `synced` is written after each sync and never synced itself: it may
+be old, never wrong.
+
+After an OSError from `write` or `compact` nothing more is written: what the disk holds is unknown (an fsync
+that failed once may succeed the next time with the data gone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import Damaged, NotFound
+from ..fs import FileSystem, write_file
+from .reading import PREFIX, Reading, numbers, read
+from .segment import Header, Record, pack_header, pack_records
+from .table import (
+    Mark,
+    StoredSnapshot,
+    StoredState,
+    pack_mark,
+    read_mark,
+    read_snapshot,
+    read_state,
+    write_snapshot,
+    write_state,
+)
+
+SEGMENT_BYTES = 16 << 20
+_STATE, _SNAPSHOT, _SYNCED = "state", "snapshot", "synced"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What `open` found. entries come after `base`. lost: what was damaged, "" for nothing."""
+
+    state: StoredState
+    snapshot: StoredSnapshot
+    base: int
+    base_term: int
+    entries: list[Record]
+    lost: str
+
+
+class RaftStore:
+    """See the module. All calls may raise OSError; `failed`: one did, and this store is at its end."""
+
+    def __init__(self, path: str, *, fs: FileSystem, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self.path = path
+        self.failed = False
+        self._fs = fs
+        self._segment_bytes = segment_bytes
+        self._segments: list[Header] = []
+        self._file = self._mark = -1
+        self._size = 0
+        self._last = self._last_term = 0
+
+    def exists(self) -> bool:
+        """Whether a member has begun to live here."""
+        return self._fs.exists(self._at(_STATE)) or bool(numbers(self._fs, self.path))
+
+    def create(self, snapshot: StoredSnapshot, state: StoredState | None = None) -> None:
+        """Begin a member's life with a snapshot that all share (usually empty: the first members).
+
+        The state comes last: a creation that a crash cut short is none.
+        """
+        self._fs.make_directory(self.path)
+        for name in self._fs.names(self.path):
+            self._fs.remove(self._at(name))
+        write_snapshot(self._fs, self._at(_SNAPSHOT), snapshot)
+        self._last, self._last_term = snapshot.index, snapshot.term
+        self._segments = []
+        self._begin_segment(1)
+        write_state(self._fs, self._at(_STATE), state or StoredState())
+        self.close()
+
+    def open(self) -> Stored:
+        """Read everything and be ready to write. The state's boot count is one more than the last time.
+
+        Raises NotFound when nobody lives here, Damaged when the state is missing or cannot be read.
+        """
+        if not self.exists():
+            raise NotFound(self.path)
+        state = read_state(self._fs, self._at(_STATE))
+        mark = read_mark(self._fs, self._at(_SYNCED))
+        next_ = max([mark.number, *numbers(self._fs, self.path)]) + 1
+        reading = read(self._fs, self.path, mark)
+        snapshot, lost = self._snapshot(reading)
+        state = state._replace(boot=state.boot + 1, recovering=state.recovering or bool(lost))
+        write_state(self._fs, self._at(_STATE), state)
+        if lost:
+            self._set_aside(state.boot)
+            self._rebuild(snapshot, reading, next_)
+        elif reading.term(snapshot.index) != snapshot.term:
+            # Where the terms differ it was installed, and then the power went: `_rebuild` drops the log.
+            self._rebuild(snapshot, reading, next_)
+        else:
+            self._go_on(reading, mark)
+        return Stored(state, snapshot, reading.base, reading.base_term, reading.entries, lost)
+
+    def close(self) -> None:
+        """Give the descriptors back; harmless when done twice."""
+        for file in (self._file, self._mark):
+            if file >= 0:
+                self._fs.close(file)
+        self._file = self._mark = -1
+
+    def write(
+        self,
+        *,
+        state: StoredState | None = None,
+        snapshot: StoredSnapshot | None = None,
+        first: int = 0,
+        entries: Sequence[tuple[int, int, bytes]] = (),
+    ) -> None:
+        """Make durable, in this order: the state, a snapshot that replaces the log, entries from `first`.
+
+        Raises OSError, and then this store is `failed`.
+        """
+        self._check()
+        try:
+            if state is not None:
+                write_state(self._fs, self._at(_STATE), state)
+            if snapshot is not None:
+                self._install(snapshot)
+            if entries:
+                self._append(first, entries)
+        except OSError:
+            self.failed = True
+            raise
+
+    def compact(self, snapshot: StoredSnapshot, base: int) -> None:
+        """Keep a newer snapshot of the application; entries up to `base` are needed no more."""
+        self._check()
+        try:
+            write_snapshot(self._fs, self._at(_SNAPSHOT), snapshot)
+            while len(self._segments) > 1 and self._segments[1].base <= base:
+                self._remove([self._segments[0].number])
+                del self._segments[0]
+        except OSError:
+            self.failed = True
+            raise
+
+    # --- opening
+
+    def _snapshot(self, reading: Reading) -> tuple[StoredSnapshot, str]:
+        """The snapshot and what was lost, of it or of the log."""
+        try:
+            snapshot = read_snapshot(self._fs, self._at(_SNAPSHOT))
+        except Damaged as fault:
+            return StoredSnapshot(), str(fault)
+        if not reading.lost and snapshot.index < reading.base:
+            return (
+                snapshot,
+                f"{self.path}: the log begins after {reading.base}, the snapshot is of {snapshot.index}",
+            )
+        return snapshot, reading.lost
+
+    def _set_aside(self, boot: int) -> None:
+        """Keep what is damaged, out of the way."""
+        for name in self._fs.names(self.path):
+            if name == _SNAPSHOT or name.startswith(PREFIX):
+                self._fs.rename(self._at(name), self._at(f"damaged.{boot}.{name}"))
+        self._fs.remove(self._at(_SYNCED))
+
+    def _rebuild(self, snapshot: StoredSnapshot, reading: Reading, number: int) -> None:
+        """Begin the log anew with what could be read; what does not fit the snapshot is left out."""
+        if not snapshot.members or reading.term(snapshot.index) != snapshot.term:
+            reading.base, reading.base_term, reading.entries = snapshot.index, snapshot.term, []
+        write_snapshot(self._fs, self._at(_SNAPSHOT), snapshot)
+        old = numbers(self._fs, self.path)
+        header = Header(number, reading.base, reading.base_term)
+        data = pack_header(header) + pack_records(reading.base + 1, reading.entries)
+        # In one step: before it the old segments count, after it this one alone.
+        write_file(self._fs, self._segment_path(number), data)
+        self._segments = [header]
+        self._last, self._last_term = reading.last, reading.last_term
+        self._file = self._fs.open(self._segment_path(number))
+        self._size = len(data)
+        self._mark = self._fs.open(self._at(_SYNCED), create=True)
+        self._note_synced()
+        self._remove(old)
+
+    def _go_on(self, reading: Reading, mark: Mark) -> None:
+        """Write on where the log ends; a torn tail is cut off.
+
+        What is not known to be synced is written again: after a sync that failed, the system may show what
+        the disk does not hold, and say of another sync alone that all is well.
+        """
+        self._segments = [header for header, _ in reading.segments]
+        used = {header.number for header in self._segments}
+        self._remove([number for number in numbers(self._fs, self.path) if number not in used])
+        header, self._size = reading.segments[-1]
+        self._file = self._fs.open(self._segment_path(header.number))
+        self._mark = self._fs.open(self._at(_SYNCED), create=True)
+        if self._fs.size(self._file) > self._size:
+            self._fs.truncate(self._file, self._size)
+        synced = mark.length if mark.number == header.number else 0
+        if synced < self._size:
+            self._fs.write(self._file, self._fs.read(self._file, self._size - synced, synced), synced)
+        self._fs.sync(self._file)
+        self._last, self._last_term = reading.last, reading.last_term
+        self._note_synced()
+
+    # --- writing
+
+    def _install(self, snapshot: StoredSnapshot) -> None:
+        write_snapshot(self._fs, self._at(_SNAPSHOT), snapshot)
+        old = self._segments
+        self._last, self._last_term = snapshot.index, snapshot.term
+        self._segments = []
+        self._begin_segment(old[-1].number + 1)
+        self._remove([header.number for header in old])
+
+    def _append(self, first: int, entries: Sequence[tuple[int, int, bytes]]) -> None:
+        if self._size >= self._segment_bytes and first == self._last + 1:
+            self._begin_segment(self._segments[-1].number + 1)
+        data = pack_records(first, entries)
+        self._fs.write(self._file, data, self._size)
+        self._fs.sync(self._file)
+        self._size += len(data)
+        self._last, self._last_term = first + len(entries) - 1, entries[-1][0]
+        self._note_synced()
+
+    def _begin_segment(self, number: int) -> None:
+        header = Header(number, self._last, self._last_term)
+        if self._file >= 0:
+            self._fs.close(self._file)
+            self._file = -1
+        data = pack_header(header)
+        self._fs.remove(self._segment_path(number))
+        self._file = self._fs.open(self._segment_path(number), create=True)
+        self._fs.write(self._file, data, 0)
+        self._fs.sync(self._file)
+        self._fs.sync_directory(self.path)
+        self._size = len(data)
+        self._segments.append(header)
+        if self._mark < 0:
+            self._mark = self._fs.open(self._at(_SYNCED), create=True)
+        self._note_synced()
+        self._fs.sync(self._mark)  # so that the newest segment cannot vanish unseen
+
+    def _note_synced(self) -> None:
+        self._fs.write(self._mark, pack_mark(Mark(self._segments[-1].number, self._size)), 0)
+
+    def _remove(self, old: list[int]) -> None:
+        """Remove segments one after the other: a hole between two that are left would look like a loss."""
+        for number in old:
+            self._fs.remove(self._segment_path(number))
+            self._fs.sync_directory(self.path)
+
+    def _check(self) -> None:
+        if self.failed:
+            raise OSError(f"{self.path}: an earlier write failed, nothing more is written here")
+
+    def _at(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def _segment_path(self, number: int) -> str:
+        return self._at(f"{PREFIX}{number}")

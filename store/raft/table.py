@@ -1,0 +1,104 @@
+"""The small files of a Raft member: state, snapshot, and how far the log is known to be synced."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from ..errors import Damaged
+from ..fs import FileSystem, read_file, write_file
+
+_FORMAT = b"pyjs-raft-1"
+_MARK = struct.Struct("<QQI")
+
+
+class StoredState(NamedTuple):
+    """What the member has promised and how often it started; see the core's `HardState`."""
+
+    term: int = 0
+    vote: str = ""
+    boot: int = 0
+    recovering: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """The application's state after `index`. members: the configuration then, in the caller's form."""
+
+    index: int = 0
+    term: int = 0
+    members: bytes = b""
+    data: bytes = b""
+
+
+class Mark(NamedTuple):
+    """Of segment `number` so many bytes are synced."""
+
+    number: int
+    length: int
+
+
+def write_state(fs: FileSystem, path: str, state: StoredState) -> None:
+    """Replace the state, durably. Raises OSError."""
+    write_file(fs, path, _pack(state._asdict(), b""))
+
+
+def read_state(fs: FileSystem, path: str) -> StoredState:
+    """Read the state. Raises Damaged, also when there is none, and OSError."""
+    about, _ = _unpack(fs, path)
+    try:
+        return StoredState(**about)
+    except TypeError as fault:
+        raise Damaged(0, f"{path}: {fault}") from fault
+
+
+def write_snapshot(fs: FileSystem, path: str, snapshot: StoredSnapshot) -> None:
+    """Replace the snapshot, durably. Raises OSError."""
+    about = {"index": snapshot.index, "term": snapshot.term, "members": snapshot.members.decode("latin-1")}
+    write_file(fs, path, _pack(about, snapshot.data))
+
+
+def read_snapshot(fs: FileSystem, path: str) -> StoredSnapshot:
+    """Read the snapshot. Raises Damaged, also when there is none, and OSError."""
+    about, data = _unpack(fs, path)
+    try:
+        return StoredSnapshot(about["index"], about["term"], about["members"].encode("latin-1"), data)
+    except KeyError as fault:
+        raise Damaged(0, f"{path}: {fault} is missing") from fault
+
+
+def pack_mark(mark: Mark) -> bytes:
+    """A mark as it is written, always of the same length."""
+    body = _MARK.pack(mark.number, mark.length, 0)[:-4]
+    return body + crc32(body).to_bytes(4, "little")
+
+
+def read_mark(fs: FileSystem, path: str) -> Mark:
+    """Read the mark; one that cannot be read says nothing. Raises OSError."""
+    if not fs.exists(path):
+        return Mark(0, 0)
+    data = read_file(fs, path)
+    if len(data) != _MARK.size or crc32(data[:-4]).to_bytes(4, "little") != data[-4:]:
+        return Mark(0, 0)
+    number, length, _ = _MARK.unpack(data)
+    return Mark(number, length)
+
+
+def _pack(about: dict[str, Any], data: bytes) -> bytes:
+    body = json.dumps(about).encode() + b"\n" + data
+    return b"%b %08x %b" % (_FORMAT, crc32(body), body)
+
+
+def _unpack(fs: FileSystem, path: str) -> tuple[dict[str, Any], bytes]:
+    if not fs.exists(path):
+        raise Damaged(0, f"{path} is missing")
+    whole = read_file(fs, path)
+    name, _, rest = whole.partition(b" ")
+    checksum, _, body = rest.partition(b" ")
+    if name != _FORMAT or checksum != b"%08x" % crc32(body):
+        raise Damaged(0, f"{path}: checksum mismatch")
+    about, _, data = body.partition(b"\n")
+    return json.loads(about), data

@@ -1,0 +1,363 @@
+"""A Raft member's directory against a model: crashes, refusals and damage at every operation.
+
+What may be found after a crash is what the last call that returned left, or a beginning of what the call that
+did not return would have left; it is never a loss. Damage is a loss, told and remembered, or harmless; what
+is given is never anything else than what was written.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+from lib.fake_disk import FakeDisk, PowerCut
+from pyjs.store.errors import Damaged, NotFound
+from pyjs.store.raft import RaftStore, Stored, StoredSnapshot, StoredState
+
+PATH = "/raft"
+SEGMENT = 300
+Entry = tuple[int, int, bytes]
+
+
+@dataclass
+class Model:
+    """What a member holds. entries by index, without holes, up to `last`."""
+
+    state: StoredState = field(default_factory=StoredState)
+    snapshot: StoredSnapshot = field(default_factory=lambda: StoredSnapshot(0, 0, b"[]", b"0"))
+    entries: dict[int, Entry] = field(default_factory=dict)
+    last: int = 0
+    ever: dict[int, list[Entry]] = field(default_factory=dict)  # all that was ever written
+
+    def copy(self) -> Model:
+        return replace(self, entries=dict(self.entries))
+
+    def term(self, index: int) -> int:
+        return self.snapshot.term if index == self.snapshot.index else self.entries[index][0]
+
+    def tail(self) -> dict[int, Entry]:
+        """What comes after the snapshot."""
+        return {index: entry for index, entry in self.entries.items() if index > self.snapshot.index}
+
+
+Call = Callable[[RaftStore], None]
+Step = tuple[
+    Call, list[Model]
+]  # what is done, and what may be found if it is cut short; the last: it was not
+
+
+def plan(random: Random, steps: int = 14) -> Iterator[Step]:
+    """Calls that a member could make, with their effects."""
+    now = Model()
+    for _ in range(steps):
+        kind = random.choice(["append", "append", "append", "replace", "state", "install", "compact"])
+        before, term = now.copy(), now.state.term + random.randint(0, 1)
+        after = now.copy()
+        if kind in ("append", "replace"):
+            lowest = before.snapshot.index + 1
+            first = random.randint(lowest, before.last + 1) if kind == "replace" else before.last + 1
+            new = [
+                (max(term, 1), 0, random.randbytes(random.randint(0, 90)))
+                for _ in range(random.randint(1, 4))
+            ]
+            state = StoredState(term=max(term, 1)) if random.random() < 0.5 else None
+            outcomes = _append(before, after, first, new, state)
+            yield _call("write", state=state, first=first, entries=new), outcomes
+        elif kind == "state":
+            after.state = StoredState(term=term, vote=random.choice(["", "a", "b"]))
+            yield _call("write", state=after.state), [before, after]
+        elif kind == "install":
+            index = before.last + random.randint(1, 20)
+            after.snapshot = StoredSnapshot(index, max(term, 1), b"[]", random.randbytes(40))
+            after.entries, after.last = {}, index
+            yield _call("write", snapshot=after.snapshot), [before, after]
+        else:
+            index = random.randint(before.snapshot.index, before.last)
+            after.snapshot = StoredSnapshot(index, before.term(index), b"[]", random.randbytes(40))
+            base = max(0, index - 2)
+            yield _call("compact", after.snapshot, base), [before, after]
+        now = after
+
+
+def _append(
+    before: Model, after: Model, first: int, new: list[Entry], state: StoredState | None
+) -> list[Model]:
+    outcomes = [before]
+    if state is not None:
+        after.state = state
+        outcomes.append(replace(before.copy(), state=state))
+    for count in range(1, len(new) + 1):
+        cut = after.copy()
+        cut.entries = {index: entry for index, entry in before.entries.items() if index < first}
+        cut.entries.update({first + place: new[place] for place in range(count)})
+        cut.last = first + count - 1
+        outcomes.append(cut)
+    for place, entry in enumerate(new):
+        after.ever.setdefault(first + place, []).append(entry)
+    after.entries, after.last = outcomes[-1].entries, outcomes[-1].last
+    return outcomes
+
+
+def _call(name: str, *given: Any, **named: Any) -> Call:
+    return lambda store: getattr(store, name)(*given, **named)
+
+
+def made(disk: FakeDisk) -> RaftStore:
+    store = RaftStore(PATH, fs=disk, segment_bytes=SEGMENT)
+    store.create(Model().snapshot)
+    store = RaftStore(PATH, fs=disk, segment_bytes=SEGMENT)
+    store.open()
+    return store
+
+
+def found(stored: Stored) -> tuple[Any, ...]:
+    """What was read, as far as it counts."""
+    entries = {
+        index: tuple(record)
+        for index, record in enumerate(stored.entries, stored.base + 1)
+        if index > stored.snapshot.index
+    }
+    return stored.state.term, stored.state.vote, stored.snapshot, entries
+
+
+def expected(model: Model) -> tuple[Any, ...]:
+    return model.state.term, model.state.vote, model.snapshot, model.tail()
+
+
+def reopened(disk: FakeDisk) -> tuple[RaftStore, Stored]:
+    store = RaftStore(PATH, fs=disk, segment_bytes=SEGMENT)
+    return store, store.open()
+
+
+def works(disk: FakeDisk, stored: Stored, store: RaftStore) -> None:
+    """It takes more, and gives that again."""
+    last = stored.base + len(stored.entries)
+    store.write(state=stored.state._replace(term=99), first=last + 1, entries=[(99, 0, b"more")])
+    disk.crash(lambda most: 0)
+    _, again = reopened(disk)
+    assert again.lost == ""
+    assert again.state.term == 99
+    assert again.base + len(again.entries) == last + 1
+    assert tuple(again.entries[-1]) == (99, 0, b"more")
+    assert again.state.boot == stored.state.boot + 1
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_was_written_is_read_again(seed: int) -> None:
+    disk = FakeDisk()
+    store = made(disk)
+    random = Random(seed)
+    for call, outcomes in plan(random, 40):
+        call(store)
+        if random.random() < 0.3:
+            store.close()
+            disk.crash(lambda most: 0)
+            store, stored = reopened(disk)
+            assert stored.lost == ""
+            assert found(stored) == expected(outcomes[-1])
+    store.close()
+    store, stored = reopened(disk)
+    works(disk, stored, store)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_power_cut_at_every_operation(seed: int) -> None:
+    cut = 0
+    while True:
+        disk = FakeDisk()
+        store = made(disk)
+        disk.cut_after(cut)
+        possible = [Model()]
+        dice = Random(seed * 1000 + cut)
+        for call, outcomes in plan(Random(seed)):
+            if _cut(disk, partial(call, store), dice, lose_sectors=cut % 3 == 0):
+                possible = outcomes
+                break
+            possible = outcomes[-1:]
+        else:
+            return
+        store, stored = reopened(disk)
+        assert stored.lost == ""
+        assert found(stored) in [expected(each) for each in possible]
+        works(disk, stored, store)
+        cut += 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_power_cut_at_every_operation_of_opening(seed: int) -> None:
+    for cut in range(60):
+        disk = FakeDisk()
+        store = made(disk)
+        model = _done(store, seed)
+        disk.kill()
+        disk.cut_after(cut)
+        if not _cut(disk, partial(reopened, disk), Random(cut)):
+            return
+        store, stored = reopened(disk)
+        assert stored.lost == ""
+        assert found(stored) == expected(model)
+        works(disk, stored, store)
+
+
+@pytest.mark.parametrize("operation", ["write", "sync", "rename", "sync_directory", "open", "remove", "full"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_refusal_ends_it_and_who_opens_it_goes_on(seed: int, operation: str) -> None:
+    """Also on a system that forgets what a failed sync left unwritten, and shows it nevertheless."""
+    for when in range(12):
+        disk = FakeDisk()
+        disk.forgets = True
+        store = made(disk)
+        possible = [Model()]
+        try:
+            for place, (call, outcomes) in enumerate(plan(Random(seed))):
+                if place == when and operation == "full":
+                    disk.space = Random(when).randint(0, 120)
+                elif place == when:
+                    disk.fail(operation, errno.EIO)
+                possible = outcomes
+                call(store)
+                possible = outcomes[-1:]
+        except OSError:
+            assert store.failed
+            with pytest.raises(OSError, match="earlier"):
+                store.write(state=StoredState(7))
+        store.close()
+        disk.space = None
+        disk._failures.clear()
+        store, stored = reopened(disk)
+        assert stored.lost == ""
+        assert found(stored) in [expected(each) for each in possible]
+        store.close()
+        disk.crash(lambda most: 0)
+        store, again = reopened(disk)
+        assert found(again) == found(stored), "what was vouched for was not durable"
+        works(disk, again, store)
+
+
+def _done(store: RaftStore, seed: int, steps: int = 14) -> Model:
+    """All of a plan; what is there afterwards."""
+    model = Model()
+    for call, outcomes in plan(Random(seed), steps):
+        call(store)
+        model = outcomes[-1]
+    return model
+
+
+def _cut(disk: FakeDisk, action: Callable[[], object], dice: Random, *, lose_sectors: bool = False) -> bool:
+    """Whether the power went in the middle of it."""
+    try:
+        action()
+    except PowerCut:
+        disk.crash(lambda most: dice.randint(0, most), lose_sectors=lose_sectors)
+        return True
+    return False
+
+
+def _full(seed: int) -> tuple[FakeDisk, Model]:
+    disk = FakeDisk()
+    store = made(disk)
+    model = _done(store, seed, 25)
+    store.close()
+    disk.kill()
+    return disk, model
+
+
+def _damages(disk: FakeDisk, random: Random) -> Iterator[tuple[str, str, int]]:
+    for path in sorted(disk.seen):
+        size = len(disk.seen[path].seen)
+        yield path, "lose", 0
+        for at in sorted({0, size // 2, max(0, size - 1), *(random.randrange(size) for _ in range(6))}):
+            yield path, "flip", at
+            yield path, "cut", at
+
+
+def _hurt(disk: FakeDisk, path: str, how: str, at: int) -> None:
+    if how == "lose":
+        disk.remove(path)
+        disk.sync_directory(PATH)
+    elif how == "flip":
+        disk.flip(path, at, 1 << (at % 8))
+    else:
+        del disk.seen[path].seen[at:]
+        disk.seen[path].safe = bytes(disk.seen[path].seen)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damage_of_every_kind_of_file_is_told_or_harmless(seed: int) -> None:
+    disk, model = _full(seed)
+    for path, how, at in list(_damages(disk, Random(seed))):
+        disk, model = _full(seed)
+        _hurt(disk, path, how, at)
+        what = f"{how} {path} at {at}"
+        try:
+            store, stored = reopened(disk)
+        except (Damaged, NotFound):
+            assert path.endswith("/state"), what
+            continue
+        assert not path.endswith("/state"), what
+        if not stored.lost:
+            assert found(stored) == expected(model), what
+            assert not stored.state.recovering, what
+        else:
+            assert stored.state.recovering, what
+            _only_what_was_written(stored, model, what)
+        boot = stored.state.boot
+        last = stored.base + len(stored.entries)
+        store.write(first=last + 1, entries=[(50, 0, b"refilled")])
+        disk.crash(lambda most: 0)
+        store, again = reopened(disk)
+        assert again.lost == "", what
+        assert again.state.recovering == stored.state.recovering, f"{what}: it is remembered"
+        assert again.state.boot == boot + 1, what
+        assert tuple(again.entries[-1]) == (50, 0, b"refilled"), what
+
+
+def _only_what_was_written(stored: Stored, model: Model, what: str) -> None:
+    if stored.snapshot.members:
+        assert stored.snapshot == model.snapshot, what
+    for index, record in enumerate(stored.entries, stored.base + 1):
+        assert tuple(record) in model.ever[index], what  # perhaps what was replaced by what is lost
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_after_a_power_cut_what_is_damaged_before_the_last_write_is_told(seed: int) -> None:
+    """Without `synced`, which the power took: only the very last write may pass for one cut short."""
+    disk = FakeDisk()
+    store = made(disk)
+    ends = []
+    for index in range(1, 6):
+        store.write(first=index, entries=[(1, 0, bytes([0x80 + index % 3] * 40))])
+        ends.append(len(disk.seen[f"{PATH}/log.1"].seen))
+    disk.crash(lambda most: 0)
+    disk.remove(f"{PATH}/synced")
+    disk.flip(f"{PATH}/log.1", Random(seed).randrange(ends[3]), 1 << (seed % 8))
+    _, stored = reopened(disk)
+    assert stored.lost
+    assert stored.state.recovering
+
+
+def test_an_empty_directory_is_nobodys() -> None:
+    disk = FakeDisk()
+    disk.make_directory(PATH)
+    with pytest.raises(NotFound):
+        reopened(disk)
+
+
+def test_a_creation_cut_short_is_none_or_whole() -> None:
+    for cut in range(40):
+        disk = FakeDisk()
+        disk.cut_after(cut)
+        store = RaftStore(PATH, fs=disk)
+        if not _cut(disk, partial(store.create, Model().snapshot), Random(cut)):
+            return
+        try:
+            _, stored = reopened(disk)
+            assert found(stored) == expected(Model())
+        except (Damaged, NotFound):
+            RaftStore(PATH, fs=disk).create(Model().snapshot)
+            assert found(reopened(disk)[1]) == expected(Model())
