@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .errors import NotFoundError as NotFoundError
     from .errors import TokenError as TokenError
     from .errors import TokenFault as TokenFault
+    from .errors import WorkspaceError as WorkspaceError
     from .folders.context import Context as Context
     from .folders.home import Home as Home
     from .folders.keystore import Keystore as Keystore
@@ -70,6 +71,9 @@ if TYPE_CHECKING:
     from .nkey import verify as verify
     from .token import decode as decode
     from .token import encode as encode
+    from .workspace.report import Grade as Grade
+    from .workspace.report import Report as Report
+    from .workspace.workspace import Workspace as Workspace
 
 _WHERE = {
     "chain": "Admission Connection Reason Refusal Trust judge open_account open_operator open_user standing",
@@ -80,7 +84,7 @@ _WHERE = {
     "decorated": "Credentials decorate_jwt decorate_seed format_credentials parse_credentials undecorate_jwt "
     "undecorate_seed",
     "errors": "CredentialsError DamagedError FolderError ForeignError IdentityError KeyFault NkeyError "
-    "NotFoundError TokenError TokenFault",
+    "NotFoundError TokenError TokenFault WorkspaceError",
     "folders.context": "Context",
     "folders.home": "Home",
     "folders.keystore": "Keystore",
@@ -88,6 +92,8 @@ _WHERE = {
     "grants": "import_cycles judge_import",
     "nkey": "KeyPair Role Signer is_public public_role verify",
     "token": "decode encode",
+    "workspace.report": "Grade Report",
+    "workspace.workspace": "Workspace",
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names.split()}
 

@@ -5,11 +5,19 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from typing import Any
+
+# Seeds (whole or mistyped), private keys, tokens: they come in errors where a name or path was expected.
+_SECRET = re.compile(r"\b(?:S[ACNOUX][A-Z2-7]{40,}|P[A-Z2-7]{90,}|eyJ[\w-]+\.[\w-]+\.[\w-]*)")
 
 
 class IdentityError(ValueError):
     """A key, token, credentials file or folder is not what it must be."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(_SECRET.sub("<secret>", text))
 
 
 class KeyFault(StrEnum):
@@ -59,6 +67,17 @@ class CredentialsError(IdentityError):
 
 class FolderError(IdentityError):
     """A folder of keys or tokens cannot be read or written; the text names the file."""
+
+
+class WorkspaceError(IdentityError):
+    """What was asked for cannot be done in this workspace; the text says what would help.
+
+    `report`: what was found out on the way, where that says more (a `workspace.report.Report`).
+    """
+
+    def __init__(self, text: str, report: Any = None) -> None:
+        super().__init__(text)
+        self.report = report
 
 
 class NotFoundError(FolderError):

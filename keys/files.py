@@ -29,7 +29,7 @@ def make_folder(path: Path) -> None:
         raise FolderError(f"cannot create the directory {path}: {error.strerror}") from error
 
 
-def write(path: Path, text: str, mode: int = PRIVATE_FILE) -> None:
+def write(path: Path, content: str | bytes, mode: int = PRIVATE_FILE) -> None:
     """Write a file in one step. Raises FolderError; the old content then stands."""
     make_folder(path.parent)
     temporary = ""
@@ -37,12 +37,12 @@ def write(path: Path, text: str, mode: int = PRIVATE_FILE) -> None:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
         with os.fdopen(descriptor, "wb") as file:
             os.fchmod(file.fileno(), mode)
-            file.write(text.encode("utf-8"))
+            file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
         temporary = ""
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise FolderError(f"cannot write {path}: {error.strerror}") from error
     finally:
@@ -97,7 +97,8 @@ def names(folder: Path) -> list[str]:
         raise FolderError(f"cannot read the directory {folder}: {error.strerror}") from error
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder last: after files were made, renamed or removed. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

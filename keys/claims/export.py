@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from . import subjects
 from .issues import Issues, quote
-from .model import Document, Int64
+from .model import Count, Document, Int64
 from .parts import check_info, revoked
 
 Kind = Literal["", "stream", "service"]
@@ -52,7 +52,7 @@ class Export(Document):
     response_type: str = ""
     response_threshold: Int64 = 0
     service_latency: ServiceLatency | None = None
-    account_token_position: Int64 = Field(default=0, ge=0)
+    account_token_position: Count = 0
     advertise: bool = False
     allow_trace: bool = False
     description: str = ""

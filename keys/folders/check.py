@@ -55,22 +55,24 @@ def _account(store: OperatorStore, name: str, now: int) -> Finding:
         return finding
     issues.all += claims.issues(now).all
     if not operator.did_sign(claims):
-        issues.error("account is not issued by operator or operator signing keys")
+        issues.error("Account is not issued by operator or operator signing keys")
     if claims.sub == operator.nats.system_account and claims.nats.limits.jetstream_enabled:
-        issues.error("jetstream should not be enabled for system account")
+        issues.error("JetStream should not be enabled for system account")
     for user in store.users(name):
-        own = Issues()
+        own, issuer = Issues(), ""
         try:
             held = store.user(name, user)
             own.all += held.issues(now).all
             if not claims.did_sign(held):
-                own.error("user is not issued by account or account signing keys")
+                issuer = "is not issued by account or account signing keys"
             elif operator.nats.strict_signing_key_usage and held.iss == claims.sub:
-                own.error("user is issued by the account's identity, the operator demands signing keys")
+                issuer = "is issued by account key but operator is in strict mode"
             scope = claims.scope(held.iss)
             if scope is not None and not held.nats.empty:
                 own.error("scoped users require no permissions or limits set")
         except FolderError as error:
             own.error(str(error))
         issues.all += [type(i)(i.level, f'user "{user}": {i.text}') for i in own]
+        if issuer:
+            issues.error(f'user "{user}" {issuer}')
     return finding

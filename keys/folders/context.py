@@ -15,7 +15,7 @@ from ..errors import FolderError, NotFoundError
 from .home import Home
 from .keystore import Keystore
 from .settings import Settings
-from .store import MARK, OperatorStore, Stores
+from .store import OperatorStore, Stores, is_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Context:
     def with_operator(self, name: str) -> Context:
         """Give a context with another operator. Raises NotFoundError."""
         if name not in self.stores.names():
-            raise NotFoundError(f"operator {name!r} is not in {self.stores.root}")
+            raise NotFoundError(f'operator "{name}" is not in {self.stores.root}')
         return replace(
             self, operator=name, account=self.account if name == self.operator else ""
         )._defaulted()
@@ -104,12 +104,12 @@ def _default(choices: list[str], current: str) -> str:
 
 def _around(cwd: Path) -> tuple[Path, str, str] | None:
     """(root, operator or "", account or "") as the working directory says; None if it says nothing."""
-    if (cwd / MARK).is_file():
+    if is_store(cwd):
         return cwd.parent, cwd.name, ""
     if Stores(cwd).names():
         return cwd, "", ""
     for folder in cwd.parents:
-        if (folder / MARK).is_file():
+        if is_store(folder):
             inside = cwd.relative_to(folder).parts
             account = inside[1] if len(inside) > 1 and inside[0] == "accounts" else ""
             return folder.parent, folder.name, account

@@ -123,10 +123,11 @@ class Keystore:
                     )
 
     def _prepare(self) -> None:
-        if self.root.is_dir():
+        if (self.root / "keys").is_dir():
             return
-        files.make_folder(self.root)
-        if self._git_ignore:
+        for name in ("keys", "creds"):
+            files.make_folder(self.root / name)
+        if self._git_ignore and not (self.root / ".gitignore").exists():
             files.write(self.root / ".gitignore", _IGNORE)
 
     def _stems(self) -> Iterator[str]:

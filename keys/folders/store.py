@@ -62,6 +62,14 @@ class Mark:
         files.write(path, gojson.encode(value).decode())
 
 
+def is_store(folder: Path) -> bool:
+    """Whether a folder is an operator's store; one that may not be looked into is none."""
+    try:
+        return (folder / MARK).is_file()
+    except OSError:
+        return False
+
+
 class Stores:
     """The root: one store for each operator."""
 
@@ -70,18 +78,32 @@ class Stores:
 
     def names(self) -> list[str]:
         """Give the names of the stores here, sorted."""
-        return [name for name in files.names(self.root) if (self.root / name / MARK).is_file()]
+        return [name for name in files.names(self.root) if is_store(self.root / name)]
 
     def open(self, name: str) -> OperatorStore:
         """Open an operator's store. Raises NotFoundError, DamagedError, ForeignError."""
         return OperatorStore(self.root / checked(name))
 
-    def create(self, name: str, *, managed: bool = False) -> OperatorStore:
-        """Make a new store. Raises FolderError when a folder of that name has something in it."""
+    def create(self, name: str, *, managed: bool = False, token: str = "") -> OperatorStore:
+        """Make a new store, with the operator's token if it is given.
+
+        Raises TokenError; FolderError when a folder of that name has something in it.
+        """
         folder = self.root / checked(name)
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise FolderError(f"{folder} exists already")
-        Mark(checked(name), managed).write(folder / MARK)
+        if token:
+            decode(token, OperatorClaims)
+        files.make_folder(self.root)
+        try:
+            folder.mkdir(mode=files.PRIVATE_FOLDER)  # of two at once only one can
+        except FileExistsError:
+            if not folder.is_dir() or any(folder.iterdir()):
+                raise FolderError(f"{folder} exists already") from None
+        except OSError as error:
+            raise FolderError(f"cannot create the directory {folder}: {error.strerror}") from error
+        if token:
+            files.write(folder / f"{checked(name)}{_JWT}", token)
+        files.make_folder(folder / "accounts")
+        Mark(checked(name), managed).write(folder / MARK)  # last: from now on it is a store
         return OperatorStore(folder)
 
     def remove(self, name: str) -> None:
@@ -182,6 +204,12 @@ class OperatorStore:
 
         ForeignError: another operator signed it, or an account of that name and another key is stored.
         """
+        claims = self.check_account(token)
+        files.write(self.account_path(claims.name), token)
+        return claims
+
+    def check_account(self, token: str) -> AccountClaims:
+        """Give the claims of an account's token if it can be stored. Raises as `write_account`."""
         claims = decode(token, AccountClaims)
         if not claims.self_signed and not self.operator().did_sign(claims):
             raise ForeignError(
@@ -190,7 +218,6 @@ class OperatorStore:
         path = self.account_path(claims.name)
         if path.exists() and (stored := self.account(claims.name)).sub != claims.sub:
             raise ForeignError(f"account {claims.name!r} is stored with another key, {stored.sub}")
-        files.write(path, token)
         return claims
 
     def write_user(self, token: str) -> tuple[str, UserClaims]:

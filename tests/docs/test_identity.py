@@ -14,7 +14,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```output\n(.*?)```", PAGE, re.DO
 
 
 def test_each_example_shows_its_output() -> None:
-    assert len(EXAMPLES) == len(re.findall("```python", PAGE)) == 5
+    assert len(EXAMPLES) == len(re.findall("```python", PAGE)) == 7
 
 
 @pytest.mark.parametrize(("program", "output"), EXAMPLES, ids=range(len(EXAMPLES)))

@@ -259,6 +259,12 @@ def test_what_is_wrong_with_an_account(party: Any, text: str, spoil: Callable[[A
     assert ("error", text) in _found(claims, party.now)
 
 
+@pytest.mark.parametrize("position", [-1, -5, 2**63])
+def test_a_position_is_a_place_in_a_subject(position: int) -> None:
+    with pytest.raises(ValueError, match="account_token_position"):
+        Export.model_validate({"subject": "a.*", "account_token_position": position})
+
+
 def test_warnings_do_not_block(party: Any) -> None:
     claims = party.made(party.account_claims(), party.account)
     claims.nats.imports.append(_import(to="x"))

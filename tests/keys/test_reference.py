@@ -58,20 +58,26 @@ def _user(party: Any, tmp_path: Path, name: str, by: Any, **more: Any) -> str:
 
 
 async def _heard(url: str, publisher: str, subscriber: str, subject: str) -> str:
-    errors: list[Exception] = []
+    """What the subscriber hears, or what the server complains of, whichever comes."""
+    complaint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def note(error: Exception) -> None:
-        errors.append(error)
+        if not complaint.done():
+            complaint.set_result(str(error))
 
     one = await nats.connect(url, user_credentials=publisher, error_cb=note, allow_reconnect=False)
     two = await nats.connect(url, user_credentials=subscriber, error_cb=note, allow_reconnect=False)
     try:
         heard = await two.subscribe(subject)
         await two.flush()
+        await two.flush()  # the client's first PING overtakes what waits to be written
         await one.publish(subject, b"hello")
-        await one.flush()
-        message = await heard.next_msg(timeout=5) if not errors else None
-        return message.data.decode() if message else str(errors[0])
+        message = asyncio.ensure_future(heard.next_msg(timeout=5))
+        await asyncio.wait({message, complaint}, return_when=asyncio.FIRST_COMPLETED)
+        if complaint.done():
+            message.cancel()
+            return complaint.result()
+        return message.result().data.decode()
     finally:
         await one.close()
         await two.close()

@@ -202,8 +202,8 @@ def test_the_chain_of_a_store_is_checked(party: Any, store: OperatorStore) -> No
     store.write_operator(party.signed(operator, party.operator))
     texts = [i.text for f in check_store(store, party.now) for i in f.issues]
     assert texts == [
-        "account is not issued by operator or operator signing keys",
-        'user "ann": user is issued by the account\'s identity, the operator demands signing keys',
+        "Account is not issued by operator or operator signing keys",
+        'user "ann" is issued by account key but operator is in strict mode',
     ]
 
 
@@ -213,5 +213,5 @@ def test_a_system_account_has_no_jetstream(party: Any, store: OperatorStore) -> 
     store.write_operator(party.signed(operator, party.operator))
     store.write_account(party.signed(account, party.operator))
     assert [i.text for i in check_store(store, party.now, ["ACC"])[1].issues] == [
-        "jetstream should not be enabled for system account"
+        "JetStream should not be enabled for system account"
     ]

@@ -1,0 +1,310 @@
+"""Accounts: made, edited, deleted."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+
+from ..claims import AccountClaims, MsgTrace
+from ..claims.issues import Issues
+from ..errors import WorkspaceError
+from ..nkey import KeyPair, Role
+from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_faults
+from .jetstream import JetStreamEdits
+from .moments import date
+from .naming import chosen
+from .permissions import NO_PERMISSIONS, PermissionEdits
+from .report import Report, quote
+from .signing import account_signer, given_key
+from .users import Removal, attempt, remove_user
+from .workspace import Workspace
+
+# Limits of an account and what is said when one is changed, in the order in which they are told.
+_LIMITS = {
+    "conn": "changed max connections to {}",
+    "leaf": "changed leaf node connections to {}",
+    "data": "changed max data to {} bytes",
+    "exports": "changed max exports to {}",
+    "wildcards": "changed wild card exports to {}",
+    "disallow_bearer": "changed disallow bearer to {}",
+    "imports": "changed max imports to {}",
+    "payload": "changed max payload size to {}",
+    "subs": "changed max subscriptions to {}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AccountResult:
+    """An account that was made, edited or deleted; `workspace` is where it is current, if it was made."""
+
+    report: Report
+    name: str
+    public_key: str
+    claims: AccountClaims
+    workspace: Workspace = field(repr=False)
+
+
+def add_account(
+    workspace: Workspace,
+    name: str,
+    *,
+    key: str = "",
+    dates: Dates = NO_DATES,
+    permissions: PermissionEdits = NO_PERMISSIONS,
+) -> AccountResult:
+    """Make an account and let it be current.
+
+    `key`: its public key, seed or a file with one of them, instead of a new key; a secret given so is not
+    stored. `permissions`: the defaults of its users. Raises WorkspaceError, NkeyError; nothing is changed.
+    """
+    name = chosen(name, "account")
+    report = Report()
+    with workspace.locked():
+        for other in workspace.store().accounts():
+            if other.lower() == name.lower():
+                raise WorkspaceError(f"the account {quote(other)} already exists")
+        given = given_key(key, Role.ACCOUNT) if key else None
+        pair = KeyPair.create(Role.ACCOUNT) if given is None else given.pair
+        public = given.public_key if given is not None else pair.public_key if pair is not None else ""
+        _must_be_new(workspace, public)
+        claims = AccountClaims.new(public, name)
+        dates.apply(claims, workspace.now())
+        report.add(permissions.apply(claims.nats.default_permissions))
+        refuse_new_faults(None, claims, workspace.now())
+        signer = account_signer(workspace, claims, new=pair)
+        made = [pair] if given is None and pair is not None else []
+        if made:
+            report.ok(f"generated and stored account key {quote(public)}")
+        with kept(workspace.keystore, made):
+            report.add(workspace.write_account(claims, signer))
+    workspace = workspace.with_account(name)
+    if not report.failed:  # an account server may have refused it
+        report.ok(f"added account {quote(name)}")
+        workspace = workspace.save()
+    return AccountResult(report, name, public, workspace.account(), workspace)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountEdits:
+    """What to change of an account; None and empty leave it as it is.
+
+    `limits`: `conn`, `leaf`, `data` (bytes), `exports`, `imports`, `payload` (bytes), `subs` to numbers, -1
+    unlimited, and `wildcards`, `disallow_bearer` to bools. `trace_subject`: "" stops tracing;
+    `trace_sampling`: percent; `own_cluster_traffic`: JetStream's traffic goes through this account.
+    """
+
+    dates: Dates = field(default_factory=Dates)
+    tags: Tags = field(default_factory=Tags)
+    signing_keys: SigningKeys = field(default_factory=SigningKeys)
+    limits: dict[str, int | bool] = field(default_factory=dict)
+    jetstream: JetStreamEdits = field(default_factory=JetStreamEdits)
+    permissions: PermissionEdits = field(default_factory=PermissionEdits)
+    description: str | None = None
+    info_url: str | None = None
+    trace_subject: str | None = None
+    trace_sampling: int | None = None
+    own_cluster_traffic: bool | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is to be changed."""
+        parts = (self.dates, self.tags, self.signing_keys, self.jetstream, self.permissions)
+        others = (
+            self.description,
+            self.info_url,
+            self.trace_subject,
+            self.trace_sampling,
+            self.own_cluster_traffic,
+        )
+        return bool(self.limits) or any(p.given for p in parts) or any(o is not None for o in others)
+
+
+def edit_account(workspace: Workspace, account: str, edits: AccountEdits) -> AccountResult:
+    """Change an account, named or by public key, or the current one. Raises WorkspaceError, NkeyError."""
+    if not edits.given:
+        raise WorkspaceError("specify an edit option")
+    with workspace.locked():
+        name = workspace.account_name(account)
+        old = workspace.store().account(name)
+        claims = old.model_copy(deep=True)
+        report, body = Report(), claims.nats
+        keys, made = edits.signing_keys.read(Role.ACCOUNT, body.signing_keys, f"account {name}")
+        body.signing_keys |= {key: None for key in keys if key not in body.signing_keys}
+        for key in edits.signing_keys.remove:
+            del body.signing_keys[key]
+        report.add(
+            edits.signing_keys.tell(keys),
+            edits.dates.apply(claims, workspace.now()),
+            edits.tags.apply(body),
+            _apply_limits(edits, claims),
+        )
+        system = workspace.operator().nats.system_account == claims.sub
+        report.add(edits.jetstream.apply(body.limits, system=system))
+        _apply_info(edits, claims, report)
+        report.add(edits.permissions.apply(body.default_permissions))
+        _apply_trace(edits, claims, report)
+        if edits.limits.get("disallow_bearer"):
+            _refuse_bearers(workspace, name)
+        refuse_new_faults(old, claims, workspace.now())
+        signer = account_signer(workspace, old)
+        with kept(workspace.keystore, made):
+            report.add(workspace.write_account(claims, signer))
+    stored = workspace.store().account(name)
+    if workspace.store().managed:
+        report.add(_modifications(claims, stored))
+    report.ok(f"edited account {quote(name)}")
+    return AccountResult(report, name, claims.sub, stored, workspace)
+
+
+def delete_account(
+    workspace: Workspace,
+    account: str,
+    *,
+    revoke: bool = True,
+    keys: bool = False,
+    credentials: bool = False,
+    force: bool = False,
+) -> AccountResult:
+    """Delete an account with its users; in the network it expires after a minute.
+
+    `keys`, `credentials`: forget the secrets too; `force`: needed in a managed store. Raises WorkspaceError.
+    """
+    if workspace.store().managed and not force:
+        raise WorkspaceError(
+            "managed accounts may require the account JWT or nkeys to cancel a service, "
+            "specify the --force to override"
+        )
+    with workspace.locked():
+        store = workspace.store()
+        name = workspace.account_name(account)
+        claims = store.account(name)
+        users = [(user, store.user(name, user).sub) for user in store.users(name)]
+        signer = account_signer(workspace, claims)
+        report = Report()
+        removal = Removal(revoke=revoke, keys=keys, credentials=credentials)
+        claims.exp = workspace.now() // 1_000_000_000 + 60
+        before = dict(claims.nats.revocations)
+        if revoke:
+            for _, key in users:
+                if not claims.nats.revocations.get(key):
+                    claims.revoke(key, workspace.now() // 1_000_000_000)
+        synced = workspace.write_account(claims, signer)
+        for user, key in users:
+            report.add(remove_user(workspace, name, user, key, removal, revoked_before=bool(before.get(key))))
+        report.add(synced)
+        report.ok(f"expired account {quote(name)}")
+        if keys:
+            _forget_keys(workspace, claims, report)
+        attempt(report, lambda: store.remove_account(name), "deleted account", "deleted account")
+    if not report.failed:
+        report.ok("deleted account directory")
+    return AccountResult(report, name, claims.sub, claims, workspace)
+
+
+def _must_be_new(workspace: Workspace, key: str) -> None:
+    store = workspace.store()
+    for name in store.accounts():
+        if store.account(name).sub == key:
+            raise WorkspaceError(f"account {quote(name)} has the key {key} already")
+
+
+def _apply_limits(edits: AccountEdits, claims: AccountClaims) -> Report:
+    report = Report()
+    for name in edits.limits:
+        if name not in _LIMITS:
+            raise WorkspaceError(f"{name!r} is no limit of an account")
+    for name, words in _LIMITS.items():
+        value = edits.limits.get(name)
+        if value is None:
+            continue
+        if value < -1:
+            raise WorkspaceError(f"{value} is no limit: give a number, or -1 for none")
+        setattr(claims.nats.limits, name, value)
+        report.ok(words.format(str(value).lower()))
+    return report
+
+
+def _apply_info(edits: AccountEdits, claims: AccountClaims, report: Report) -> None:
+    if edits.description is not None:
+        claims.nats.description = edits.description
+        report.ok(f"changed description to {quote(edits.description)}")
+    if edits.info_url is not None:
+        claims.nats.info_url = edits.info_url
+        report.ok(f"changed info url to {quote(edits.info_url)}")
+
+
+def _apply_trace(edits: AccountEdits, claims: AccountClaims, report: Report) -> None:
+    body = claims.nats
+    if edits.trace_subject is not None:
+        if edits.trace_subject:
+            body.trace = MsgTrace(dest=edits.trace_subject)  # its sampling is a new one too
+            found = Issues()
+            body.trace.check(found)
+            for issue in found:
+                raise WorkspaceError(issue.text)
+            report.ok(f"changed trace context subject to {quote(edits.trace_subject)}")
+        else:
+            body.trace = None
+            report.ok("disabled trace context")
+    if edits.trace_sampling is not None:
+        if body.trace is None or not body.trace.dest:
+            raise WorkspaceError("trace-context-sampling requires a subject")
+        if not 0 <= edits.trace_sampling <= 100:
+            raise WorkspaceError("tracing sampling rate must be between 1-100")
+        body.trace.sampling = edits.trace_sampling
+        report.ok(f"changed trace context sampling to {edits.trace_sampling}%")
+    if edits.own_cluster_traffic is not None:
+        body.cluster_traffic = "owner" if edits.own_cluster_traffic else ""
+        word = "enabled" if edits.own_cluster_traffic else "disabled"
+        report.ok(f"{word} routing of JetStream cluster traffic through this account")
+
+
+def _refuse_bearers(workspace: Workspace, account: str) -> None:
+    store = workspace.store()
+    for user in store.users(account):
+        if store.user(account, user).nats.bearer_token:
+            raise WorkspaceError(
+                f"user {quote(user)} in account {quote(account)} uses bearer token "
+                "(needs to be deleted/changed first)"
+            )
+
+
+def _modifications(ours: AccountClaims, theirs: AccountClaims) -> Report:
+    """What the account server changed in the limits."""
+    report = Report("account server modifications")
+    words = {
+        "subs": "max subscriptions",
+        "conn": "max connections",
+        "leaf": "max leaf node connections",
+        "imports": "max imports",
+        "exports": "max exports",
+        "data": "max data",
+        "payload": "max message payload",
+        "wildcards": "allow wildcard exports",
+    }
+    for name in ("nbf", "exp"):
+        had, has = getattr(ours, name), getattr(theirs, name)
+        if had != has:
+            what = "start" if name == "nbf" else "expiry"
+            report.server(f"jwt {what} changed from {date(had) or 'always'} to {date(has) or 'always'}")
+    for name, label in words.items():
+        had, has = getattr(ours.nats.limits, name), getattr(theirs.nats.limits, name)
+        if had != has:
+            report.server(f"{label} changed from {_limit(had)} to {_limit(has)}")
+    return report if report.children else Report()
+
+
+def _limit(value: int) -> str:
+    return "unlimited" if value == -1 else str(value).lower()
+
+
+def _forget_keys(workspace: Workspace, claims: AccountClaims, report: Report) -> None:
+    keys = dict.fromkeys(sorted(claims.nats.signing_keys), "signing key") | {claims.sub: "private key"}
+    for key, what in keys.items():
+        words = f"{what} {quote(key)}"
+        attempt(
+            report,
+            functools.partial(workspace.keystore.remove, key),
+            f"deleted {words}",
+            f"{words} is not stored",
+        )

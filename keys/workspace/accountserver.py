@@ -1,0 +1,117 @@
+"""Accounts on an HTTP account server: sent, fetched, and what came of it as a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from ..errors import WorkspaceError
+from .report import Grade, Report, Show
+
+TIMEOUT = 5.0  # seconds
+_MOST = 4 * 1024 * 1024  # bytes of an answer
+
+
+def is_http(url: str) -> bool:
+    """Whether a URL is that of an HTTP account server."""
+    return url.lower().startswith(("http://", "https://"))
+
+
+def is_nats(url: str) -> bool:
+    """Whether a URL is that of servers with a NATS resolver."""
+    return url.lower().startswith(("nats://", "tls://", "ws://", "wss://"))
+
+
+def account_url(server: str, key: str) -> str:
+    """Where an account server has the account of a public key."""
+    base, mark, query = server.partition("?")
+    return f"{base.rstrip('/')}/accounts/{key}{mark}{query}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer: status and body."""
+
+    status: int
+    text: str
+
+
+def get(url: str) -> Answer:
+    """Fetch a document. Raises WorkspaceError when nobody answers."""
+    return _asked(url, None)
+
+
+def post(url: str, token: str) -> Answer:
+    """Send a token. Raises WorkspaceError when nobody answers."""
+    return _asked(url, token.encode())
+
+
+def load(url: str) -> str:
+    """Fetch a text that must be there. Raises WorkspaceError, for any status but 200 too."""
+    answer = get(url)
+    if answer.status != HTTPStatus.OK:
+        raise WorkspaceError(f"{url} answers {answer.status} {_phrase(answer.status)}")
+    return answer.text
+
+
+def push(url: str, token: str) -> Report:
+    """Send an account's token and tell how it went: OK for 200, a warning for 201 and 202."""
+    report = Report("push jwt to account server", show=Show.WHEN_BAD)
+    try:
+        answer = post(url, token)
+    except WorkspaceError as error:
+        return Report(f"error pushing account: {error}", Grade.ERROR)
+    if answer.status == HTTPStatus.OK:
+        report.ok("pushed account jwt to the account server")
+    elif answer.status in {HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
+        report.warn("pushed account jwt was accepted by the account server")
+    else:
+        report.error("failed to push account to remote server")
+    if answer.text.strip():
+        report.server(answer.text)
+    return report
+
+
+def pull(url: str) -> tuple[Report, str]:
+    """Fetch an account's token and tell how it went; the token is "" when it did not come."""
+    report = Report("pull jwt from account server", show=Show.WHEN_BAD)
+    try:
+        answer = get(url)
+    except WorkspaceError as error:
+        return Report(f"error pulling account: {error}", Grade.ERROR), ""
+    if answer.status == HTTPStatus.OK:
+        report.ok("pulled jwt from the account server")
+        return report, answer.text.strip()
+    report.error(f"failed to pull jwt from the account server: [{answer.status} - {_phrase(answer.status)}]")
+    return report, ""
+
+
+def _asked(url: str, body: bytes | None) -> Answer:
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    if not is_http(url):
+        raise WorkspaceError(f"{url!r} is no http or https URL")
+    headers = {"Content-Type": "application/jwt"} if body is not None else {}
+    try:
+        with urlopen(Request(url, body, headers), timeout=TIMEOUT) as reply:  # noqa: S310 (checked above)
+            return Answer(reply.status, _text(reply.read(_MOST)))
+    except HTTPError as error:
+        with error:
+            return Answer(error.code, _text(error.read(_MOST)))
+    except (URLError, HTTPException, OSError, ValueError) as error:
+        cause = error.reason if isinstance(error, URLError) else error
+        words = getattr(cause, "strerror", None) or cause
+        raise WorkspaceError(f"{url} cannot be reached: {words}") from None
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

@@ -1,0 +1,131 @@
+"""Activations: tokens by which an account lets one other import what it exports in private."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..claims import AccountClaims, ActivationClaims, Export, Issues, subjects
+from ..claims.issues import quote
+from ..claims.subjects import contained
+from ..errors import WorkspaceError
+from ..token import encode
+from . import accountserver
+from .draft import Draft
+from .moments import date, relative
+from .report import Report
+from .signing import user_signer
+from .whom import account_key
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationResult:
+    """What was made. `token`: the activation, for the importing account; `export`: what it opens."""
+
+    report: Report
+    account: str
+    claims: ActivationClaims
+    export: Export
+    token: str
+
+
+def generate_activation(
+    workspace: Workspace,
+    importer: str,
+    *,
+    subject: str = "",
+    start: int = 0,
+    expiry: int = 0,
+    account: str = "",
+) -> ActivationResult:
+    """Make an activation for the account `importer` (name or public key); nothing is stored.
+
+    `subject`: what may be imported, the whole private export or a part of it; a sole private export needs
+    none. `start` and `expiry`: seconds, 0 for none. Raises WorkspaceError, NkeyError.
+    """
+    now = workspace.now()
+    draft = Draft.open(workspace, account)
+    export = _private(draft, subject)
+    subject = subject or export.subject
+    key = account_key(workspace, importer)
+    if key == draft.claims.sub:
+        raise WorkspaceError(f"account {quote(draft.name)} needs no activation for what it exports itself")
+    if expiry and expiry <= max(start, now // 1_000_000_000):
+        raise WorkspaceError(f"the activation would never be valid: it expires {date(expiry)}")
+    signer = user_signer(workspace, draft.claims)
+    claims = ActivationClaims.new(key, subject, export.type, name=subject)
+    claims.nbf, claims.exp = start, expiry
+    if signer.public_key != draft.claims.sub:
+        claims.nats.issuer_account = draft.claims.sub
+    token = encode(claims, signer, now=now)
+    claims.iss = signer.public_key
+    report = Report(summary=True)
+    report.ok(f"generated {quote(export.name)} activation for account {quote(key)}")
+    if start:
+        report.ok(f"token valid {date(start)} - {_titled(relative(start, now))}")
+    if expiry:
+        report.ok(f"token expires {date(expiry)} - {_titled(relative(expiry, now))}")
+    return ActivationResult(report, draft.name, claims, export, token)
+
+
+def activation_server(workspace: Workspace) -> str:
+    """Give the URL of the operator's HTTP account server, which alone takes activations.
+
+    Raises WorkspaceError without one.
+    """
+    operator = workspace.operator()
+    url = operator.nats.account_server_url
+    if not url:
+        raise WorkspaceError(f"operator {operator.name} doesn't have an account server url configured")
+    if not accountserver.is_http(url):
+        raise WorkspaceError(
+            "activation push is only supported for http base account server, "
+            "not for nats-servers with a resolver"
+        )
+    return url
+
+
+def push_activation(workspace: Workspace, made: ActivationResult) -> None:
+    """Send an activation to the operator's account server, and add to its report what came of it.
+
+    Raises WorkspaceError without an HTTP account server.
+    """
+    base, mark, query = activation_server(workspace).partition("?")
+    where = f"{base.rstrip('/')}/activations"
+    sent = accountserver.push(f"{where}{mark}{query}", made.token)
+    made.report.add(sent)
+    if not sent.failed:
+        made.report.ok(f"activation accessible at {quote(f'{where}/{made.claims.hash_id}{mark}{query}')}")
+
+
+def private_exports(claims: AccountClaims) -> list[Export]:
+    """Give the exports that need an activation."""
+    return [export for export in claims.nats.exports if export.token_req]
+
+
+def _private(draft: Draft, subject: str) -> Export:
+    if not draft.claims.nats.exports:
+        raise WorkspaceError(f"account {quote(draft.name)} doesn't have exports")
+    private = private_exports(draft.claims)
+    if not private:
+        raise WorkspaceError(
+            f"account {quote(draft.name)} doesn't have exports that require an activation token"
+        )
+    if not subject and len(private) > 1:
+        raise WorkspaceError(f"a subject is required: one of {', '.join(e.subject for e in private)}")
+    if subject:
+        issues = Issues()
+        subjects.check(subject, issues)
+        for issue in issues:
+            raise WorkspaceError(issue.text)
+    exact = [export for export in private if subject in ("", export.subject)]
+    for export in exact or [e for e in private if contained(subject, e.subject)]:
+        return export
+    raise WorkspaceError(
+        f"a private export for {quote(subject)} was not found in account {quote(draft.name)}"
+    )
+
+
+def _titled(text: str) -> str:
+    """`In 2 Days`, as nsc writes a distance in time."""
+    return text.title()

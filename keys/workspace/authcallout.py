@@ -1,0 +1,137 @@
+"""The authorization callout of an account: users that bypass it, accounts it may use, its curve key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..claims import AccountClaims, ExternalAuthorization
+from ..claims.issues import quote
+from ..errors import WorkspaceError
+from ..nkey import KeyPair, Role
+from .draft import Draft, editing
+from .report import Report
+from .signing import GENERATE, given_key
+from .whom import account_key, user_key
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class CalloutChanges:
+    """What `edit_callout` is to change. Users and accounts are names or public keys, `*` any account.
+
+    `curve`: a curve key (public key, seed or path), or `generate`; a secret that is given is stored.
+    `disable`: end the callout; nothing else may be asked for with it.
+    """
+
+    users: tuple[str, ...] = ()
+    rm_users: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    rm_accounts: tuple[str, ...] = ()
+    curve: str = ""
+    rm_curve: bool = False
+    disable: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return self == CalloutChanges()
+
+
+@dataclass(frozen=True, slots=True)
+class CalloutResult:
+    """What was done. `authorization`: the callout as it stands now."""
+
+    report: Report
+    account: str
+    claims: AccountClaims
+    authorization: ExternalAuthorization
+
+
+def edit_callout(workspace: Workspace, changes: CalloutChanges, *, account: str = "") -> CalloutResult:
+    """Change an account's authorization callout.
+
+    Raises WorkspaceError: nothing to do, contradicting changes, accounts without users; NkeyError for keys of
+    another role, or secrets where public keys belong.
+    """
+    if changes.empty:
+        raise WorkspaceError("please specify some options")
+    if changes.disable and changes != CalloutChanges(disable=True):
+        raise WorkspaceError("--disable is exclusive of all other options")
+    if changes.curve and changes.rm_curve:
+        raise WorkspaceError("a curve key can be set or removed, not both")
+    with editing(workspace, account) as draft:
+        if changes.disable:
+            return _disable(draft)
+        callout = draft.claims.nats.authorization or ExternalAuthorization()
+        draft.claims.nats.authorization = callout
+        lines = Report()
+        _users(draft, callout, changes, lines)
+        _accounts(draft, callout, changes, lines)
+        pair = _curve(callout, changes, lines)
+        report = draft.store(*([] if pair is None else [pair]))
+        report.add(lines)
+        return CalloutResult(report, draft.name, draft.claims, callout)
+
+
+def _disable(draft: Draft) -> CalloutResult:
+    callout = draft.claims.nats.authorization = ExternalAuthorization()
+    report = draft.store()
+    report.ok("removed external authorization configuration")
+    return CalloutResult(report, draft.name, draft.claims, callout)
+
+
+def _users(draft: Draft, callout: ExternalAuthorization, changes: CalloutChanges, lines: Report) -> None:
+    _add(callout.auth_users, [user_key(draft.workspace, draft.name, u) for u in changes.users], "user", lines)
+    _remove(
+        callout.auth_users,
+        [user_key(draft.workspace, draft.name, u) for u in changes.rm_users],
+        "user",
+        lines,
+    )
+
+
+def _accounts(draft: Draft, callout: ExternalAuthorization, changes: CalloutChanges, lines: Report) -> None:
+    def key(name: str) -> str:
+        return account_key(draft.workspace, name, anyone=True)
+
+    _add(callout.allowed_accounts, [key(a) for a in changes.accounts], "account", lines)
+    _remove(callout.allowed_accounts, [key(a) for a in changes.rm_accounts], "account", lines)
+
+
+def _add(held: list[str], keys: list[str], what: str, lines: Report) -> None:
+    for key in keys:
+        if key in held:
+            lines.ok(f"skipped adding {what} {quote(key)} - as it's already set")
+        else:
+            held.append(key)
+            lines.ok(f"added {what} {quote(key)}")
+
+
+def _remove(held: list[str], keys: list[str], what: str, lines: Report) -> None:
+    for key in keys:
+        if key in held:
+            held.remove(key)
+            lines.ok(f"deleted {what} {quote(key)}")
+        else:
+            lines.ok(f"skipping {what} {quote(key)} - as it's not currently set")
+
+
+def _curve(callout: ExternalAuthorization, changes: CalloutChanges, lines: Report) -> KeyPair | None:
+    """Set or remove the curve key; gives the pair that is to be stored."""
+    if changes.rm_curve and callout.xkey:
+        lines.ok(f"removed {callout.xkey} curve key")
+        callout.xkey = ""
+    elif changes.rm_curve:
+        lines.ok("remove curve key didn't do anything as the curve key was not set")
+    if not changes.curve:
+        return None
+    if changes.curve == GENERATE:
+        pair: KeyPair | None = KeyPair.create(Role.CURVE)
+    else:
+        given = given_key(changes.curve, Role.CURVE)
+        pair = given.pair
+        callout.xkey = given.public_key
+    if pair is not None:
+        callout.xkey = pair.public_key
+    lines.ok(f"set curve key {callout.xkey}")
+    return pair

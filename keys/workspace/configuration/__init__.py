@@ -1,0 +1,172 @@
+"""Server configurations from a store: operator mode with each kind of resolver, and plain nkey accounts.
+
+Every token is read and verified first, so that a damaged store gives no configuration. What is made names no
+addresses, ports or JetStream: add these to it, or include it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ... import files
+from ...claims import AccountClaims, OperatorClaims
+from ...errors import FolderError, WorkspaceError
+from ...folders.names import checked
+from ...nkey import Role, is_public
+from ..report import Report, place, quote
+from ..workspace import Workspace
+
+DIRECTORY_FILE = "resolver.conf"
+_READABLE = 0o644  # tokens are no secrets: a server may run as another user
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a configuration is made of. `accounts`: claims and tokens, sorted by public key.
+
+    `system`: the system account's public key, "" for none.
+    """
+
+    operator: OperatorClaims
+    operator_token: str
+    accounts: list[tuple[AccountClaims, str]]
+    system: str = ""
+
+    @classmethod
+    def read(cls, workspace: Workspace, system: str = "") -> Site:
+        """Read the current operator's store; `system`: name or key of the system account, by default its own.
+
+        Raises WorkspaceError without an operator or accounts, NotFoundError, DamagedError.
+        """
+        store = workspace.store()
+        operator = store.operator()
+        named = [(store.account(name), store.account_token(name)) for name in store.accounts()]
+        if not named:
+            raise WorkspaceError(f"operator {quote(store.name)} has no accounts")
+        key = operator.nats.system_account
+        if system:
+            key = (
+                system if is_public(system, Role.ACCOUNT) else store.account(store.account_named(system)).sub
+            )
+        accounts = sorted(named, key=lambda pair: pair[0].sub)
+        return cls(operator, store.operator_token(), accounts, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that was written: its configuration and the tokens."""
+
+    report: Report
+    path: Path
+
+
+def memory(site: Site, operator: str = "") -> str:
+    """Configure a server that has all accounts in its configuration.
+
+    `operator`: what stands for the operator, by default its token.
+    """
+    system = f"system_account: {site.system}\n\n" if site.system else ""
+    accounts = "".join(
+        f"  // Account {quote(one_line(claims.name))}\n  {claims.sub}: {token}\n\n"
+        for claims, token in site.accounts
+    )
+    return (
+        f"// Operator {quote(one_line(site.operator.name))}\n"
+        f"operator: {operator or site.operator_token}\n\n{system}"
+        f"resolver: MEMORY\n\nresolver_preload: {{\n{accounts}}}\n"
+    )
+
+
+def full(site: Site) -> str:
+    """Configure a server that keeps all accounts in a folder and takes pushes. Raises WorkspaceError."""
+    return _nats(
+        site,
+        """resolver {
+    type: full
+    # the accounts' tokens are kept here
+    dir: './jwt'
+    # true: accounts may be deleted by a push (`nsc push --prune`); they are renamed to .delete then
+    allow_delete: false
+    # how often servers compare what they have
+    interval: "2m"
+    # how long to wait for other servers to answer for an unknown account
+    timeout: "1.9s"
+}
+""",
+    )
+
+
+def cache(site: Site) -> str:
+    """Configure a server that asks others for accounts and keeps them for a while. Raises WorkspaceError."""
+    return _nats(
+        site,
+        """resolver {
+    type: cache
+    # the accounts' tokens are kept here
+    dir: './jwt'
+    # how long one is kept
+    ttl: "1h"
+    # how long to wait for other servers to answer for an unknown account
+    timeout: "1.9s"
+}
+""",
+    )
+
+
+def write_folder(site: Site, folder: Path, *, force: bool) -> Folder:
+    """Write the memory configuration as a folder: the operator's and accounts' tokens, and `resolver.conf`.
+
+    Raises FolderError: the folder exists already, and not `force`.
+    """
+    folder = folder.expanduser()
+    if folder.exists() and not (force and folder.is_dir()):
+        raise FolderError(f"{folder} already exists" + ("" if folder.is_dir() else " and is not a directory"))
+    operator = _stem(site.operator.name, site.operator.sub, set())
+    taken = {operator.lower()}
+    files.write(folder / f"{operator}.jwt", site.operator_token, _READABLE)
+    for claims, token in site.accounts:
+        stem = _stem(claims.name, claims.sub, taken)
+        taken.add(stem.lower())
+        files.write(folder / f"{stem}.jwt", token, _READABLE)
+    path = folder / DIRECTORY_FILE
+    files.write(path, memory(site, operator=quote(f"{operator}.jwt")), _READABLE)
+    report = Report()
+    report.ok(f"wrote server configuration to {place(path)}")
+    return Folder(report, path)
+
+
+def one_line(text: str) -> str:
+    """A name inside a comment: on one line, whatever it holds."""
+    return " ".join(text.split())
+
+
+def _stem(name: str, key: str, taken: set[str]) -> str:
+    """The name of a token's file: its key where the name is taken, or is no file name."""
+    try:
+        checked(name)
+    except FolderError:
+        return key
+    return key if name.lower() in taken else name
+
+
+def _nats(site: Site, resolver: str) -> str:
+    system = next(((claims, token) for claims, token in site.accounts if claims.sub == site.system), None)
+    if system is None:
+        raise WorkspaceError(
+            "system account is not set: name one of this operator's accounts with --sys-account, or set it "
+            "with `nsc edit operator --system-account <name>`"
+        )
+    claims, token = system
+    return (
+        f"# Operator named {one_line(site.operator.name)}\n"
+        f"operator: {site.operator_token}\n"
+        f"# System Account named {one_line(claims.name)}\n"
+        f"system_account: {claims.sub}\n\n"
+        f"# the accounts come from the servers themselves\n{resolver}\n"
+        "# The system account alone is here, so that the first push can be made:\n"
+        "#   nsc edit operator --account-jwt-server-url nats://<host>:4222\n"
+        "#   nsc push --all\n"
+        "# A system account that is pushed later counts more than this one.\n"
+        f"resolver_preload: {{\n\t{claims.sub}: {token},\n}}\n"
+    )

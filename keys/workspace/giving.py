@@ -1,0 +1,71 @@
+"""Giving seeds away: keys exported to a folder, one file each, named by the public key; tokens if asked for.
+
+All files are looked at before the first is written: one that exists is an error, and then nothing is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import files
+from ..errors import IdentityError, WorkspaceError
+from .keyring import Held, Wanted, collect, seed
+from .report import Report, place, quote
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Files that were written, secrets among them."""
+
+    report: Report
+    paths: list[Path] = field(default_factory=list)
+
+
+def export_keys(
+    workspace: Workspace,
+    wanted: Wanted,
+    folder: Path,
+    *,
+    force: bool = False,
+    remove: bool = False,
+    tokens: bool = False,
+) -> Given:
+    """Write seeds as `<public key>.nk`, mode 0600.
+
+    `force`: over files that exist; `remove`: the keystore forgets what was written; `tokens`: write
+    `<public key>.jwt` too. Raises WorkspaceError when there is nothing to export, FolderError.
+    """
+    folder = folder.expanduser()
+    keys = collect(workspace, wanted)
+    if not keys:
+        raise WorkspaceError("no keys found to export")
+    report = Report(summary=True)
+    ready: list[tuple[Held, Path, str, str]] = []
+    for key in keys:
+        if key.path is None:
+            continue
+        try:
+            ready.append((key, folder / f"{key.public_key}.nk", seed(workspace, key), key.public_key))
+        except IdentityError:
+            report.error(f"error reading seed for {key.public_key}")
+    for key in keys if tokens else ():
+        if key.token:
+            name = f"{key.public_key}.jwt"
+            ready.append((key, folder / name, key.token, f"{name} ({key.name})"))
+    for _, path, _, _ in ready:
+        if path.exists() and not force:
+            report.error(f"{place(path)} already exists - specify --force to overwrite")
+    if report.failed:
+        return Given(report)
+    for key, path, text, called in ready:
+        files.write(path, text)
+        moved = remove and path.suffix == ".nk"
+        if moved:
+            workspace.keystore.remove(key.public_key)
+        report.ok(f"{'moved' if moved else 'exported'} {quote(called)}")
+    for key in keys:
+        if key.path is None:
+            report.warn(f"skipped {quote(key.public_key)} - no seed available")
+    return Given(report, [path for _, path, _, _ in ready])

@@ -1,0 +1,205 @@
+"""Imports of an account: adding one from a public export or with an activation, and deleting one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..chain import Reason, Refusal
+from ..claims import AccountClaims, ActivationClaims, Import
+from ..claims.export import Kind
+from ..claims.issues import quote
+from ..claims.subjects import plain, stars
+from ..errors import FolderError, WorkspaceError
+from ..grants import find_export, import_cycles, judge_import
+from ..token import decode
+from .draft import Draft, editing
+from .report import Grade, Report
+from .whom import account_key, account_label
+from .workspace import Workspace
+
+# What a server would refuse today and may grant tomorrow: told, not refused.
+_WARNED = {Reason.NO_EXPORT, Reason.NO_ACTIVATION, Reason.ACCOUNT_POSITION}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What was done. `claims`: the account as it was stored; `item`: the import in question."""
+
+    report: Report
+    account: str
+    claims: AccountClaims
+    item: Import
+
+
+def add_import(workspace: Workspace, item: Import, *, account: str = "") -> ImportResult:
+    """Add an import. `item.account` may be the exporter's name; the import is called by its subject.
+
+    Raises WorkspaceError: an import from oneself or one that is there already, a local subject that does not
+    fit, a circle of imports, an activation that is another's, expired or revoked.
+    """
+    item = item.model_copy(deep=True)
+    if not item.subject:
+        raise WorkspaceError("a remote subject is required")
+    if not item.account:
+        raise WorkspaceError("an account to import from is required")
+    item.account = account_key(workspace, item.account)
+    item.name = item.name or item.subject
+    item.type = item.type or "stream"
+    with editing(workspace, account) as draft:
+        _check(draft, item)
+        others = _others(draft)
+        before = _circles(others, draft.claims)
+        draft.claims.nats.imports.append(item)
+        draft.check()
+        _check_circles(workspace, before, _circles(others, draft.claims))
+        refused = _judge(others, draft, item)
+        report = draft.store()
+        report.ok(f"added {item.type} import {quote(item.subject)}")
+        if refused is not None:
+            why = refused.detail.replace(item.account, account_label(workspace, item.account))
+            report.warn(f"servers will not serve it yet: {why}")
+        return ImportResult(report, draft.name, draft.claims, item)
+
+
+def add_activated_import(
+    workspace: Workspace,
+    token: str,
+    *,
+    name: str = "",
+    local_subject: str = "",
+    share: bool = False,
+    allow_trace: bool = False,
+    account: str = "",
+) -> ImportResult:
+    """Add the import that an activation token allows. Raises as `add_import`, TokenError for a bad token."""
+    activation = decode(token, ActivationClaims)
+    kind = activation.nats.kind or "stream"
+    if kind == "service":
+        local_subject = local_subject or activation.nats.subject
+    item = Import(
+        name=name or activation.name,
+        subject=activation.nats.subject,
+        account=activation.nats.issuer_account or activation.iss,
+        token=token,
+        local_subject=local_subject,
+        type=kind,
+        share=share,
+        allow_trace=allow_trace and kind == "stream",
+    )
+    return add_import(workspace, item, account=account)
+
+
+def delete_import(
+    workspace: Workspace, *, subject: str = "", exporter: str = "", kind: Kind = "", account: str = ""
+) -> ImportResult:
+    """Delete an import, chosen by the exporter's subject (a sole one needs none).
+
+    `exporter` (name or public key) and `kind` choose where several have that subject. Raises WorkspaceError.
+    """
+    with editing(workspace, account) as draft:
+        gone = draft.claims.nats.imports.pop(_find(draft, subject, exporter, kind))
+        report = draft.store()
+        report.summary = True
+        report.children.insert(0, Report(f"deleted {gone.type} import {quote(gone.subject)}", Grade.OK))
+        return ImportResult(report, draft.name, draft.claims, gone)
+
+
+def _find(draft: Draft, subject: str, exporter: str, kind: Kind) -> int:
+    imports = draft.claims.nats.imports
+    if not imports:
+        raise WorkspaceError(f"account {quote(draft.name)} doesn't have imports")
+    if not subject and len(imports) > 1:
+        raise WorkspaceError(f"subject is required: one of {', '.join(i.subject for i in imports)}")
+    key = account_key(draft.workspace, exporter) if exporter else ""
+    found = [
+        place
+        for place, item in enumerate(imports)
+        if subject in ("", item.subject) and key in ("", item.account) and kind in ("", item.type)
+    ]
+    if not found:
+        where = f" from account {exporter}" if exporter else ""
+        raise WorkspaceError(f"no import matching {quote(subject)} found{where}")
+    if len(found) == 1:
+        return found[0]
+    accounts = list(dict.fromkeys(imports[place].account for place in found))
+    if len(accounts) > 1:
+        raise WorkspaceError(
+            f"more than one import {quote(subject)} found - specify --src-account with one of "
+            f"{', '.join(accounts)}"
+        )
+    raise WorkspaceError(f"{quote(subject)} is imported as stream and as service: say which one is meant")
+
+
+def _check(draft: Draft, item: Import) -> None:
+    """What is wrong with an import before its account is looked at as a whole."""
+    if item.token:
+        _check_activation(draft, item)
+    if item.account == draft.claims.sub:
+        raise WorkspaceError(f"export issuer is this account: {quote(draft.name)} cannot import from itself")
+    for held in draft.claims.nats.imports:
+        if (held.type, held.account, held.subject) == (item.type, item.account, item.subject):
+            raise WorkspaceError(
+                f"account already imports {item.type} {quote(item.subject)} from {item.account}"
+            )
+    if item.share and item.type != "service":
+        raise WorkspaceError("only services can set the share property")
+    if item.allow_trace and item.type == "service":
+        raise WorkspaceError("only streams can allow traces on import, the export of a service does")
+    wanted, used = stars(item.subject), stars(plain(item.local_subject))
+    if item.local_subject and wanted != used:
+        raise WorkspaceError(
+            f"local subject {quote(item.local_subject)} must use each wildcard of {quote(item.subject)}, "
+            f"as * or as $1, $2, …: there are {wanted}, it uses {used}"
+        )
+
+
+def _check_activation(draft: Draft, item: Import) -> None:
+    activation = item.activation()
+    if activation.sub != draft.claims.sub:
+        name = account_label(draft.workspace, activation.sub)
+        whose = f"{quote(activation.sub)} ({name})" if name else quote(activation.sub)
+        raise WorkspaceError(f"activation is not intended for this account - it is for {whose}")
+    if 0 < activation.exp <= draft.seconds:
+        raise WorkspaceError(f"the activation for {quote(activation.nats.subject)} is expired")
+
+
+def _others(draft: Draft) -> dict[str, AccountClaims]:
+    """The other accounts of the store by public key; one whose token is damaged stops no import."""
+    store = draft.workspace.store()
+    found: dict[str, AccountClaims] = {}
+    for name in store.accounts():
+        if name == draft.name:
+            continue
+        try:
+            claims = store.account(name)
+        except FolderError:
+            continue
+        found[claims.sub] = claims
+    return found
+
+
+def _circles(others: dict[str, AccountClaims], claims: AccountClaims) -> list[list[str]]:
+    return import_cycles({claims.sub: claims, **others})
+
+
+def _check_circles(workspace: Workspace, before: list[list[str]], after: list[list[str]]) -> None:
+    known = [set(circle) for circle in before]
+    for circle in after:
+        if set(circle) not in known:
+            names = [account_label(workspace, key) or key for key in [*circle, circle[0]]]
+            raise WorkspaceError(f"this import would close a circle: {' imports from '.join(names)}")
+
+
+def _judge(others: dict[str, AccountClaims], draft: Draft, item: Import) -> Refusal | None:
+    """What a server would say, where the exporter is known; raises for what can never be right."""
+    exporter = others.get(item.account)
+    if exporter is None:
+        return None
+    refused = judge_import(item, draft.claims, exporter, draft.workspace.now())
+    if refused is None or refused.reason in _WARNED:
+        return refused
+    export = find_export(exporter, item)
+    named = quote(export.subject) if export is not None else quote(item.subject)
+    raise WorkspaceError(
+        f"account {quote(exporter.name)} does not grant its export {named}: {refused.detail}"
+    )

@@ -1,0 +1,58 @@
+"""Lists of what is stored: operators, accounts, users, each with its public key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..claims import Claims
+from ..errors import FolderError
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One stored thing: its name here, what its claims say, or why these cannot be read.
+
+    `public_key` and `claimed` are "" where `fault` is not.
+    """
+
+    name: str
+    public_key: str = ""
+    claimed: str = ""
+    fault: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Give the entry as a JSON object, `error` in place of what cannot be read."""
+        shown = {"error": self.fault} if self.fault else {"public_key": self.public_key}
+        return {"name": self.name, **shown}
+
+
+def operators(workspace: Workspace) -> list[Entry]:
+    """List the operators in the stores root."""
+    return _entries(workspace.stores.names(), lambda name: workspace.stores.open(name).operator())
+
+
+def accounts(workspace: Workspace) -> list[Entry]:
+    """List the accounts of the current operator. Raises WorkspaceError when none is current."""
+    store = workspace.store()
+    return _entries(store.accounts(), store.account)
+
+
+def users(workspace: Workspace, account: str = "") -> list[Entry]:
+    """List the users of an account, or of the current one. Raises WorkspaceError, NotFoundError."""
+    store, name = workspace.store(), workspace.account_name(account)
+    return _entries(store.users(name), lambda user: store.user(name, user))
+
+
+def _entries(names: Iterable[str], read: Callable[[str], Claims]) -> list[Entry]:
+    found = []
+    for name in names:
+        try:
+            claims = read(name)
+        except FolderError as error:
+            found.append(Entry(name, fault=str(error)))
+        else:
+            found.append(Entry(name, claims.sub, claims.name))
+    return found

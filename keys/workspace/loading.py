@@ -1,0 +1,121 @@
+"""Setting up from an account server: its operator, the account of a seed, and a user with credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import parse_qs, urlsplit
+
+from ..claims import AccountClaims
+from ..decorated import undecorate_jwt
+from ..errors import ForeignError, WorkspaceError
+from ..nkey import KeyPair, Role
+from ..token import decode
+from . import accountserver
+from .operators import known_operators, load_operator, well_known_name
+from .report import Report, place, quote
+from .users import add_user
+from .workspace import Workspace
+
+DEFAULT_USER = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whom to ask for what. `url`: of the operator's token; `seed`: the account's; `name`: the operator's."""
+
+    url: str
+    seed: str
+    user: str = DEFAULT_USER
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return f"Source({self.url})"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The names of what is current now, and where the user's credentials are."""
+
+    report: Report
+    operator: str
+    account: str
+    user: str
+    path: Path | None
+
+
+def source_of(
+    profile: str, user: str = DEFAULT_USER, *, environment: Mapping[str, str] = MappingProxyType({})
+) -> Source:
+    """Read `nsc://operator?secret=<seed>&user=<name>`; the operator is a well-known one.
+
+    `environment`: where NSC_…_OPERATOR name more. Raises WorkspaceError; its text never shows the secret.
+    """
+    try:
+        parts = urlsplit(profile)
+        name, query = parts.netloc, parse_qs(parts.query)
+    except ValueError:
+        raise WorkspaceError("the profile is no URL as nsc://operator?secret=<account seed>") from None
+    if parts.scheme.lower() != "nsc" or not name:
+        raise WorkspaceError("the profile must be nsc://operator?secret=<account seed>&user=<name>")
+    known = {other.lower(): (other, url) for other, url in known_operators(environment).items()}
+    if name.lower() not in known:
+        raise WorkspaceError(
+            f"unable to find operator {quote(name)}: name its URL with NSC_{name.upper()}_OPERATOR or --url"
+        )
+    seed = (query.get("secret") or [""])[0]
+    return Source(known[name.lower()][1], seed, (query.get("user") or [user])[0], known[name.lower()][0])
+
+
+def load(
+    workspace: Workspace, source: Source, *, environment: Mapping[str, str] = MappingProxyType({})
+) -> Loaded:
+    """Fetch operator and account, store them with the seed, make the user, and let all be current.
+
+    Everything is fetched before the first write. Raises WorkspaceError, NkeyError; ForeignError when another
+    operator has the name.
+    """
+    pair = KeyPair(source.seed, Role.ACCOUNT) if source.seed else None
+    if pair is None:
+        raise WorkspaceError("expected account seed to initialize: give it with --seed, or in --profile")
+    if not accountserver.is_http(source.url):
+        raise WorkspaceError("missing account server URL: give it with --url")
+    token, operator = load_operator(source.url)
+    server = operator.nats.account_server_url
+    if not server:
+        raise WorkspaceError(
+            f"error importing operator {quote(operator.name)} - it doesn't define an account server url"
+        )
+    name = source.name or well_known_name(source.url, known_operators(environment)) or operator.name
+    held = undecorate_jwt(accountserver.load(accountserver.account_url(server, pair.public_key)))
+    account = decode(held, AccountClaims)
+    if account.sub != pair.public_key:
+        raise ForeignError(f"the account server answers with account {account.sub}, not {pair.public_key}")
+    if name in workspace.stores.names():
+        stored = workspace.stores.open(name).operator()
+        if stored.sub != operator.sub:
+            raise ForeignError(f"a different operator named {quote(name)} already exists")
+        workspace.stores.open(name).write_operator(token)
+    else:
+        workspace.stores.create(name, managed=True, token=token)
+    return _finished(workspace.with_operator(name), held, account, pair, source.user)
+
+
+def _finished(workspace: Workspace, token: str, account: AccountClaims, pair: KeyPair, user: str) -> Loaded:
+    report = Report(summary=True)
+    store = workspace.store()
+    store.write_account(token)
+    workspace.keystore.add(pair)
+    workspace = workspace.with_account(account.name).save()
+    path: Path | None = workspace.keystore.credentials_path(store.name, account.name, user)
+    if user in store.users(account.name):
+        report.warn(f"the user {quote(user)} already exists")
+        if path is not None and not path.is_file():
+            report.error(f"user {quote(user)} credentials not found at {place(path)}")
+    else:
+        made = add_user(replace(workspace, private_key=""), user, account=account.name)
+        report.add(*made.report.children)
+        path = made.credentials
+    return Loaded(report, store.name, account.name, user, path)

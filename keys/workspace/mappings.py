@@ -1,0 +1,105 @@
+"""Mappings of an account: what is published on one subject is heard on others, by weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...protocol.transform import SubjectTransform, TransformError
+from ..claims import AccountClaims, Issues, WeightedMapping
+from ..claims.issues import quote
+from ..errors import WorkspaceError
+from .draft import Draft, editing
+from .report import Grade, Report
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class MappingResult:
+    """What was done. `targets`: those that the subject has now."""
+
+    report: Report
+    account: str
+    claims: AccountClaims
+    targets: list[WeightedMapping]
+
+
+def add_mapping(
+    workspace: Workspace, source: str, target: WeightedMapping, *, account: str = ""
+) -> MappingResult:
+    """Add a target to a subject; one of the same subject and cluster is replaced.
+
+    Raises WorkspaceError: bad subjects or transforms, a weight over 100, weights over 100 together.
+    """
+    if not source:
+        raise WorkspaceError("from subject is required")
+    if not target.subject:
+        raise WorkspaceError("to subject is required")
+    with editing(workspace, account) as draft:
+        targets = draft.claims.nats.mappings.setdefault(source, [])
+        same = [at for at, held in enumerate(targets) if _place(held) == _place(target)]
+        if same:
+            targets[same[0]] = target
+        else:
+            targets.append(target)
+        _check(draft, source, target)
+        report = draft.store()
+        report.ok(f"added mapping {source} -> {target.subject}, weight {target.share}%")
+        return MappingResult(report, draft.name, draft.claims, targets)
+
+
+def delete_mapping(
+    workspace: Workspace, source: str, *, target: str = "", cluster: str = "", account: str = ""
+) -> MappingResult:
+    """Delete one target of a subject, or all of them; with `cluster` only that cluster's.
+
+    Raises WorkspaceError when there is no such mapping.
+    """
+    if not source:
+        raise WorkspaceError("from subject is required")
+    with editing(workspace, account) as draft:
+        targets = draft.claims.nats.mappings.get(source, [])
+        gone = [held for held in targets if _meant(held, target, cluster)]
+        if not gone:
+            raise WorkspaceError(f"account {quote(draft.name)} has no {_words(source, target, cluster)}")
+        left = [held for held in targets if held not in gone]
+        if left:
+            draft.claims.nats.mappings[source] = left
+        else:
+            del draft.claims.nats.mappings[source]
+        report = draft.store()
+        words = _words(source, target, cluster)
+        report.summary = True
+        report.children.insert(0, Report(f"deleted {'' if target else 'all '}{words}", Grade.OK))
+        return MappingResult(report, draft.name, draft.claims, left)
+
+
+def _place(mapping: WeightedMapping) -> tuple[str, str]:
+    return mapping.subject, mapping.cluster
+
+
+def _meant(held: WeightedMapping, target: str, cluster: str) -> bool:
+    """A named target is meant with its cluster, "" being one; without a target, "" means every cluster."""
+    if target:
+        return _place(held) == (target, cluster)
+    return cluster in ("", held.cluster)
+
+
+def _words(source: str, target: str, cluster: str) -> str:
+    if not target:
+        return f"mapping in cluster {cluster} for {source}" if cluster else f"mapping for {source}"
+    return f"mapping {source} -> {target}" + (f" in cluster {cluster}" if cluster else "")
+
+
+def _check(draft: Draft, source: str, target: WeightedMapping) -> None:
+    """Raise WorkspaceError for what the claims' rules, or those of a server's transforms, do not allow."""
+    issues = Issues()
+    draft.claims.nats.check_mappings(issues)
+    new = [issue.text for issue in issues if issue.text not in draft.faults]
+    if new:
+        raise WorkspaceError(f"mapping validation failed: {', '.join(new)}")
+    try:
+        SubjectTransform(source, target.subject)
+    except TransformError as error:
+        raise WorkspaceError(
+            f"mapping validation failed: {quote(source)} cannot be mapped to {quote(target.subject)}: {error}"
+        ) from None

@@ -1,0 +1,116 @@
+"""Accounts of another operator brought under the current one, with their users.
+
+Each is signed anew by the current operator (in a managed store by the account, for the operator's owner to
+sign). Users keep their tokens: their account's key signed them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import files
+from ..claims import AccountClaims, UserClaims
+from ..decorated import undecorate_jwt
+from ..errors import IdentityError, WorkspaceError
+from ..folders.store import OperatorStore
+from ..token import decode
+from .accountserver import is_http
+from .report import Report, place, quote
+from .signing import account_signer
+from .source import load_token
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """The names of the accounts that were brought over."""
+
+    report: Report
+    accounts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One account to bring over, and tokens of its users."""
+
+    claims: AccountClaims
+    users: list[str] | None
+
+
+def migrate_operator(workspace: Workspace, folder: Path, *, force: bool = False) -> Migrated:
+    """Bring over all accounts of the store in `folder`. `force`: over accounts of the same name.
+
+    Raises NotFoundError when the folder is no store. What goes wrong with one account does not stop others.
+    """
+    other = OperatorStore(folder.expanduser().absolute())
+    paths = [str(other.account_path(name)) for name in other.accounts()]
+    if not paths:
+        raise WorkspaceError(f"operator {quote(other.name)} has no accounts")
+    return _migrated(workspace, paths, force)
+
+
+def migrate_account(workspace: Workspace, where: str, *, force: bool = False) -> Migrated:
+    """Bring over the account whose token is in a file or at a URL; with a file its users come too."""
+    return _migrated(workspace, [where], force)
+
+
+def _migrated(workspace: Workspace, places: list[str], force: bool) -> Migrated:
+    report, names = Report(summary=True), []
+    with workspace.locked():
+        for where in places:
+            try:
+                job = _job(workspace, where, force)
+                told = _run(workspace, job)
+            except IdentityError as error:
+                report.error(f"cannot migrate {where}: {error}" if where not in str(error) else str(error))
+                continue
+            names.append(job.claims.name)
+            report.add(told)
+    return Migrated(report, names)
+
+
+def _job(workspace: Workspace, where: str, force: bool) -> _Job:
+    """Read an account and its users, and judge whether it can be brought over."""
+    store = workspace.store()
+    path = None if is_http(where) else Path(where).expanduser().absolute()
+    if path is not None and path.is_relative_to(store.folder.absolute()):
+        raise WorkspaceError(f"cannot migrate {place(path)} onto itself")
+    claims = decode(load_token(where), AccountClaims)
+    if claims.name in store.accounts() and not force:
+        raise WorkspaceError(f"account {quote(claims.name)} already exists, specify --force to overwrite")
+    keys = [claims.sub, *claims.nats.signing_keys]
+    if not any(workspace.keystore.has(key) for key in keys):
+        raise WorkspaceError(
+            f"unable to find an account key for {quote(claims.name)} - need one of {', '.join(keys)}"
+        )
+    if path is None:
+        return _Job(claims, None)
+    users = []
+    folder = path.parent / "users"
+    for name in files.names(folder):
+        if name.endswith(".jwt"):
+            token = undecorate_jwt(files.read(folder / name))
+            held = decode(token, UserClaims)
+            if not claims.did_sign(held):
+                raise WorkspaceError(
+                    f"user {quote(held.name)} is signed by {held.iss}, no key of the account"
+                )
+            users.append(token)
+    return _Job(claims, users)
+
+
+def _run(workspace: Workspace, job: _Job) -> Report:
+    store = workspace.store()
+    name = job.claims.name
+    signer = account_signer(workspace, job.claims)
+    if name in store.accounts() and store.account(name).sub != job.claims.sub:
+        store.remove_account(name)  # another account, to be overwritten: its users are not this one's
+    told = workspace.write_account(job.claims, signer)
+    for token in job.users or ():
+        store.write_user(token)
+    count = f"{len(job.users)} users migrated" if job.users else "no users migrated"
+    users = f" [{count}]" if job.users is not None else ""
+    report = Report()
+    report.ok(f"migrated {quote(name)} to operator {quote(store.name)}{users}").add(told)
+    return report

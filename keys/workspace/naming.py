@@ -1,0 +1,57 @@
+"""Names for those who do not want to think of one."""
+
+from __future__ import annotations
+
+import secrets
+
+from ..errors import WorkspaceError
+from ..folders.names import checked
+
+ANY = "*"
+_MANNERS = (
+    "brave",
+    "calm",
+    "clever",
+    "eager",
+    "fair",
+    "gentle",
+    "happy",
+    "keen",
+    "kind",
+    "lively",
+    "lucky",
+    "merry",
+)
+_PEOPLE = (
+    "boole",
+    "curie",
+    "darwin",
+    "dijkstra",
+    "euler",
+    "faraday",
+    "gauss",
+    "hopper",
+    "lamport",
+    "lovelace",
+    "noether",
+    "turing",
+)
+
+
+def any_name() -> str:
+    """Make up a name: a manner and a person."""
+    return f"{secrets.choice(_MANNERS)}_{secrets.choice(_PEOPLE)}"
+
+
+def chosen(name: str, what: str) -> str:
+    """Give the name to use; `*` is any.
+
+    Raises WorkspaceError without one, FolderError for what is no name.
+    """
+    if not name.strip():
+        raise WorkspaceError(f"{what} name is required")
+    if "/" in name or "\\" in name:
+        raise WorkspaceError("name cannot contain '/' or '\\'")
+    if name.strip().startswith("."):
+        raise WorkspaceError("name cannot begin with '.': such files are hidden")
+    return any_name() if name == ANY else checked(name)

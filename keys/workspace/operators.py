@@ -1,0 +1,378 @@
+"""Operators: made with or without a system account, imported from elsewhere, edited."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from .. import files
+from ..claims import AccountClaims, Export, OperatorClaims, UserClaims, service_url_fault
+from ..claims.urls import UrlError, parse
+from ..decorated import undecorate_jwt
+from ..errors import ForeignError, IdentityError, NotFoundError, TokenError, TokenFault, WorkspaceError
+from ..nkey import KeyPair, Role, is_public
+from ..token import decode, encode
+from . import accountserver
+from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_faults
+from .naming import chosen
+from .report import Report, place, quote
+from .signing import given_key, operator_signer
+from .workspace import Workspace
+
+WELL_KNOWN = {"synadia": "https://api.synadia.io/jwt/v1/operator"}
+SYSTEM_ACCOUNT, SYSTEM_USER = "SYS", "sys"
+_VERSION_LINE = "When running your own nats-server, make sure they run at least version 2.2.0"
+_SERVICES = "Request account specific monitoring services for: SUBSZ, CONNZ, LEAFZ, JSZ and INFO"
+_MONITORING = "https://docs.nats.io/nats-server/configuration/sys_accounts"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorResult:
+    """An operator that was made, imported or edited; `workspace` is where it is current."""
+
+    report: Report
+    name: str
+    public_key: str
+    claims: OperatorClaims
+    workspace: Workspace = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemAccount:
+    """A system account that is not stored yet: its token, its user's, and all their keys."""
+
+    account: KeyPair
+    signing: KeyPair
+    user: KeyPair
+    account_token: str
+    user_token: str
+
+    @classmethod
+    def create(cls, signer: KeyPair, *, now: int) -> SystemAccount:
+        """Make the account SYS, with its exports for monitoring, and its user sys."""
+        account, signing, user = (KeyPair.create(r) for r in (Role.ACCOUNT, Role.ACCOUNT, Role.USER))
+        claims = AccountClaims.new(account.public_key, SYSTEM_ACCOUNT)
+        claims.nats.signing_keys[signing.public_key] = None
+        claims.nats.exports = [
+            Export(
+                name="account-monitoring-services",
+                subject="$SYS.REQ.ACCOUNT.*.*",
+                type="service",
+                response_type="Stream",
+                account_token_position=4,
+                description=_SERVICES,
+                info_url=_MONITORING,
+            ),
+            Export(
+                name="account-monitoring-streams",
+                subject="$SYS.ACCOUNT.*.>",
+                type="stream",
+                account_token_position=3,
+                description="Account specific monitoring stream",
+                info_url=_MONITORING,
+            ),
+        ]
+        person = UserClaims.new(user.public_key, SYSTEM_USER, issuer_account=account.public_key)
+        return cls(
+            account,
+            signing,
+            user,
+            encode(claims, signer, now=now),
+            encode(person, signing, now=now),
+        )
+
+    def write(self, workspace: Workspace, report: Report) -> None:
+        """Store keys, tokens and credentials in the current operator's store, and tell of them."""
+        store = workspace.store()
+        with kept(workspace.keystore, (self.account, self.signing, self.user)):
+            store.write_account(self.account_token)
+            store.write_user(self.user_token)
+            path = workspace.keystore.write_credentials(
+                store.name, SYSTEM_ACCOUNT, SYSTEM_USER, self.user_token, self.user.seed
+            )
+        report.ok(f"created system_account: name:{SYSTEM_ACCOUNT} id:{self.account.public_key}")
+        report.ok(f"created system account user: name:{SYSTEM_USER} id:{self.user.public_key}")
+        report.ok(f"system account user creds file stored in {place(path)}")
+
+
+def add_operator(
+    workspace: Workspace,
+    name: str,
+    *,
+    system: bool = False,
+    signing_key: bool = False,
+    dates: Dates = NO_DATES,
+) -> OperatorResult:
+    """Make an operator and let it be current. With `-K` it gets that identity, whose seed is not stored.
+
+    `system`: with a system account; `signing_key`: with a signing key, which then signs that account.
+    Raises WorkspaceError when there is such an operator already.
+    """
+    name = chosen(name, "operator")
+    _must_be_new(workspace, name)
+    pair, generated = _identity(workspace)
+    claims = OperatorClaims.new(pair.public_key, name)
+    dates.apply(claims, workspace.now())
+    extra = KeyPair.create(Role.OPERATOR) if signing_key else None
+    if extra is not None:
+        claims.nats.signing_keys.append(extra.public_key)
+    sys = SystemAccount.create(extra or pair, now=workspace.now()) if system else None
+    if sys is not None:
+        claims.nats.system_account = sys.account.public_key
+    token = encode(claims, pair, now=workspace.now())
+
+    report = Report()
+    if generated:
+        report.ok(f"generated and stored operator key {quote(pair.public_key)}")
+    report.ok(f"added operator {quote(name)}")
+    report.ok(_VERSION_LINE)
+    if extra is not None:
+        report.ok(f"created operator signing key: {extra.public_key}")
+    made = [key for key in (pair if generated else None, extra) if key is not None]
+    workspace = found(workspace, name, token, made, sys, report).save()
+    return OperatorResult(report, name, pair.public_key, workspace.operator(), workspace)
+
+
+def found(
+    workspace: Workspace,
+    name: str,
+    token: str,
+    keys: Iterable[KeyPair],
+    system: SystemAccount | None,
+    report: Report,
+) -> Workspace:
+    """Make the store of a new operator, all of it or nothing, and give the workspace where it is current."""
+    with kept(workspace.keystore, keys):
+        workspace.stores.create(name, token=token)
+        try:
+            workspace = workspace.with_operator(name)
+            if system is not None:
+                system.write(workspace, report)
+        except IdentityError:
+            with contextlib.suppress(IdentityError):
+                workspace.stores.remove(name)
+            raise
+    return workspace.with_operator(name)
+
+
+def import_operator(
+    workspace: Workspace,
+    source: str,
+    *,
+    name: str = "",
+    force: bool = False,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> OperatorResult:
+    """Take over an operator's token from a file, an HTTP URL or a well-known name; its store is managed.
+
+    `force`: a store of that name is overwritten, even another operator's; `environment`: where NSC_…_OPERATOR
+    name more operators. Raises WorkspaceError.
+    """
+    known = known_operators(environment)
+    source = source.strip()
+    path = Path(source).expanduser()
+    if not path.exists():
+        source = next((url for other, url in known.items() if other.lower() == source.lower()), source)
+    token, claims = load_operator(source)
+    name = chosen(name or well_known_name(source, known) or claims.name, "operator")
+    report = Report()
+    if name in workspace.stores.names():
+        if not force:
+            raise WorkspaceError(f"operator named {name} exists already: --force overwrites it")
+        store = workspace.stores.open(name)
+        if _stored_identity(store_name=name, workspace=workspace) not in {"", claims.sub}:
+            report.warn("existing and new operator represent different entities, forced to continue")
+        store.write_operator(token, reissued=True)
+    else:
+        workspace.stores.create(name, managed=True, token=token)
+    report.ok(f"imported operator {quote(name)}")
+    report.ok(_VERSION_LINE)
+    return OperatorResult(report, name, claims.sub, claims, workspace.with_operator(name).save())
+
+
+def known_operators(environment: Mapping[str, str]) -> dict[str, str]:
+    """Give the well-known operators, name to URL: the built-in ones and those of NSC_<NAME>_OPERATOR."""
+    result = dict(WELL_KNOWN)
+    for variable, url in environment.items():
+        upper = variable.upper()
+        if upper.startswith("NSC_") and upper.endswith("_OPERATOR") and len(variable) > len("NSC__OPERATOR"):
+            result[variable[len("NSC_") : -len("_OPERATOR")]] = url
+    return result
+
+
+def well_known_name(source: str, known: dict[str, str]) -> str:
+    """Give the name of the well-known operator on whose host a URL is, or ""."""
+    host = _host(source)
+    return next((name for name, url in known.items() if host and _host(url) == host), "")
+
+
+def load_operator(source: str) -> tuple[str, OperatorClaims]:
+    """Read an operator's token from a file or HTTP URL. Raises WorkspaceError, TokenError, FolderError."""
+    if accountserver.is_http(source):
+        text = accountserver.load(source)
+    else:
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise WorkspaceError(f"{source!r} is no file, no http URL and no well-known operator")
+        text = files.read(path)
+    token = undecorate_jwt(text)
+    try:
+        return token, decode(token, OperatorClaims)
+    except TokenError as error:
+        if error.fault is TokenFault.ALGORITHM:
+            raise WorkspaceError(
+                f"{source} is no operator's token of version 2: an older one must be upgraded by its owner"
+            ) from None
+        raise TokenError(error.fault, f"{source} is no operator's token: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEdits:
+    """What to change of an operator; None and empty leave it as it is.
+
+    `system_account`: name or public key; `account_server_url`: "" removes it; URLs of services are kept in
+    lower case; `strict`: accounts and users must be signed with signing keys.
+    """
+
+    dates: Dates = field(default_factory=Dates)
+    tags: Tags = field(default_factory=Tags)
+    signing_keys: SigningKeys = field(default_factory=SigningKeys)
+    account_server_url: str | None = None
+    system_account: str | None = None
+    service_urls: tuple[str, ...] = ()
+    rm_service_urls: tuple[str, ...] = ()
+    strict: bool | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is to be changed."""
+        lists = self.service_urls or self.rm_service_urls
+        chosen = (self.account_server_url, self.system_account, self.strict)
+        return (
+            self.dates.given
+            or self.tags.given
+            or self.signing_keys.given
+            or bool(lists)
+            or any(value is not None for value in chosen)
+        )
+
+
+def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
+    """Change the current operator. Raises WorkspaceError, and nothing is changed."""
+    if not edits.given:
+        raise WorkspaceError("specify an edit option")
+    with workspace.locked():
+        old = workspace.operator()
+        claims = old.model_copy(deep=True)
+        body, report = claims.nats, Report()
+        report.add(edits.dates.apply(claims, workspace.now()), edits.tags.apply(body))
+        keys, made = edits.signing_keys.read(Role.OPERATOR, body.signing_keys, f"operator {old.name}")
+        both = dict.fromkeys([*body.signing_keys, *keys])
+        body.signing_keys = [key for key in both if key not in edits.signing_keys.remove]
+        report.add(edits.signing_keys.tell(keys))
+        _apply_strict(workspace, edits.strict, claims, report)
+        if edits.account_server_url is not None:
+            url = edits.account_server_url.strip()
+            body.account_server_url = url
+            report.ok(f"set account jwt server url to {quote(url)}" if url else "removed account server url")
+        if edits.system_account is not None:
+            key = _system_account(workspace, edits.system_account)
+            if key != body.system_account:
+                body.system_account = key
+                report.ok(f"set system account {quote(key)}")
+        _apply_service_urls(edits, claims, report)
+        refuse_new_faults(old, claims, workspace.now())
+        signer = operator_signer(workspace)
+        if signer.public_key != claims.sub and signer.public_key not in body.signing_keys:
+            raise WorkspaceError(f"{signer.public_key} signs, so it cannot be removed")
+        token = encode(claims, signer, now=workspace.now())
+        with kept(workspace.keystore, made):
+            workspace.store().write_operator(token)
+    report.ok(f"edited operator {quote(claims.name)}")
+    return OperatorResult(report, claims.name, claims.sub, workspace.operator(), workspace)
+
+
+def _apply_strict(workspace: Workspace, strict: bool | None, claims: OperatorClaims, report: Report) -> None:
+    body = claims.nats
+    if strict is not None and strict != body.strict_signing_key_usage:
+        body.strict_signing_key_usage = strict
+        report.ok(f"strict signing key usage set to: {str(strict).lower()}")
+    if body.strict_signing_key_usage and not body.signing_keys:
+        raise WorkspaceError("operator requires at least one signing key")
+    if not strict:
+        return
+    store = workspace.store()
+    for name in store.accounts():
+        account = store.account(name)
+        if account.iss == claims.sub:
+            raise WorkspaceError(f"account {quote(name)} needs to be issued with a signing key first")
+        for user in store.users(name):
+            if store.user(name, user).iss == account.sub:
+                raise WorkspaceError(
+                    f"user {quote(user)} in account {quote(name)} needs to be issued with a signing key first"
+                )
+
+
+def _system_account(workspace: Workspace, given: str) -> str:
+    """The public key of what is to be the system account."""
+    if not given:
+        raise WorkspaceError("the system account needs a name or a public key")
+    try:
+        account = workspace.account(given)
+    except NotFoundError:
+        if is_public(given, Role.ACCOUNT):
+            return given  # it may be kept elsewhere
+        raise
+    limits = account.nats.limits
+    if limits.tiered_limits or limits.jetstream != type(limits.jetstream)():
+        raise WorkspaceError(
+            "system accounts cannot have JetStream limits - run "
+            f"`nsc edit account {account.name} --js-disable` first"
+        )
+    return account.sub
+
+
+def _apply_service_urls(edits: OperatorEdits, claims: OperatorClaims, report: Report) -> None:
+    urls = claims.nats.operator_service_urls
+    for url in edits.service_urls:
+        if fault := service_url_fault(url):
+            raise WorkspaceError(fault)
+        if url.lower() not in urls:
+            urls.append(url.lower())
+        report.ok(f"added service url {quote(url)}")
+    for url in edits.rm_service_urls:
+        if url.lower() not in urls:
+            raise WorkspaceError(f"operator {claims.name} has no service url {quote(url)}")
+        urls.remove(url.lower())
+        report.ok(f"removed service url {quote(url)}")
+
+
+def _must_be_new(workspace: Workspace, name: str) -> None:
+    if name in workspace.stores.names():
+        raise WorkspaceError(f"operator named {name} exists already in {place(workspace.stores.root)}")
+
+
+def _identity(workspace: Workspace) -> tuple[KeyPair, bool]:
+    """(the key that is to be the operator's identity, whether it was made for that)."""
+    if not workspace.private_key:
+        return KeyPair.create(Role.OPERATOR), True
+    given = given_key(workspace.private_key, Role.OPERATOR)
+    return given.pair or workspace.keystore.get(given.public_key), False
+
+
+def _stored_identity(*, store_name: str, workspace: Workspace) -> str:
+    """The key of the operator whose store it is; "" if its token is missing or older."""
+    try:
+        return workspace.stores.open(store_name).operator().sub
+    except (NotFoundError, ForeignError):
+        return ""
+
+
+def _host(url: str) -> str:
+    try:
+        return parse(url).host.lower()
+    except UrlError:
+        return ""

@@ -1,0 +1,128 @@
+"""Profiles: what an `nsc://operator/account/user?query` names, as a document for other tools.
+
+The query says what is told: `key`, `seed`, `name` (of the last part, or of every part that is present),
+`keys`, `seeds`, `names`, and each with `operator`, `account` or `user` before it; `userSeed=<public key>`
+takes one key of several. Seeds are told only where the query asks for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_plus
+
+from ..claims import AccountClaims, Claims, OperatorClaims
+from ..errors import NotFoundError, WorkspaceError
+from .report import quote
+from .workspace import Workspace
+
+SCHEME = "nsc://"
+PARTS = ("operator", "account", "user")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An `nsc://` URL taken apart: up to three names, and the query with its words in lower case."""
+
+    names: tuple[str, ...]
+    query: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Read a URL. Raises WorkspaceError."""
+        if not url.lower().startswith(SCHEME):
+            raise WorkspaceError("invalid nsc url: expecting 'nsc://'")
+        path, _, query = url[len(SCHEME) :].partition("?")
+        names = tuple(unquote_plus(name) for name in path.split("/"))
+        if not names[0]:
+            raise WorkspaceError("invalid nsc url: expecting an operator name")
+        if len(names) > len(PARTS) or not all(names[: len([n for n in names if n])]):
+            raise WorkspaceError("invalid nsc url: expecting nsc://operator/account/user")
+        pairs = (word.partition("=") for word in query.split("&") if word)
+        return cls(tuple(n for n in names if n), {k.lower(): unquote_plus(v) for k, _, v in pairs})
+
+    def asks(self, part: str, what: str) -> bool:
+        """Whether the query asks for a part's `key`, `seed` or `name`."""
+        if part not in PARTS[: len(self.names)]:
+            return False
+        if f"{part}{what}" in self.query or f"{what}s" in self.query:
+            return True
+        return what in self.query and (what != "key" or part == PARTS[len(self.names) - 1])
+
+
+def profile(workspace: Workspace, address: Address) -> dict[str, Any]:
+    """Give the document: `user_creds`, `operator`, `account`, `user`.
+
+    Raises NotFoundError for what is not stored, a seed that is asked for too.
+    """
+    here, claims = _found(workspace, address)
+    document: dict[str, Any] = {}
+    if len(claims) == len(PARTS):
+        store = here.store()
+        path = here.keystore.credentials_path(store.name, here.context.account, claims[-1].name)
+        if path.is_file():
+            document["user_creds"] = str(path)
+    for part, held in zip(PARTS, claims, strict=False):
+        told: dict[str, Any] = {}
+        if isinstance(held, OperatorClaims) and held.nats.operator_service_urls:
+            told["service"] = list(held.nats.operator_service_urls)
+        if address.asks(part, "name"):
+            told["name"] = here.store().name if part == "operator" else held.name
+        if address.asks(part, "seed"):
+            told["seed"] = _seed(here, held, address.query.get(f"{part}seed", ""))
+        if address.asks(part, "key"):
+            told["id"] = held.sub
+        if told or part == "operator":
+            document[part] = told
+    return document
+
+
+def located(address: Address) -> tuple[Path | None, Path | None]:
+    """The stores root and the keystore that the query names, None for those it does not."""
+    store, keys = (address.query.get(word, "") for word in ("store", "keystore"))
+    return Path(store).expanduser() if store else None, Path(keys).expanduser() if keys else None
+
+
+def _found(workspace: Workspace, address: Address) -> tuple[Workspace, list[Claims]]:
+    """The workspace of what is named, and the claims of each part."""
+    operators = workspace.stores.names()
+    known: dict[str, str] = {}
+    for name in operators:
+        held = workspace.stores.open(name).operator()
+        known |= {alias.lower(): name for alias in (held.name, held.sub)}
+    known |= {name.lower(): name for name in operators}
+    operator = known.get(address.names[0].lower())
+    if operator is None:
+        raise NotFoundError(f"invalid operator {quote(address.names[0])}: not known to current system")
+    here = workspace.with_operator(operator)
+    store = here.store()
+    claims: list[Claims] = [store.operator()]
+    if len(address.names) > 1:
+        name = _alike(address.names[1], {a: store.account(a) for a in store.accounts()}, "account")
+        here = here.with_account(name)
+        claims.append(store.account(name))
+        if len(address.names) > 2:
+            users = {u: store.user(name, u) for u in store.users(name)}
+            claims.append(users[_alike(address.names[2], users, "user")])
+    return here, claims
+
+
+def _alike(text: str, known: dict[str, Any], kind: str) -> str:
+    """The name that is meant, in any case, or by the claims' name or public key."""
+    for name, held in known.items():
+        if text.lower() in {name.lower(), held.name.lower(), held.sub.lower()}:
+            return name
+    raise NotFoundError(f"invalid {kind} {quote(text)}: {kind} was not found")
+
+
+def _seed(workspace: Workspace, held: Claims, wanted: str) -> str:
+    keys = [held.sub]
+    if isinstance(held, OperatorClaims | AccountClaims):
+        keys += sorted(held.nats.signing_keys)
+    if wanted and wanted.upper() not in keys:
+        raise NotFoundError(f"{quote(wanted)} was not found")
+    for key in [wanted.upper()] if wanted else keys:
+        if workspace.keystore.has(key):
+            return workspace.keystore.get(key).seed
+    raise NotFoundError(f"no seed was found for {quote(wanted or keys[0])}")

@@ -1,0 +1,116 @@
+"""Renaming an account: its token is signed anew, its users and credentials move along.
+
+The new account is written first and the old one removed last; what fails before that is taken back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from .. import files
+from ..claims import AccountClaims
+from ..errors import FolderError, WorkspaceError
+from ..folders.store import OperatorStore
+from ..nkey import Signer
+from .naming import chosen
+from .report import Grade, Report, quote
+from .signing import account_signer
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The account's new name; `workspace`: where it is current, if the old one was."""
+
+    report: Report
+    name: str
+    public_key: str
+    workspace: Workspace = field(repr=False)
+
+
+def rename_account(workspace: Workspace, old: str, new: str) -> Renamed:
+    """Rename an account, given by name or public key; its public key and users' keys stay.
+
+    Raises WorkspaceError when the new name is taken, NotFoundError, FolderError; nothing is changed then.
+    """
+    new = chosen(new, "account")
+    with workspace.locked():
+        store = workspace.store()
+        old = store.account_named(old)
+        claims = store.account(old)
+        for name in store.accounts():
+            if name.lower() == new.lower() and name != old:
+                raise WorkspaceError(f"account {quote(name)} already exists")
+        if old.lower() == new.lower():
+            raise WorkspaceError(f"the account is called {quote(old)}: give it a really different name")
+        if store.account_path(new).parent.exists():
+            raise FolderError(f"{store.account_path(new).parent} already exists")
+        source, target = (_credentials(workspace, store, name) for name in (old, new))
+        if target.exists():
+            raise FolderError(f"creds dir {quote(str(target))} already exists")
+        signer = account_signer(workspace, claims)
+        report = Report(f"rename account {quote(old)} to {quote(new)}")
+        renamed = claims.model_copy(update={"name": new})
+        users = {user: store.user_token(old, user) for user in store.users(old)}
+        report.add(_copied(workspace, store, renamed, signer, old, users))
+        report.add(_moved_credentials(source, target, store, new))
+        store.remove_account(old)
+        cleanup = Report("cleanup")
+        for what in ("users directory", "account jwt", "account directory"):
+            cleanup.ok(f"deleted old {what}")
+        report.add(cleanup)
+    context = workspace.context
+    if context.account == old:
+        workspace = replace(workspace, context=replace(context, account=new)).save()
+    whole = Report(children=[report])
+    return Renamed(whole, new, claims.sub, workspace)
+
+
+def _copied(
+    workspace: Workspace,
+    store: OperatorStore,
+    claims: AccountClaims,
+    signer: Signer,
+    old: str,
+    users: dict[str, str],
+) -> Report:
+    """Write the account and its users under the new name."""
+    both = Report()
+    try:
+        copy = Report(f"copy account {quote(old)} to {quote(claims.name)}", Grade.OK)
+        copy.add(workspace.write_account(claims, signer))
+        moved = Report("move users")
+        for user, token in users.items():
+            files.write(store.user_path(claims.name, user), token)
+            one = Report(f"move user {quote(user)}")
+            one.ok("copied user")
+            one.ok("removed user from the old account")
+            moved.add(one)
+    except (FolderError, WorkspaceError):
+        with contextlib.suppress(FolderError):
+            store.remove_account(claims.name)
+        raise
+    both.add(copy)
+    if moved.children:
+        both.add(moved)
+    return both
+
+
+def _moved_credentials(source: Path, target: Path, store: OperatorStore, new: str) -> Report:
+    report = Report("move creds directory", Grade.OK)
+    if not source.is_dir():
+        report.ok("skipping... no creds directory found")
+        return report
+    try:
+        source.rename(target)
+    except OSError as error:
+        with contextlib.suppress(FolderError):
+            store.remove_account(new)
+        raise FolderError(f"cannot rename {source}: {error.strerror}") from None
+    return report
+
+
+def _credentials(workspace: Workspace, store: OperatorStore, account: str) -> Path:
+    return workspace.keystore.credentials_path(store.name, account, "any").parent

@@ -1,0 +1,171 @@
+"""What an operation did, as a tree of lines, each good, bad or in between.
+
+Drawn as `nsc` draws it: `[ OK ] text`, children indented by seven blanks, what a server said as `> text`. A
+report with children has the grade of its worst child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Any
+
+from ..claims.issues import quote
+
+__all__ = ["Grade", "Report", "Show", "place", "quote", "short"]
+INDENT = " " * 7
+_TAGS = {1: "[ OK ]", 2: "[WARN]", 3: "[ERR ]"}
+
+
+class Grade(IntEnum):
+    """How a step went; worse is greater. NOTHING: no step was taken."""
+
+    NOTHING = 0
+    OK = 1
+    WARN = 2
+    ERROR = 3
+
+
+class Show(Enum):
+    """What of a report is drawn: label and children, children alone, or children where they matter."""
+
+    ALL = "all"
+    CHILDREN = "children"
+    WHEN_BAD = "when bad"
+
+
+@dataclass(slots=True)
+class Report:
+    """One line and those below it. Without `text` it is only the sum of its children.
+
+    `said`: the text is a server's; `summary`: end with a line that counts the children.
+    """
+
+    text: str = ""
+    own: Grade = Grade.NOTHING
+    children: list[Report] = field(default_factory=list)
+    show: Show = Show.ALL
+    said: bool = False
+    summary: bool = False
+
+    @property
+    def grade(self) -> Grade:
+        """The worst child's grade, or the report's own where it has none."""
+        return max((child.grade for child in self.children), default=self.own)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something in it is an error."""
+        return self.grade is Grade.ERROR
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to tell."""
+        return not self.text and not self.children
+
+    def ok(self, text: str) -> Report:
+        """Add a line about what was done; gives it, for children of its own."""
+        return self._added(Report(text, Grade.OK))
+
+    def warn(self, text: str) -> Report:
+        """Add a warning."""
+        return self._added(Report(text, Grade.WARN))
+
+    def error(self, text: str) -> Report:
+        """Add a failure."""
+        return self._added(Report(text, Grade.ERROR))
+
+    def server(self, text: str) -> Report:
+        """Add what a server said, perhaps several lines."""
+        return self._added(Report(text.strip(), Grade.OK, said=True))
+
+    def add(self, *reports: Report) -> None:
+        """Add reports as children; of one without a text its children are taken."""
+        for report in reports:
+            if report.text:
+                self.children.append(report)
+            else:
+                self.children += report.children
+
+    def summed_up(self) -> str:
+        """Give the closing line about the children, "" if there is nothing to add.
+
+        It says how many failed when some did, whether or not a summary was asked for.
+        """
+        counts = {grade: sum(child.grade is grade for child in self.children) for grade in Grade}
+        good, warned, bad = counts[Grade.OK], counts[Grade.WARN], counts[Grade.ERROR]
+        total = len(self.children)
+        if bad == total and bad:
+            return "all jobs failed"
+        if bad:
+            return f"{bad} {_jobs(bad)} failed - {good} {_jobs(good)} succeeded and {warned} had warnings"
+        if not self.summary or total == 1:
+            return ""
+        if good == total:
+            return "all jobs succeeded"
+        if warned == total:
+            return "all jobs had warnings"
+        return f"{good} {_jobs(good)} succeeded - {warned} have warnings"
+
+    def render(self) -> str:
+        """Draw the tree, without a final line end."""
+        return "\n".join(self._lines(""))
+
+    def document(self) -> dict[str, Any]:
+        """Give the tree as a JSON object: level, text where there is one, children where there are some."""
+        result: dict[str, Any] = {"level": self.grade.name.lower()}
+        if self.text:
+            result["server" if self.said else "text"] = self.text
+        if self.children:
+            result["children"] = [child.document() for child in self.children]
+        return result
+
+    def _added(self, child: Report) -> Report:
+        self.children.append(child)
+        return child
+
+    def _lines(self, indent: str) -> Iterator[str]:
+        if self.said:
+            yield from _indented(self.text, f"{indent}> ")
+            return
+        if self.grade is Grade.NOTHING:
+            return
+        inside = indent
+        opened = self._opened()
+        if self.text and self.show is not Show.CHILDREN:
+            label = f"{_TAGS[self.grade]} {self.text}"
+            yield from _indented(f"{label}:" if self.children and opened else label, indent)
+            inside = indent + INDENT
+        if opened:
+            for child in self.children:
+                yield from child._lines(inside)
+
+    def _opened(self) -> bool:
+        if self.show is not Show.WHEN_BAD:
+            return True
+        return self.grade is not Grade.OK or any(child.said for child in self.children)
+
+
+def place(path: Path | str) -> str:
+    """Give a path as reports show it: in back-quotes, the home directory as `~`."""
+    return f"`{short(path)}`"
+
+
+def short(path: Path | str) -> str:
+    """Give a path with the home directory as `~`."""
+    text = str(path)
+    try:
+        home = str(Path.home())
+    except RuntimeError:
+        return text
+    return "~" + text[len(home) :] if text.startswith(home) else text
+
+
+def _jobs(count: int) -> str:
+    return "jobs" if count > 1 else "job"
+
+
+def _indented(text: str, indent: str) -> list[str]:
+    return [f"{indent}{line}" if line.strip() else line for line in text.split("\n")]

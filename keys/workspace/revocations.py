@@ -1,0 +1,169 @@
+"""Revocations: of users in an account, and of other accounts' activations on one of its exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..claims import AccountClaims, Export
+from ..claims.export import Kind
+from ..claims.issues import quote
+from ..claims.parts import ANY, revoke
+from ..claims.subjects import contained
+from ..errors import WorkspaceError
+from .draft import Draft, editing
+from .moments import date
+from .report import Report
+from .whom import account_key, user_key
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class RevocationResult:
+    """What was done. `key`: whose tokens, `*` for everyone's; `export`: where, None for users."""
+
+    report: Report
+    account: str
+    claims: AccountClaims
+    key: str
+    export: Export | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """One entry: tokens of `key` (or `*`) that were issued up to `at` (seconds) are refused."""
+
+    key: str
+    at: int
+
+
+def revoke_user(workspace: Workspace, user: str = "", *, at: int = 0, account: str = "") -> RevocationResult:
+    """Revoke a user (name, public key or `*`; "" is a sole one) as of `at` (seconds; 0 is now).
+
+    A later revocation that stands already stays. Raises WorkspaceError, NkeyError.
+    """
+    with editing(workspace, account) as draft:
+        key = _user(draft, user)
+        when = at or draft.seconds
+        draft.claims.revoke(key, when)
+        report = draft.store()
+        report.summary = True
+        if key == ANY:
+            report.ok(f"revoked all users issued before {_when(when)}")
+        else:
+            report.ok(f"revoked user {quote(key)}")
+        return RevocationResult(report, draft.name, draft.claims, key)
+
+
+def unrevoke_user(workspace: Workspace, user: str = "", *, account: str = "") -> RevocationResult:
+    """Drop the revocation of a user (name, public key or `*`). Raises WorkspaceError when there is none."""
+    with editing(workspace, account) as draft:
+        if not draft.claims.nats.revocations:
+            raise WorkspaceError(f"no user revocations set in account {draft.name}")
+        key = _user(draft, user)
+        if key not in draft.claims.nats.revocations:
+            raise WorkspaceError(f"user with public key {key} is not revoked")
+        del draft.claims.nats.revocations[key]
+        report = draft.store()
+        report.summary = True
+        report.ok(
+            "deleted all user revocation" if key == ANY else f"deleted user revocation for {quote(key)}"
+        )
+        return RevocationResult(report, draft.name, draft.claims, key)
+
+
+def revoked_users(workspace: Workspace, *, account: str = "") -> tuple[str, list[Revocation]]:
+    """Give the account's name and the revocations of its users, `*` first, then by key."""
+    draft = Draft.open(workspace, account)
+    return draft.name, _sorted(draft.claims.nats.revocations)
+
+
+def revoke_activation(
+    workspace: Workspace,
+    target: str,
+    *,
+    subject: str = "",
+    kind: Kind = "stream",
+    at: int = 0,
+    account: str = "",
+) -> RevocationResult:
+    """Revoke the activation of an account (name, public key or `*`) as of `at` (seconds; 0 is now).
+
+    The export is the one of `kind` that `subject` lies in, or the only one. Raises WorkspaceError, NkeyError.
+    """
+    with editing(workspace, account) as draft:
+        export = _export(draft, subject, kind)
+        key = account_key(workspace, target, anyone=True)
+        when = at or draft.seconds
+        export.revocations = revoke(export.revocations, key, when)
+        report = draft.store()
+        report.summary = True
+        if key == ANY:
+            report.ok(f"revoked all activations for {quote(export.name)} issued before {_when(when)}")
+        else:
+            report.ok(f"revoked activation {quote(export.name)} for account {key}")
+        return RevocationResult(report, draft.name, draft.claims, key, export)
+
+
+def unrevoke_activation(
+    workspace: Workspace, target: str, *, subject: str = "", kind: Kind = "stream", account: str = ""
+) -> RevocationResult:
+    """Drop the revocation of an account's activation. Raises WorkspaceError when there is none."""
+    with editing(workspace, account) as draft:
+        export = _export(draft, subject, kind)
+        key = account_key(workspace, target, anyone=True)
+        if key not in export.revocations:
+            whose = "of all accounts" if key == ANY else f"of account {key}"
+            raise WorkspaceError(f"{kind} export {export.name} has no revocation {whose}")
+        export.revocations = {held: at for held, at in export.revocations.items() if held != key}
+        report = draft.store()
+        report.summary = True
+        whom = "all accounts" if key == ANY else f"account {key}"
+        report.ok(f"deleted {kind} {export.name} revocation for {whom}")
+        return RevocationResult(report, draft.name, draft.claims, key, export)
+
+
+def revoked_activations(
+    workspace: Workspace, *, subject: str = "", kind: Kind = "stream", account: str = ""
+) -> tuple[Export, list[Revocation]]:
+    """Give an export and the revocations on it, `*` first, then by key. Raises WorkspaceError."""
+    export = _export(Draft.open(workspace, account), subject, kind)
+    return export, _sorted(export.revocations)
+
+
+def exports_of(draft: Draft, kind: Kind) -> list[Export]:
+    """Give an account's exports of one kind. Raises WorkspaceError when there are none."""
+    if not draft.claims.nats.exports:
+        raise WorkspaceError(f"account {quote(draft.name)} doesn't have exports")
+    found = [export for export in draft.claims.nats.exports if export.type == kind]
+    if not found:
+        raise WorkspaceError(f"account {quote(draft.name)} doesn't have {kind} exports")
+    return found
+
+
+def _export(draft: Draft, subject: str, kind: Kind) -> Export:
+    possible = exports_of(draft, kind)
+    if not subject and len(possible) > 1:
+        raise WorkspaceError(f"a subject is required: one of {', '.join(e.subject for e in possible)}")
+    exact = [export for export in possible if subject in ("", export.subject)]
+    for export in exact or [e for e in possible if contained(subject, e.subject)]:
+        return export
+    raise WorkspaceError(
+        f"unable to locate export: account {quote(draft.name)} exports no {kind} {quote(subject)}"
+    )
+
+
+def _user(draft: Draft, user: str) -> str:
+    """A user's key; without one given, that of the account's only user."""
+    if user:
+        return user_key(draft.workspace, draft.name, user, anyone=True)
+    name = draft.workspace.user_name(draft.name)
+    return draft.workspace.store().user(draft.name, name).sub
+
+
+def _sorted(revocations: dict[str, int]) -> list[Revocation]:
+    return [Revocation(key, revocations[key]) for key in sorted(revocations)]
+
+
+def _when(seconds: int) -> str:
+    """A time as Go writes it: `2026-01-02 03:04:05 +0000 UTC`."""
+    return date(seconds).replace(" UTC", " +0000 UTC")

@@ -1,0 +1,119 @@
+"""Scoped signing keys: the role of a signing key, and the permissions and limits of the users it signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..claims import AccountClaims, UserScope
+from ..claims.issues import Issues, quote
+from ..errors import FolderError, WorkspaceError
+from ..nkey import KeyPair, Role
+from .draft import Draft, editing
+from .permissions import UserEdits
+from .report import Report
+from .signing import GENERATE, GivenKey, given_key
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeResult:
+    """What was done. `scope`: the signing key as it stands now."""
+
+    report: Report
+    account: str
+    claims: AccountClaims
+    scope: UserScope
+
+
+def edit_signing_key(
+    workspace: Workspace,
+    key: str = "",
+    *,
+    role: str | None = None,
+    description: str | None = None,
+    edits: UserEdits | None = None,
+    account: str = "",
+) -> ScopeResult:
+    """Change a scoped signing key; a plain one becomes scoped, a new one is added.
+
+    `key`: a public key, a role, a seed, a path or `generate`; "" is the key that has `role` already. Seeds
+    that are new here are not stored, a generated one is. Raises WorkspaceError, NkeyError.
+    """
+    edits = edits or UserEdits()
+    edits.check()
+    with editing(workspace, account) as draft:
+        given = _chosen(draft, key, role or "")
+        if given.public_key == draft.claims.sub:
+            raise WorkspaceError("the identity key of an account is no signing key: it cannot have a scope")
+        keys = draft.claims.nats.signing_keys
+        promoted = keys.get(given.public_key, UserScope()) is None
+        scope = keys.get(given.public_key) or UserScope(key=given.public_key)
+        if role is not None:
+            scope.role = role
+        if description is not None:
+            scope.description = description
+        before = _faults(scope)
+        lines = edits.apply(scope.template)
+        if new := [fault for fault in _faults(scope) if fault not in before]:
+            raise WorkspaceError(new[0])
+        keys[given.public_key] = scope
+        report = draft.store(*([given.pair] if key == GENERATE and given.pair is not None else []))
+        report.children[:0] = lines.children
+        report.ok(f"edited signing key {quote(given.public_key)}")
+        if promoted:
+            _warn_users(draft, given.public_key, report)
+        return ScopeResult(report, draft.name, draft.claims, scope)
+
+
+def _chosen(draft: Draft, key: str, role: str) -> GivenKey:
+    """The signing key that is meant."""
+    if not key:
+        if found := _with_role(draft.claims, role):
+            return GivenKey(found)
+        advice = f": no signing key has the role {quote(role)} yet" if role else ""
+        raise WorkspaceError(f"signing key is required{advice}")
+    if key == GENERATE:
+        pair = KeyPair.create(Role.ACCOUNT)
+        return GivenKey(pair.public_key, pair)
+    if key in draft.claims.nats.signing_keys:
+        return GivenKey(key)
+    if found := _with_role(draft.claims, key):
+        return GivenKey(found)
+    return given_key(key, Role.ACCOUNT)
+
+
+def _with_role(claims: AccountClaims, role: str) -> str:
+    """The signing key of a role, "" if none has it; raises WorkspaceError when several have."""
+    if not role:
+        return ""
+    found = [
+        key for key in claims.nats.signing_keys if (s := claims.scope(key)) is not None and s.role == role
+    ]
+    if len(found) > 1:
+        raise WorkspaceError(
+            f"several signing keys have the role {quote(role)}: name one of {', '.join(found)}"
+        )
+    return found[0] if found else ""
+
+
+def _faults(scope: UserScope) -> list[str]:
+    """What is wrong with a template: the rules for a user's permissions and limits hold for it too."""
+    issues = Issues()
+    scope.template.check_permissions(issues)
+    scope.template.check_limits(issues)
+    return [issue.text for issue in issues]
+
+
+def _warn_users(draft: Draft, key: str, report: Report) -> None:
+    """Servers refuse users of a scoped key that have permissions or limits of their own."""
+    store = draft.workspace.store()
+    for name in store.users(draft.name):
+        try:
+            user = store.user(draft.name, name)
+        except FolderError:
+            continue
+        if user.iss == key and not user.nats.empty:
+            report.warn(
+                f"user {quote(name)} is issued by this key and has permissions or limits of its own: "
+                "servers will refuse it until it is issued again"
+            )

@@ -1,0 +1,100 @@
+"""What servers answer to a request that goes to all of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....protocol import gojson
+
+_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One server's answer: `data`, or an `error`. `server`: its name; `id`: its key, the name if it has none.
+
+    `raw`: the bytes as they came; an answer that is no JSON document has only these.
+    """
+
+    server: str = ""
+    id: str = ""
+    data: Any = None
+    error: str = ""
+    raw: bytes = b""
+
+    @property
+    def message(self) -> str:
+        """What a server says that it did."""
+        said = self.data.get("message") if isinstance(self.data, dict) else self.data
+        return printable(str(said))
+
+
+def read(raw: bytes) -> Answer:
+    """Read an answer as servers write them: `server`, and `data` or `error`."""
+    try:
+        document = gojson.decode(raw)
+    except gojson.JsonError:
+        document = None
+    if not isinstance(document, dict):
+        return Answer(error=f"failed to parse response: data: {_shown(raw)}", raw=raw)
+    server = document.get("server")
+    name = server.get("name") if isinstance(server, dict) else None
+    if not isinstance(server, dict) or not isinstance(name, str) or not name:
+        return Answer(error=f"server responded without server name in info: {_shown(raw)}", raw=raw)
+    name, key = printable(name), str(server.get("id") or name)
+    error, data = document.get("error"), document.get("data")
+    if isinstance(error, dict):
+        said = printable(str(error.get("description") or f"code {error.get('code')}"))
+        return Answer(name, key, error=f"server {name} responded with error: {said}", raw=raw)
+    if data is None:
+        return Answer(name, key, error=f"server {name} responded without data: {_shown(raw)}", raw=raw)
+    return Answer(name, key, data, raw=raw)
+
+
+@dataclass(slots=True)
+class Heard:
+    """All that was answered to one request, in the order in which it came.
+
+    `fault`: why nothing (more) can come, "" if nothing is known to be wrong; `silent`: names of servers that
+    are there and did not answer in time; `unheard`: how many more there are, by what others say. The answers
+    to a `plain` request name no server: they are counted, `expected` of them.
+    """
+
+    subject: str
+    plain: bool = False
+    expected: int = 0
+    answers: list[Answer] = field(default_factory=list)
+    fault: str = ""
+    silent: list[str] = field(default_factory=list)
+    unheard: int = 0
+
+    def take(self, raw: bytes) -> Answer | None:
+        """Note an answer; None if that server had answered already."""
+        answer = Answer(raw=raw) if self.plain else read(raw)
+        if answer.id and answer.id in self.servers:
+            return None
+        self.answers.append(answer)
+        return answer
+
+    @property
+    def servers(self) -> set[str]:
+        """The keys of those that answered."""
+        return {answer.id for answer in self.answers if answer.id}
+
+    @property
+    def good(self) -> list[Answer]:
+        """The answers that are no errors."""
+        return [answer for answer in self.answers if not answer.error]
+
+
+def _shown(raw: bytes) -> str:
+    """The beginning of bytes that are no answer, in one line."""
+    text = printable(" ".join(raw.decode("utf-8", "replace").split()))
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def printable(text: str) -> str:
+    """Give what a server says without what would command a terminal, and without tokens."""
+    return _TOKEN.sub("<token>", "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))

@@ -1,0 +1,168 @@
+"""Fetching accounts (and the operator) from the servers into the store.
+
+Every token is verified before it is stored, and one that is older than the store's is refused unless the
+caller wants it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+from ...claims import AccountClaims, OperatorClaims
+from ...claims.issues import quote
+from ...decorated import undecorate_jwt
+from ...errors import IdentityError, NotFoundError, TokenError, WorkspaceError
+from ...token import decode
+from .. import accountserver
+from ..report import Report, Show
+from ..workspace import Workspace
+from . import reach
+from .reach import THE_OPERATORS, Reach
+from .session import session
+
+PACK = "$SYS.REQ.CLAIMS.PACK"
+PATIENCE = 5.0  # seconds between two tokens
+
+
+@dataclass(frozen=True, slots=True)
+class PullResult:
+    """What was done. `url`: from where; `stored`: names of what was stored."""
+
+    report: Report
+    url: str
+    stored: list[str] = field(default_factory=list)
+
+
+async def pull(
+    workspace: Workspace,
+    account: str = "",
+    of: Reach = THE_OPERATORS,
+    *,
+    everything: bool = False,
+    overwrite: bool = False,
+) -> PullResult:
+    """Fetch one account, by name or key, or with `everything` the operator and all accounts.
+
+    `overwrite`: replace newer tokens too. Servers with a NATS resolver can only give everything, and not the
+    operator. Raises WorkspaceError, FolderError.
+    """
+    operator = workspace.operator()
+    url = of.url or operator.nats.account_server_url
+    if not url:
+        raise WorkspaceError(
+            f"operator {quote(operator.name)} doesn't set account server url - unable to pull: set it with "
+            "`nsc edit operator --account-jwt-server-url <url>`"
+        )
+    reach.check_url(url)
+    result = PullResult(Report(summary=True), url)
+    if reach.is_nats(url):
+        if not everything:
+            raise WorkspaceError(
+                f"operator {quote(operator.name)} can only pull all jwt - unable to pull by account: use -A"
+            )
+        await _from_resolver(workspace, of, result, overwrite=overwrite)
+    else:
+        await _from_account_server(workspace, account, result, everything=everything, overwrite=overwrite)
+    return result
+
+
+async def _from_resolver(workspace: Workspace, of: Reach, result: PullResult, *, overwrite: bool) -> None:
+    told = Report("pull from cluster using system account")
+    patient = replace(of, timeout=max(of.timeout, PATIENCE))
+    async with session(workspace, patient, result.url, (PACK,), "nsc_pull") as (asking, _):
+        result.report.add(told)
+        try:
+            async for message in asking.many(PACK):
+                for line in message.decode("utf-8", "replace").splitlines():
+                    _take_line(workspace, line, told, result, overwrite=overwrite)
+        except WorkspaceError as error:
+            told.error(str(error))
+    if not told.children:
+        told.ok("the servers hold no accounts")
+    elif not told.failed:
+        told.text = f"pulled {quote(result.stored[-1])} from the account server"  # the last one, as nsc does
+
+
+def _take_line(workspace: Workspace, line: str, told: Report, result: PullResult, *, overwrite: bool) -> None:
+    key, bar, token = line.partition("|")
+    if not bar or "|" in token:
+        told.error("pull response bad")
+        return
+    try:
+        claims = decode(token, AccountClaims)
+    except TokenError as error:
+        told.error(f"error decoding remote token of {key[:56]}: {error}")
+        return
+    if claims.sub != key:
+        told.error(f"the server has the token of {claims.sub} under the name of {key[:56]}")
+        return
+    _store(workspace, token, told, result, overwrite=overwrite)
+
+
+async def _from_account_server(
+    workspace: Workspace, account: str, result: PullResult, *, everything: bool, overwrite: bool
+) -> None:
+    store = workspace.store()
+    names = store.accounts() if everything else [workspace.account_name(account)]
+    jobs = [(name, [accountserver.account_url(result.url, store.account(name).sub)]) for name in names]
+    if everything:
+        jobs.insert(0, (store.operator().name, _operator_urls(result.url)))
+    fetched = await asyncio.gather(*(asyncio.to_thread(_fetch, urls) for _, urls in jobs))
+    for (name, _), (got, token) in zip(jobs, fetched, strict=True):
+        told = Report(f"pull {quote(name)} from the account server", show=Show.WHEN_BAD)
+        told.children = got.children or [got]
+        result.report.add(told)
+        if token:
+            _store(workspace, token, told, result, overwrite=overwrite)
+            if not told.failed:
+                told.text = f"pulled {quote(name)} from the account server"
+
+
+def _fetch(urls: list[str]) -> tuple[Report, str]:
+    """What the first of the URLs gives that has something."""
+    found, token = accountserver.pull(urls[0])
+    if not token and len(urls) > 1:
+        return _fetch(urls[1:])
+    return found, token
+
+
+def _operator_urls(url: str) -> list[str]:
+    """Where an account server has the operator: servers of the first version may have a second one."""
+    own = f"{url.partition('?')[0].rstrip('/')}/operator"
+    newer = own.replace("/jwt/v1/operator", "/jwt/v2/operator")
+    return [newer, own] if newer != own else [own]
+
+
+def _store(workspace: Workspace, text: str, told: Report, result: PullResult, *, overwrite: bool) -> None:
+    """Store a token, unless the store's is newer; tell how it went."""
+    try:
+        token = undecorate_jwt(text)
+        claims = decode(token)
+        if not isinstance(claims, AccountClaims | OperatorClaims):
+            told.error(f"unsupported token type: {quote(claims.KIND)}")
+            return
+        if not overwrite and _issued(workspace, claims) > claims.iat:
+            told.error(
+                f"local jwt for {quote(claims.name)} is newer than remote version - "
+                "specify --overwrite-newer to overwrite"
+            )
+            return
+        if isinstance(claims, OperatorClaims):
+            workspace.store().write_operator(token)
+        else:
+            workspace.store().write_account(token)
+    except IdentityError as error:
+        told.error(f"error storing the remote jwt: {error}")
+        return
+    told.ok(f"stored {claims.KIND} {quote(claims.name)}")
+    result.stored.append(claims.name)
+
+
+def _issued(workspace: Workspace, claims: AccountClaims | OperatorClaims) -> int:
+    """When the store's token of that name was issued, 0 if there is none. Raises FolderError."""
+    store = workspace.store()
+    try:
+        return store.operator().iat if isinstance(claims, OperatorClaims) else store.account(claims.name).iat
+    except NotFoundError:
+        return 0

@@ -1,0 +1,235 @@
+"""Sending accounts to the servers, and removing or listing those that are there.
+
+What is to be sent is checked first: a token that is damaged, expired or not this operator's is refused, and
+then nothing is sent at all (but for `force`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...claims import GenericClaims
+from ...claims.issues import quote
+from ...errors import FolderError, WorkspaceError
+from ...nkey import KeyPair, Role, is_public
+from ...token import encode
+from .. import accountserver, signing
+from ..report import Report, Show
+from ..workspace import Workspace
+from . import reach
+from .answers import Answer, Heard
+from .reach import THE_OPERATORS, Reach
+from .session import Session, session
+
+UPDATE, LIST, DELETE = (f"$SYS.REQ.CLAIMS.{word}" for word in ("UPDATE", "LIST", "DELETE"))
+
+
+@dataclass(frozen=True, slots=True)
+class PushResult:
+    """What was done. `url`: where; `accounts`: names of what was to be sent; `removed`: keys to be deleted.
+
+    `servers`: the names of those that answered something.
+    """
+
+    report: Report
+    url: str
+    accounts: list[str] = field(default_factory=list)
+    servers: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+
+async def push(
+    workspace: Workspace,
+    accounts: Sequence[str],
+    to: Reach = THE_OPERATORS,
+    *,
+    force: bool = False,
+    prune: bool = False,
+    diff: bool = False,
+    remove: str = "",
+) -> PushResult:
+    """Send accounts, by name, to the operator's servers or those of `to`.
+
+    `force`: unchecked. Servers with a NATS resolver may be asked for one thing more: `prune` removes there
+    what is not in the store, `diff` lists it only, `remove` removes one account, by name or public key; the
+    store keeps it. Raises WorkspaceError or FolderError when nothing was sent.
+    """
+    if sum([prune, diff, bool(remove)]) > 1:
+        raise WorkspaceError("prune, diff and account removal are mutually exclusive")
+    url = checked_url(workspace, to)
+    tokens = {name: checked_token(workspace, name, force=force) for name in accounts}
+    report = Report(summary=True)
+    if not reach.is_nats(url):
+        if prune or diff or remove:
+            raise WorkspaceError(
+                f"{'prune' if prune else 'diff' if diff else 'account removal'} only works for nats based "
+                "account resolver"
+            )
+        for name, token in tokens.items():
+            report.add(await _post(workspace, url, name, token))
+        return PushResult(report, url, list(tokens))
+    known = _names(workspace) if prune or diff else {}
+    key = _removed_key(workspace, remove) if remove else ""
+    signer = _request_signer(workspace) if prune or remove else None
+    async with session(workspace, to, url, (UPDATE, LIST, DELETE), "nsc_push") as (asking, system):
+        removed: list[str] = []
+        if tokens:
+            await _send(
+                asking, tokens, report.ok(f'push to nats-server "{url}" using system account "{system}"')
+            )
+        if prune or diff:
+            told = report.ok(f"{'prune' if prune else 'diff'} nats-server with nats account resolver")
+            listed, extra = await _list(asking, known, told)
+            if signer is not None and listed:
+                removed = extra
+                done = await _delete(workspace, asking, signer, extra, told)
+                _compare(listed, done, told)
+        elif signer is not None:
+            removed = [key]
+            told = report.ok("prune nats-server with nats account resolver")
+            await _delete(workspace, asking, signer, removed, told)
+        return PushResult(report, url, list(tokens), sorted(asking.answered.values()), removed)
+
+
+def checked_url(workspace: Workspace, to: Reach) -> str:
+    """Give the URL to speak to: that of `to`, else the operator's. Raises WorkspaceError."""
+    url = to.url or workspace.operator().nats.account_server_url
+    reach.check_url(url)
+    return url
+
+
+def checked_token(workspace: Workspace, name: str, *, force: bool = False) -> str:
+    """Give an account's token, which servers will take. `force`: whatever it is. Raises WorkspaceError."""
+    store = workspace.store()
+    if force:
+        return store.account_token(name)
+    try:
+        claims = store.account(name)
+    except FolderError as error:
+        raise WorkspaceError(f"unable to push account {quote(name)}: {error}") from None
+    for issue in claims.issues(workspace.now()).blocking():
+        raise WorkspaceError(
+            f"unable to push account {quote(name)} as it has validation issues: {issue.text}"
+        )
+    if not store.managed and not store.operator().did_sign(claims):
+        raise WorkspaceError(
+            f"unable to push account {quote(name)} as it is not signed by the operator {quote(store.name)}"
+        )
+    return store.account_token(name)
+
+
+async def _post(workspace: Workspace, url: str, name: str, token: str) -> Report:
+    """Send an account to an HTTP account server."""
+    where = accountserver.account_url(url, workspace.store().account(name).sub)
+    sent = await asyncio.to_thread(accountserver.push, where, token)
+    told = Report(f"push {name} to account server", show=Show.WHEN_BAD)
+    told.children = sent.children or [sent]
+    if sent.grade.name == "OK":
+        told.text = f"pushed {quote(name)} to account server"
+    return told
+
+
+async def _send(asking: Session, tokens: Mapping[str, str], told: Report) -> None:
+    requests = [(UPDATE, token.encode()) for token in tokens.values()]
+    for name, heard in zip(tokens, await asking.ask_all(requests), strict=True):
+        under = told.ok(f"push {name} to nats-server with nats account resolver")
+        count = 0
+        for answer in _good(heard, under):
+            under.ok(f"pushed {quote(name)} to nats-server {answer.server}: {answer.message}")
+            count += 1
+        _end(heard, "push account", under)
+        under.ok(f"pushed to a total of {count} nats-server")
+
+
+async def _list(asking: Session, known: Mapping[str, str], told: Report) -> tuple[int, list[str]]:
+    """(how many servers told what they have, the keys that are not known here)."""
+    heard, count, extra = await asking.ask(LIST), 0, list[str]()
+    for answer in _good(heard, told):
+        keys = [str(key) for key in answer.data] if isinstance(answer.data, list) else []
+        under = told.ok(f"list {len(keys)} accounts from nats-server {answer.server}")
+        for key in keys:
+            if key in known:
+                under.ok(f"account {key} named {known[key]} exists")
+                continue
+            under.ok(f"account {key} only exists in server")
+            if key not in extra:
+                extra.append(key)
+        count += 1
+    _end(heard, "list accounts", told)
+    told.ok(f"listed accounts from a total of {count} nats-server")
+    return count, extra
+
+
+async def _delete(
+    workspace: Workspace, asking: Session, signer: KeyPair, keys: Sequence[str], told: Report
+) -> int | None:
+    """Ask for deletion; how many servers did it, None if there was nothing to do."""
+    if not keys:
+        told.ok("nothing to prune")
+        return None
+    claims = GenericClaims(sub=signer.public_key, nats={"accounts": list(keys)})
+    heard = await asking.ask(DELETE, encode(claims, signer, now=workspace.now()).encode())
+    count = 0
+    for answer in _good(heard, told):
+        told.ok(f"pruned nats-server {answer.server}: {answer.message}")
+        count += 1
+    _end(heard, "prune", told)
+    return count
+
+
+def _compare(listed: int, pruned: int | None, told: Report) -> None:
+    if pruned is None or pruned == listed:
+        return
+    if pruned < listed:
+        told.error(
+            f"Fewer server responded to 'prune' ({pruned}) than to 'list' ({listed}). "
+            "Accounts may not be completely pruned."
+        )
+    else:
+        told.error(
+            f"More servers responded to 'prune' ({pruned}) than to 'list' ({listed}). "
+            "Not every Account may have been included for pruning."
+        )
+
+
+def _good(heard: Heard, told: Report) -> list[Answer]:
+    """The good answers, in their order; the others are told at once."""
+    for answer in heard.answers:
+        if answer.error:
+            told.error(answer.error)
+    return heard.good
+
+
+def _end(heard: Heard, doing: str, told: Report) -> None:
+    """Tell who did not answer."""
+    if heard.fault:
+        told.error(f"failed to get response to {doing}: {heard.fault}")
+    for name in heard.silent:
+        told.warn(f"no answer from nats-server {name}: it is slow (--timeout), or has no NATS based resolver")
+    if heard.unheard:
+        word = (
+            "server, of which others know, does"
+            if heard.unheard == 1
+            else "servers, of which others know, do"
+        )
+        told.warn(f"{heard.unheard} more {word} not answer")
+
+
+def _names(workspace: Workspace) -> dict[str, str]:
+    """The accounts of the store, by key. One that cannot be read ends it: it must not be taken for absent."""
+    store = workspace.store()
+    return {store.account(name).sub: name for name in store.accounts()}
+
+
+def _removed_key(workspace: Workspace, given: str) -> str:
+    return given if is_public(given, Role.ACCOUNT) else workspace.account(given).sub
+
+
+def _request_signer(workspace: Workspace) -> KeyPair:
+    """The operator's key that signs requests to delete."""
+    try:
+        return signing.choose(workspace, signing.operator_signers(workspace.operator()), Role.OPERATOR)
+    except WorkspaceError as error:
+        raise WorkspaceError(f"operator keys needed to prune: {error}") from None

@@ -1,0 +1,24 @@
+"""A token's text from a file or a URL, as flags name it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import files
+from ..decorated import undecorate_jwt
+from . import accountserver
+
+
+def load(where: str) -> str:
+    """Give the text of a file, or of a document at an http or https URL.
+
+    Raises NotFoundError, FolderError; WorkspaceError for a URL that does not answer with a document.
+    """
+    if accountserver.is_http(where):
+        return accountserver.load(where)
+    return files.read(Path(where).expanduser())
+
+
+def load_token(where: str) -> str:
+    """Give the token in a file or document, decorated, in credentials, or bare. Raises as `load`."""
+    return undecorate_jwt(load(where))

@@ -1,0 +1,201 @@
+"""Taking in what others made: an account's token, a user's token or credentials, files of seeds.
+
+Everything is judged before the first write. What stands in the way is told in the report; only then is
+nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import files
+from ..claims import AccountClaims, Claims, UserClaims
+from ..decorated import undecorate_jwt, undecorate_seed
+from ..errors import FolderError, IdentityError, NotFoundError, WorkspaceError
+from ..nkey import KeyPair, Role
+from ..token import decode, encode
+from .report import Report, place, quote
+from .signing import account_signer
+from .workspace import Workspace
+
+_OTHER = (
+    "existing {} has a name collision only and does not reference the same entity (Subject is {} and differs "
+    "from {}). This problem needs to be resolved manually."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken in: the name and public key, "" where nothing was."""
+
+    report: Report
+    name: str = ""
+    public_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenKeys:
+    """Public keys whose seeds are in the keystore now."""
+
+    report: Report
+    public_keys: list[str] = field(default_factory=list)
+
+
+def import_account(
+    workspace: Workspace, path: Path, *, skip: bool = False, overwrite: bool = False, force: bool = False
+) -> Taken:
+    """Take in an account's token; one that signed itself is signed by the operator.
+
+    `skip`: in spite of issues; `overwrite`: an account of that name and key is replaced; `force`: signed by
+    another operator, it is signed anew. Raises FolderError, TokenError.
+    """
+    report = Report(summary=True)
+    claims, token = _account(path)
+    with workspace.locked():
+        store = workspace.store()
+        signed = store.operator().did_sign(claims)
+        if _blocked(claims, skip, workspace.now(), report):
+            return Taken(report)
+        if claims.name in store.accounts():
+            if not overwrite:
+                report.error("account already exists, overwrite with --overwrite")
+                return Taken(report)
+            if (old := store.account(claims.name)).sub != claims.sub:
+                report.error(_OTHER.format("Account", old.sub, claims.sub))
+                return Taken(report)
+        for name in store.accounts():
+            if name != claims.name and store.account(name).sub == claims.sub:
+                report.error(f"account {claims.sub} is stored already, as {quote(name)}")
+                return Taken(report)
+        if store.managed and claims.self_signed:
+            report.error("only a non managed store can import a self signed account")
+            return Taken(report)
+        if not store.managed and (claims.self_signed or (not signed and force)):
+            token, signed = encode(claims, account_signer(workspace, claims), now=workspace.now()), True
+        if not signed:
+            report.error("can only import account signed by same operator. Possibly update your operator")
+            return Taken(report)
+        report.add(workspace.store_account(token))
+    report.ok(f"account {claims.name} was successfully imported")
+    return Taken(report, claims.name, claims.sub)
+
+
+def import_user(workspace: Workspace, path: Path, *, skip: bool = False, overwrite: bool = False) -> Taken:
+    """Take in a user's token, or its credentials: then the seed goes to the keystore.
+
+    `skip`, `overwrite`: as for accounts. Raises FolderError, TokenError, NkeyError.
+    """
+    report = Report(summary=True)
+    claims, token, pair = _user(path)
+    with workspace.locked():
+        store = workspace.store()
+        if _blocked(claims, skip, workspace.now(), report):
+            return Taken(report)
+        owner = next((name for name in store.accounts() if store.account(name).sub == claims.account), "")
+        if not owner:
+            report.error(f"referenced Account {claims.account} not found, import first")
+            return Taken(report)
+        if claims.name in store.users(owner):
+            if not overwrite:
+                report.error("user already exists, overwrite with --overwrite")
+                return Taken(report)
+            if (old := store.user(owner, claims.name)).sub != claims.sub:
+                report.error(_OTHER.format("User", old.sub, claims.sub))
+                return Taken(report)
+        if not store.account(owner).did_sign(claims):
+            report.error("can only import user signed by exiting account. Possibly update your account")
+            return Taken(report)
+        if pair is not None:
+            report.ok(f"key stored {workspace.keystore.add(pair)}")
+        store.write_user(token)
+    report.ok(f"user {claims.name} was successfully imported")
+    return Taken(report, claims.name, claims.sub)
+
+
+def import_keys(workspace: Workspace, folder: Path, *, recurse: bool = False) -> TakenKeys:
+    """Take in every seed in the `.nk` files of a folder, and with `recurse` of those below.
+
+    Raises NotFoundError, WorkspaceError when there are none. Files that hold no seed are told by name.
+    """
+    folder = folder.expanduser()
+    if not folder.is_dir():
+        raise NotFoundError(f"{place(folder)} is not a directory")
+    found = list(seed_files(folder, recurse=recurse))
+    if not found:
+        raise WorkspaceError("no nkey (.nk) files found")
+    report, taken = Report(summary=True), []
+    for path in found:
+        try:
+            pair = read_seed_file(path)
+            workspace.keystore.add(pair)
+        except IdentityError as error:
+            report.error(f"failed to import {place(path)}: {error}")
+            continue
+        report.ok(f"{pair.public_key} was added to the keystore")
+        taken.append(pair.public_key)
+    return TakenKeys(report, taken)
+
+
+def seed_files(folder: Path, *, recurse: bool) -> Iterator[Path]:
+    """Give the `.nk` files of a folder, sorted; links to folders are not followed. Raises FolderError."""
+    for name in files.names(folder):
+        path = folder / name
+        if path.is_dir():
+            if recurse and not path.is_symlink():
+                yield from seed_files(path, recurse=True)
+        elif path.suffix == ".nk":
+            yield path
+
+
+def read_seed_file(path: Path) -> KeyPair:
+    """Read a seed, bare or between dashed lines. Raises FolderError, NkeyError, CredentialsError."""
+    text = files.read(path)
+    if "-----" in text:
+        return undecorate_seed(text)
+    return KeyPair(text)
+
+
+def _account(path: Path) -> tuple[AccountClaims, str]:
+    token = undecorate_jwt(_text(path, ".jwt"))
+    try:
+        return decode(token, AccountClaims), token
+    except IdentityError as error:
+        raise WorkspaceError(f"failed to decode {place(path)}: {error}") from None
+
+
+def _user(path: Path) -> tuple[UserClaims, str, KeyPair | None]:
+    text = _text(path, ".jwt", ".creds")
+    token = undecorate_jwt(text)
+    try:
+        claims = decode(token, UserClaims)
+    except IdentityError as error:
+        raise WorkspaceError(f"failed to decode {place(path)}: {error}") from None
+    if "NKEY SEED" not in text:
+        return claims, token, None
+    pair = undecorate_seed(text, Role.USER)
+    if pair.public_key != claims.sub:
+        raise WorkspaceError(f"the seed in {place(path)} is not that of the token's user")
+    return claims, token, pair
+
+
+def _text(path: Path, *endings: str) -> str:
+    path = path.expanduser()
+    if path.is_dir():
+        raise FolderError(f"{place(path)} is a directory")
+    if not path.name.endswith(endings):
+        raise WorkspaceError(f"{place(path)}: expected these file endings: {' '.join(endings)}")
+    return files.read(path)
+
+
+def _blocked(claims: Claims, skip: bool, now: int, report: Report) -> bool:
+    """Report what validation finds; whether it ends the import."""
+    issues = claims.issues(now)
+    blocking = bool(issues.blocking())
+    for issue in issues:
+        told = report.error if issue.blocking and not skip else report.warn
+        told(f"validation resulted in: {issue.text}")
+    if blocking and not skip:
+        report.error("validation is blocking, skip with --skip")
+    return blocking and not skip

@@ -1,0 +1,323 @@
+"""Diagrams: PlantUML text as nsc writes it, and pictures in which nothing lies over anything else."""
+
+from __future__ import annotations
+
+import builtins
+import random
+import time
+import xml.etree.ElementTree as ET
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lib.operator_site import OperatorSite
+from lib.operator_store import add_user, written
+from pyjs.keys import IdentityError, KeyPair, Role, Workspace
+from pyjs.keys.workspace.diagram.cards import Card, Port, Tie, wrapped
+from pyjs.keys.workspace.diagram.component import component_uml
+from pyjs.keys.workspace.diagram.layout import Layout, arrange
+from pyjs.keys.workspace.diagram.object import Shown, object_uml
+from pyjs.keys.workspace.diagram.picture import component_picture
+from pyjs.keys.workspace.diagram.png import png
+from pyjs.keys.workspace.diagram.scene import Box, Scene, Text, width
+from pyjs.keys.workspace.diagram.svg import svg
+from pyjs.keys.workspace.diagram.uml import moment
+from pyjs.keys.workspace.diagram.uml import wrapped as wrapped_note
+
+NOW = 1_800_000_000 * 10**9
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Deed:
+    """The demonstration's two accounts, and what may be wrong with imports."""
+
+    def __init__(self, folder: Path) -> None:
+        self.site = OperatorSite()
+        self.test = self.site.account(
+            "TEST",
+            exports=[
+                {"name": "Consumer-API", "subject": "$JS.hub.API.CONSUMER.>", "type": "service"},
+                {"name": "Data Path", "subject": "deliver.>", "type": "stream", "token_req": True},
+                {"subject": "*.x", "type": "stream", "description": "all that end so & more of that"},
+            ],
+        )
+        self.stranger = KeyPair.create(Role.ACCOUNT).public_key
+        self.importer = self.site.account(
+            "IMPORTER",
+            imports=[
+                {
+                    "name": "api",
+                    "subject": "$JS.hub.API.CONSUMER.>",
+                    "local_subject": "JS.test@hub.API.CONSUMER.>",
+                    "account": self.test.id,
+                    "type": "service",
+                },
+                {"name": "data", "subject": "deliver.importer.>", "account": self.test.id, "type": "stream"},
+                {"name": "gone", "subject": "gone", "account": self.stranger, "type": "stream"},
+            ],
+        )
+        self.workspace: Workspace = written(self.site, folder)
+
+
+@pytest.fixture
+def deed(tmp_path: Path) -> Deed:
+    return Deed(tmp_path)
+
+
+def test_components_are_written_as_nsc_does(deed: Deed) -> None:
+    test, importer = deed.test.id, deed.importer.id
+    store = deed.workspace.store()
+    lines = component_uml(store, NOW, detail=True).splitlines()
+    assert lines[:13] == [
+        "@startuml",
+        "skinparam component {",
+        "\tArrowFontName Arial",
+        "\tArrowFontColor #636363",
+        "    ArrowSize 10pt",
+        "}",
+        "skinparam interface {",
+        "    backgroundColor<<not-found public service>> Red",
+        "    backgroundColor<<not-found private service>> Red",
+        "    backgroundColor<<not-found public stream>> Red",
+        "    backgroundColor<<not-found private stream>> Red",
+        "}",
+        "",
+    ]
+    assert lines[13:] == [
+        "title Component Diagram of Accounts - Operator OP",
+        f"component [IMPORTER] as {importer} <<account>>",
+        "",
+        f"component [TEST] as {test} <<account>>",
+        f'interface "Consumer-API" << public service >> as {test}_Consumer_M_API',
+        f'{test}_Consumer_M_API -- {test} : ""$JS.hub.API.CONSUMER.>"""',
+        f'interface "*.x" << public stream >> as {test}__A_.x',
+        f'{test}__A_.x -- {test} : "" *.x"""',
+        f"note right of {test}__A_.x",
+        "all that end so &",
+        "more of that ",
+        "end note",
+        f'interface "Data Path" << private stream >> as {test}_Data_Path',
+        f'{test}_Data_Path -- {test} : ""deliver.>"""',
+        "",
+        f'{importer} "<&resize-width>JS.test@hub.API.CONSUMER.>" ..> {test}_Consumer_M_API : '
+        '"$JS.hub.API.CONSUMER.>"',
+        f'{importer} ..> {test}_Data_Path : "deliver.importer.>"',
+        f"note left of {test}_Data_Path",
+        "",
+        "** Validation Issues by IMPORTER**",
+        "",
+        "* Export is private but no activation token",
+        "",
+        "end note",
+        f'interface " " << not-found public stream >> as {deed.stranger}_gone',
+        f'{importer} ..> {deed.stranger}_gone : "gone"',
+        f"note left of {deed.stranger}_gone",
+        "",
+        "** Validation Issues by IMPORTER**",
+        "",
+        f"* Exporting account not present: {deed.stranger}",
+        "",
+        "end note",
+        "legend",
+        '"<&resize-width>X", the imported subject is rewritten to X',
+        "end legend",
+        f"footer generated by pyjs - store dir: {store.folder} - date: {moment(NOW // 10**9)} ",
+        "@enduml",
+    ]
+
+
+def test_objects_are_written_as_nsc_does(deed: Deed) -> None:
+    deed.test.set(
+        limits={"conn": 5},
+        default_permissions={"pub": {"allow": ["a.>"]}, "resp": {"max": 2, "ttl": 5 * 10**9}},
+    )
+    workspace = written(deed.site, deed.workspace.stores.root)
+    add_user(workspace, deed.site, "TEST", "ann")
+    store, keystore = workspace.store(), workspace.keystore
+    keystore.remove(deed.test.id)
+    text = object_uml(store, keystore, NOW, Shown(users=True, keys=True))
+    test, claims = deed.test.id, store.account("TEST")
+    ann = store.user("TEST", "ann")
+    expected = f"""
+object "TEST" as {test} << account >> {{
+Identity Key = {test}
+Identity Key Present = false
+Issued At = {moment(claims.iat)}
+--- Account Limits ---
+Max Exports = -1 (unlimited)
+Max Imports = -1 (unlimited)
+Max Client Connections = 5
+Max Leaf Node Connections = -1 (unlimited)
+Allow Wildcard Exports = true
+Disallow bearer token = false
+}}
+object "TEST" as {test}_permissions << default permissions >> {{
+--- Publish Allow ---
+ ""a.>""
+--- Response Permissions ---
+Expiration = 5s
+Max Messages = 2
+}}
+{test} *-- {test}_permissions
+{deed.site.key.public_key} -- {test} : "signed >"
+object "ann" as {ann.sub} << user >> {{
+Identity Key = {ann.sub}
+Identity Key Present = true
+Issued At = {moment(ann.iat)}
+Bearer Token = false
+}}
+{ann.sub} -- {test}_permissions : "API restricted by >"
+{test} -- {ann.sub} : "signed >"
+"""
+    assert expected in text
+    assert "ann" not in object_uml(store, keystore, NOW)
+    assert "--- Validation (no issues) ---" in object_uml(store, keystore, NOW, Shown(detail=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("short", "short"),
+        ("one two three four five six", "one two three four\nfive six"),
+        ("a-word-that-is-longer-than-that rest", "a-word-that-is-longer-than-that\nrest"),
+        ("two\n\nlines of text", "two\n\nlines of text"),
+        ("ends with blanks   ", "ends with blanks   "),
+    ],
+)
+def test_notes_are_wrapped(text: str, expected: str) -> None:
+    assert wrapped_note(text, 20) == expected
+
+
+def _cards(dice: random.Random) -> tuple[list[Card], list[Tie]]:
+    cards = [Card(f"K{at}", [f"N{at}"]) for at in range(dice.randrange(1, 30))]
+    for card in cards:
+        for _ in range(dice.randrange(4)):
+            lines = ["x" * dice.randrange(1, 40)] * dice.randrange(1, 4)
+            card.exports.append(Port("stream", lines))
+    offers = [(card, port) for card in cards for port in card.exports]
+    ties = []
+    for _ in range(dice.randrange(40) if offers else 0):
+        (exporter, export), importer = dice.choice(offers), dice.choice(cards)
+        importer.imports.append(Port("stream", ["y"] * dice.randrange(1, 4)))
+        ties.append(Tie(exporter, export, importer, importer.imports[-1]))
+    for card in cards:
+        card.measure()
+    return cards, ties
+
+
+def _stretches(layout: Layout) -> list[tuple[Port, float, float, float, float]]:
+    """(export, left, right, top, bottom) of every stretch of every way."""
+    result = []
+    for tie, points in layout.ways:
+        for (x, y), (to_x, to_y) in pairwise(points):
+            assert x == to_x or y == to_y
+            result.append((tie.export, min(x, to_x), max(x, to_x), min(y, to_y), max(y, to_y)))
+    return result
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_lies_over_anything_else(seed: int) -> None:
+    cards, ties = _cards(random.Random(seed))
+    layout = arrange(cards, ties, 50)
+    for card in cards:
+        assert card.x >= 0
+        assert card.y >= 50
+        assert card.x + card.width <= layout.width
+        assert card.y + card.height <= layout.height
+    for a, b in combinations(cards, 2):
+        beside = a.x + a.width <= b.x or b.x + b.width <= a.x
+        assert beside or a.y + a.height <= b.y or b.y + b.height <= a.y
+    stretches = _stretches(layout)
+    for _, left, right, top, bottom in stretches:
+        for card in cards:
+            inside = left < card.x + card.width - 0.5 and right > card.x + 0.5
+            assert not (inside and top < card.y + card.height - 0.5 and bottom > card.y + 0.5)
+    for (one, left, right, top, bottom), (two, l2, r2, t2, b2) in combinations(stretches, 2):
+        if one is not two:
+            level = top == bottom and t2 == b2 and abs(top - t2) < 2
+            upright = left == right and l2 == r2 and abs(left - l2) < 2
+            assert not (level and min(right, r2) - max(left, l2) > 1)
+            assert not (upright and min(bottom, b2) - max(top, t2) > 1)
+
+
+def test_the_picture_says_who_imports_what_and_what_is_wrong(deed: Deed) -> None:
+    scene = component_picture(deed.workspace.store(), time.time_ns())
+    texts = [shape.text for shape in scene.shapes if isinstance(shape, Text)]
+    for word in (
+        "TEST",
+        "IMPORTER",
+        "SYS",
+        "Consumer-API",
+        "JS.test@hub.API.CONSUMER.>",
+        "from $JS.hub.API.CONSUMER.>",
+        "not in this store",
+        "! Export is private but no activation token",
+    ):
+        assert word in texts
+    assert scene.title == "Accounts of operator OP"
+    frames = [shape for shape in scene.shapes if isinstance(shape, Box) and shape.width < scene.width]
+    for text in (shape for shape in scene.shapes if isinstance(shape, Text)):
+        for frame in frames:
+            if frame.x <= text.x <= frame.x + frame.width and frame.y <= text.y <= frame.y + frame.height:
+                assert text.x + text.width <= frame.x + frame.width
+
+
+def test_a_store_without_accounts_can_be_drawn(tmp_path: Path) -> None:
+    workspace = written(OperatorSite(), tmp_path)
+    workspace.store().remove_account("SYS")
+    scene = component_picture(workspace.store(), NOW)
+    assert (scene.width > 0, scene.height > 0) == (True, True)
+    assert svg(scene).startswith("<?xml")
+
+
+def test_svg_is_escaped_and_fits_its_texts(tmp_path: Path) -> None:
+    site = OperatorSite()
+    name = 'a <b> & "c" \N{SNOWMAN} ' + "long" * 30
+    site.account(name, exports=[{"name": "<script>\x0b", "subject": "a&b.>", "type": "stream"}])
+    scene = component_picture(written(site, tmp_path).store(), NOW)
+    root = ET.fromstring(svg(scene).encode())
+    texts = {(element.text or ""): element for element in root.iter(f"{SVG}text")}
+    assert "<script>\N{REPLACEMENT CHARACTER}" in texts
+    assert "a&b.>" in texts
+    assert not list(root.iter(f"{SVG}script"))
+    for element in texts.values():
+        assert float(element.attrib["x"]) + float(element.attrib["textLength"]) <= scene.width
+
+
+def test_png(deed: Deed) -> None:
+    image = pytest.importorskip("PIL.Image")
+    scene = component_picture(deed.workspace.store(), NOW)
+    drawn = deed.workspace.stores.root / "drawn.png"
+    drawn.write_bytes(png(scene))
+    with image.open(drawn) as opened:
+        assert opened.size == (round(scene.width * 2), round(scene.height * 2))
+    with pytest.raises(IdentityError, match="too large for a PNG"):
+        png(Scene("x", 1e6, 10))
+
+
+def test_png_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **words: Any) -> Any:
+        if name.partition(".")[0] == "PIL":
+            raise ImportError(name)
+        return real(name, *args, **words)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(IdentityError, match=r"pip install 'pyjs\[diagram\]'"):
+        png(Scene("x", 10, 10))
+
+
+def test_long_names_are_broken_and_nothing_is_lost() -> None:
+    name = "orders.eu-west.a-very-long-name.with.dots." + "x" * 100
+    lines = wrapped(name, 30)
+    assert "".join(lines) == name
+    assert max(map(len, lines)) <= 30
+    assert width("iii", 12) < width("WWW", 12)
+
+
+def test_a_moment_beyond_the_calendar_is_a_number() -> None:
+    assert moment(2**40) == f"{2**40} seconds"
+    assert len(moment(0)) == 19
