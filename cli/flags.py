@@ -72,6 +72,8 @@ class Session:
     argv: list[str] = field(default_factory=list)
     given: dict[str, object] = field(default_factory=dict)
     answers: list[tuple[str, list[str]]] = field(default_factory=list)  # (flag or "", values) of prompts
+    options: list[click.Option] = field(default_factory=list)  # of the command that asked
+    asking: set[str] = field(default_factory=set)  # flags that are there to have questions asked
 
 
 def session() -> Session:

@@ -30,7 +30,12 @@ def interactive() -> bool:
 
 def note(flag: str, *values: str) -> None:
     """Remember that `flag` with these values (or, flag empty, an argument) would have answered a question."""
-    flags.session().answers.append((flag, list(values)))
+    session = flags.session()
+    session.answers.append((flag, list(values)))
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        params = context.command.get_params(context)
+        session.options = [param for param in params if isinstance(param, click.Option)]
 
 
 def whole(answer: str) -> int:
@@ -45,8 +50,8 @@ def equivalent(run: flags.Session) -> str:
     """The command line that does what `run` did without asking; empty if nothing was asked."""
     if not run.answers:
         return ""
-    replaced = {flag for flag, _ in run.answers if flag}
-    words = _without([*run.argv], replaced)
+    replaced = {flag for flag, _ in run.answers if flag} | run.asking
+    words = _without([*run.argv], replaced, run.options)
     for flag, values in run.answers:
         for value in values:
             words += [value] if not flag else [f"{flag}={value}"]
@@ -55,16 +60,22 @@ def equivalent(run: flags.Session) -> str:
     return " ".join([PROGRAM, *map(shlex.quote, words)])
 
 
-def _without(words: list[str], replaced: set[str]) -> list[str]:
-    """The typed words without those flags (and their values) that answers replace."""
+def _without(words: list[str], replaced: set[str], options: Sequence[click.Option]) -> list[str]:
+    """The typed words without those flags (in any spelling, with their values) that answers replace."""
+    gone: dict[str, bool] = dict.fromkeys(replaced, True)  # spelling -> whether the next word is its value
+    for option in options:
+        spellings = [*option.opts, *option.secondary_opts]
+        if replaced.intersection(spellings):
+            valued = not option.is_flag and not option.count and not hasattr(option, "bare")
+            gone |= dict.fromkeys(spellings, valued)
     kept: list[str] = []
     skip = False
     for word in words:
         if skip:
             skip = False
-        elif word in replaced:
-            skip = True
-        elif word.partition("=")[0] not in replaced:
+        elif word in gone:
+            skip = gone[word]
+        elif word.partition("=")[0] not in gone:
             kept.append(word)
     return kept
 
@@ -145,6 +156,21 @@ async def choose(
     chosen = next(v for label, v in choices if label == value)
     _echo_answer(message, value)
     _note_answer(flag, noted[chosen] if noted else chosen)
+    return chosen
+
+
+async def choose_many(message: str, choices: Sequence[str], *, flag: str) -> list[str]:
+    """Ask for any number of `choices`: arrows move, space marks, enter ends. Without a terminal: none."""
+    if not interactive():
+        return []
+    import questionary
+
+    question = questionary.checkbox(message, choices=list(choices), qmark="?", erase_when_done=True)
+    given = await _answer(question)
+    chosen = [str(value) for value in given] if isinstance(given, list) else []
+    _echo_answer(message, ", ".join(chosen))
+    for value in chosen:
+        _note_answer(flag, value)
     return chosen
 
 

@@ -42,6 +42,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("demo", "pyjs.plugins.demo:demo", "Played and checked demonstrations", section=OTHER),
     Row("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
+    Row("nsc", "pyjs.plugins.nsc:nsc", "Manage operators, accounts and users", section=ADMIN),
     Row(
         "publish",
         "pyjs.plugins.messaging.publish:publish",

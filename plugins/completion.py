@@ -20,8 +20,13 @@ SHELLS = {
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script of a shell."""
+    click.echo(script(context, shell))
+
+
+def script(context: click.Context, shell: str) -> str:
+    """Give the completion script of a shell. Raises CliError."""
     found = get_completion_class(shell)
     if found is None:
         raise CliError(f"no completion for {shell}")
     root = context.find_root().command
-    click.echo(found(root, {}, PROGRAM, "_PYJS_COMPLETE").source())
+    return found(root, {}, PROGRAM, "_PYJS_COMPLETE").source()

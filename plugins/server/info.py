@@ -56,8 +56,8 @@ def _sections(found: Info) -> list[tuple[str, Pairs]]:
     if (jetstream.get("config") or {}).get("store_dir"):
         sections.append(("JetStream", _jetstream(jetstream)))
     sections += [("Limits", _limits(found)), ("Statistics", _statistics(found))]
-    links = _links(found)
-    return [*sections, ("Leafnodes", links)] if links else sections
+    more = [("Cluster", _cluster(found)), ("Leafnodes", _links(found))]
+    return sections + [(title, rows) for title, rows in more if rows]
 
 
 def _process(found: Info) -> Pairs:
@@ -143,6 +143,18 @@ def _statistics(found: Info) -> Pairs:
         ("Bytes", f"{render.size(found.get('in_bytes', 0))} in {render.size(found.get('out_bytes', 0))} out"),
         ("Slow Consumers", render.number(found.get("slow_consumers", 0))),
     ]
+
+
+def _cluster(found: Info) -> Pairs:
+    """The cluster that a server listens for; nothing for one that is alone."""
+    cluster = found.get("cluster") or {}
+    if not cluster.get("cluster_port"):
+        return []
+    host = f"{cluster.get('addr', '')}:{cluster['cluster_port']}"
+    rows: Pairs = [("Name", str(cluster.get("name", ""))), ("Host", host)]
+    urls = enumerate(cluster.get("urls") or [])
+    rows += [("" if position else "URLs", str(url)) for position, url in urls]
+    return [*rows, ("Routes", render.number(found.get("routes", 0)))]
 
 
 def _links(found: Info) -> Pairs:

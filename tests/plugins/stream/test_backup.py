@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from lib.cli import Cli
+from lib.eventually import eventually
 from lib.process import ServerProcess
 
 
@@ -22,6 +23,7 @@ def test_a_stream_comes_back_as_it_was(cli: Cli, server: ServerProcess, unique: 
     for number in range(500):
         wire.send(f"PUB {unique} 4\r\n{number:04}\r\n".encode())
     wire.close()
+    eventually(lambda: json.loads(cli.ok("stream", "info", unique, "--json"))["state"]["messages"] == 500)
     before = json.loads(cli.ok("stream", "info", unique, "--json"))
     out = cli.ok("stream", "backup", unique, "saved")
     assert out.startswith(f'Starting backup of Stream "{unique}" with ')

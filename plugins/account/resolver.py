@@ -1,0 +1,17 @@
+"""`pyjs account resolver`: what the servers of an operator hold of its accounts."""
+
+from __future__ import annotations
+
+from ...cli.command import Group, Row
+
+resolver = Group(
+    name="resolver",
+    help="What the servers of an operator hold of its accounts, beside the folders of nsc.",
+    rows=[
+        Row(
+            "report",
+            "pyjs.plugins.nsc.status:status",
+            "Which JWT of each account each server holds, as nsc status",
+        )
+    ],
+)

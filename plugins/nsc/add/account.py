@@ -1,0 +1,32 @@
+"""`nsc add account`."""
+
+from __future__ import annotations
+
+import click
+
+from ....keys.workspace.accounts import add_account
+from ....keys.workspace.edits import Dates
+from ....keys.workspace.permissions import PermissionEdits
+from .. import questions
+from ..command import NscCommand, finish, run, workspace
+from ..permissions import date_options, permission_options
+
+
+@click.command(cls=NscCommand)
+@click.argument("argument", metavar="[NAME]", default="")
+@click.option("-n", "--name", default="", metavar="NAME", help="account name; * makes one up")
+@click.option(
+    "-k", "--public-key", "key", default="", metavar="KEY", help="public key identifying the account"
+)
+@date_options()
+@permission_options("default permissions")
+async def account(argument: str, name: str, key: str, dates: Dates, permissions: PermissionEdits) -> None:
+    """Add an account, which then is the current one."""
+    here = workspace()
+    name = name or argument
+    if run().interactive:
+        name = await questions.name("account name", name)
+        key = await questions.key("account", key)
+        dates = await questions.dates(dates)
+        here = await questions.operator_signer(here, "select the key to sign the account")
+    finish(add_account(here, name, key=key, dates=dates, permissions=permissions))

@@ -1,0 +1,35 @@
+"""`nsc add mapping`."""
+
+from __future__ import annotations
+
+import click
+
+from ....keys.claims import WeightedMapping
+from ....keys.workspace.mappings import add_mapping
+from .. import asking, questions
+from ..command import NscCommand, finish, run, workspace
+
+_BYTE = 255
+
+
+@click.command("mapping", cls=NscCommand)
+@click.option("-f", "--from", "source", default="", help="map from subject (required)")
+@click.option("-t", "--to", "target", default="", help="to subject (required)")
+@click.option(
+    "--weight",
+    type=click.IntRange(0, _BYTE),
+    default=0,
+    help="weight [1-100] of this mapping entry (default: 100)",
+)
+@click.option("--cluster", default="", help="in which cluster this mapping should apply")
+@asking.ACCOUNT
+async def add(account: str, source: str, target: str, weight: int, cluster: str) -> None:
+    """Add (or modify) a mapping entry."""
+    place = workspace()
+    if run().interactive:
+        account = await asking.account(place, account)
+        source = await asking.wanted_subject("map from subject", "--from", source)
+        target = await asking.wanted_subject("to subject", "--to", target)
+        place = await questions.account_signer(place, place.account(account))
+    mapping = WeightedMapping(subject=target, weight=weight, cluster=cluster)
+    finish(add_mapping(place, source, mapping, account=account))

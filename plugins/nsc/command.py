@@ -1,0 +1,318 @@
+"""The command classes of `pyjs nsc`: nsc's own global flags, its way to read flags, and its way to end.
+
+`run()` is what the flags say, `workspace()` the folders they name, `finish(result)` tells what was done.
+Flags are read as nsc's library reads them: `--bearer=false`, lists with commas, counts that may be left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from ...cli.command import Command, Group
+from ...cli.errors import EXIT_ERROR, CliError
+from ...cli.flags import session
+from ...keys.errors import IdentityError, WorkspaceError
+
+if TYPE_CHECKING:  # claims bring pydantic along: not for a page of help
+    from ...keys import Report, Workspace
+    from ...keys.folders.home import Home
+
+_KEY = "pyjs.nsc"
+_DIRS = {
+    "config-dir": "nsc config directory",
+    "data-dir": "nsc data store directory",
+    "keystore-dir": "nsc keystore directory",
+}
+
+
+@dataclass(slots=True)
+class Run:
+    """What the global flags of one run say."""
+
+    private_key: str = ""
+    interactive: bool = False
+    json: bool = False
+    config_dir: str = ""
+    data_dir: str = ""
+    keystore_dir: str = ""
+    all_dirs: str = ""
+
+
+class Result(Protocol):
+    """What an operation gives: a dataclass with a report, and facts as its other fields.
+
+    Fields that its repr leaves out are not told.
+    """
+
+    @property
+    def report(self) -> Report:
+        """What was done."""
+
+
+def run() -> Run:
+    """What the global flags of the command that is running say."""
+    return run_of(click.get_current_context())
+
+
+def run_of(context: click.Context) -> Run:
+    """What the global flags of a line say, as far as it has been read."""
+    found = context.meta.setdefault(_KEY, Run())
+    assert isinstance(found, Run)
+    return found
+
+
+def home() -> Home:
+    """The folders that flags, environment and defaults name. Raises FolderError."""
+    return home_of(run())
+
+
+def home_of(flags: Run) -> Home:
+    """The folders that these flags, environment and defaults name. Raises FolderError."""
+    from ...keys.folders.home import Home
+
+    return Home.locate(
+        os.environ,
+        Path.cwd(),
+        config_dir=flags.config_dir,
+        data_dir=flags.data_dir,
+        keystore_dir=flags.keystore_dir,
+        all_dirs=flags.all_dirs,
+    )
+
+
+def workspace(*, layout: bool = True) -> Workspace:
+    """The workspace of this run. Raises FolderError."""
+    from ...keys import Workspace
+
+    return Workspace.open(home(), now=time.time_ns, private_key=run().private_key, layout=layout)
+
+
+def finish(result: Result) -> None:
+    """Tell what an operation did: its report, or with `--json` one object with the facts too.
+
+    On stdout; on stderr if something failed, and then the run ends with exit code 1.
+    """
+    report = result.report
+    last = report.summed_up()
+    if run().json:
+        click.echo(json.dumps(_document(result), indent=2, ensure_ascii=False))
+    elif report.children:
+        click.echo(report.render(), err=report.failed)
+        if last and not report.failed:
+            click.echo(last)
+    if report.failed:
+        raise _ended(last)
+
+
+def _document(result: Result) -> dict[str, Any]:
+    shown = (field.name for field in fields(result) if field.repr and field.name != "report")  # type: ignore[arg-type]
+    return {**{name: _plain(getattr(result, name)) for name in shown}, "report": result.report.document()}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "document"):
+        return value.document()
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _ended(text: str) -> click.exceptions.Exit:
+    click.echo(f"Error: {text}", err=True)
+    return click.exceptions.Exit(EXIT_ERROR)
+
+
+def _failed(error: IdentityError | CliError) -> click.exceptions.Exit:
+    """Tell an error as nsc does, with what was found out before it."""
+    found = error.report if isinstance(error, WorkspaceError) else None
+    if run().json:
+        document: dict[str, Any] = {"error": str(error)}
+        if found is not None:
+            document["report"] = found.document()
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    elif found is not None and found.children:
+        click.echo(found.render(), err=True)
+    end = _ended(str(error))
+    for hint in error.hints if isinstance(error, CliError) else ():
+        click.echo(f"hint: {hint}", err=True)
+    return end
+
+
+class Bare(click.Option):
+    """An option whose value may be left out, as in `--bearer`, `--bearer=false` and `--count=3`.
+
+    A value must be attached with `=`. `bare` is what stands for a value that is left out.
+    """
+
+    def __init__(self, *args: Any, bare: str = "true", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.bare = bare
+
+
+def switch(*names: str, default: bool | None = False, text: str, **more: Any) -> Callable[..., Any]:
+    """An option that is true or false; with `default=None` one can tell that it was not given."""
+    return click.option(*names, cls=Bare, type=click.BOOL, default=default, metavar="", help=text, **more)
+
+
+def listed(*names: str, text: str, **more: Any) -> Callable[..., Any]:
+    """An option that may come several times and holds a list with commas; gives a tuple of str."""
+    return click.option(*names, multiple=True, callback=_split, metavar="TEXT,...", help=text, **more)
+
+
+def _split(context: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
+    try:
+        return tuple(
+            item.strip() for row in csv.reader((v for v in values if v), strict=True) for item in row
+        )
+    except csv.Error as error:
+        raise click.BadParameter(f"not a list with commas: {error}", context, param) from None
+
+
+def _globals(taken: set[str]) -> list[click.Option]:
+    """nsc's global flags, without the spellings that a command has for itself."""
+
+    def option(name: str, short: str, text: str, **more: Any) -> click.Option | None:
+        spellings = [s for s in (f"--{name}", short) if s and s not in taken]
+        if not spellings:
+            return None
+        field = name.replace("-", "_")
+
+        def file(context: click.Context, _param: click.Parameter, value: Any) -> None:
+            if value is not None:
+                setattr(run_of(context), field, value)
+                if value is True and field == "interactive":
+                    session().asking.add(f"--{name}")
+
+        shared = {"expose_value": False, "callback": file, "help": text, "hidden": True, "default": None}
+        return more.pop("cls", click.Option)([*spellings, f"nsc_{field}"], **shared, **more)  # type: ignore[no-any-return]
+
+    made = [
+        option("private-key", "-K", "Key that signs: a role, a public key, a seed, or a file", metavar="KEY"),
+        option("interactive", "-i", "Ask for what is not given", cls=Bare, type=click.BOOL),
+        option("all-dirs", "-H", "Directory of configuration, stores and keys together", metavar="DIR"),
+        *(option(name, "", text, metavar="DIR") for name, text in _DIRS.items()),
+        option("json", "", "Tell what was done as JSON", cls=Bare, type=click.BOOL),
+    ]
+    return [one for one in made if one is not None]
+
+
+def _with_globals(params: list[click.Parameter], ctx: click.Context) -> list[click.Parameter]:
+    made = ctx.meta.setdefault("pyjs.nsc.globals", {})
+    if id(ctx) not in made:
+        made[id(ctx)] = _globals({text for p in params for text in (*p.opts, *p.secondary_opts)})
+    return [*params, *made[id(ctx)]]
+
+
+def _spelled_out(args: list[str], params: Iterable[click.Parameter], *, whole: bool) -> list[str]:
+    """The words of a line with every left-out value filled in; `whole`: options stand after arguments too."""
+    options = {text: p for p in params if isinstance(p, click.Option) for text in p.opts}
+    result: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word == "--" or not (whole or word.startswith("-")):
+            return [*result, word, *words]
+        if word.startswith("--"):
+            filled, waiting = _filled(word, options)
+        elif word.startswith("-") and len(word) > 1:
+            filled, waiting = _letters(word, options)
+        else:
+            filled, waiting = [word], False
+        result += filled
+        if waiting:
+            result += [following for following in [next(words, None)] if following is not None]
+    return result
+
+
+def _filled(word: str, options: dict[str, click.Option]) -> tuple[list[str], bool]:
+    """(a long option with its value if it can be left out, whether the next word is its value)."""
+    name, equals, _ = word.partition("=")
+    known = options.get(name)
+    if isinstance(known, Bare):
+        return [word if equals else f"{name}={known.bare}"], False
+    return [word], known is not None and not equals and not known.is_flag
+
+
+def _letters(word: str, options: dict[str, click.Option]) -> tuple[list[str], bool]:
+    """(short options written together, one by one; whether the next word is the last one's value)."""
+    name, _, value = word.partition("=")
+    done: list[str] = []
+    letters = name[1:]
+    for at, letter in enumerate(letters):
+        known = options.get(f"-{letter}")
+        if not isinstance(known, Bare):
+            rest = word[1 + at :]
+            if rest[1:2] == "=":
+                return [*done, f"-{letter}", rest[2:]], False
+            waiting = known is not None and len(rest) == 1 and not known.is_flag
+            return [*done, f"-{rest}"], waiting
+        text = value if at == len(letters) - 1 and value else known.bare
+        longest = max(known.opts, key=len)
+        done.append(f"{longest}={text}" if longest.startswith("--") else longest + text)
+    return done, False
+
+
+class NscCommand(Command):
+    """A command of nsc: its global flags, and `Error: …` with exit code 1 for what cannot be done."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own parameters and nsc's global flags."""
+        return _with_globals(click.Command.get_params(self, ctx), ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's, with values that may be left out."""
+        return super().parse_args(ctx, _spelled_out(args, self.get_params(ctx), whole=True))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what cannot be done is told as nsc tells it."""
+        try:
+            return super().invoke(ctx)
+        except (IdentityError, CliError) as error:
+            raise _failed(error) from None
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Nsc's global flags."""
+        click.Command.format_epilog(self, ctx, formatter)
+        _describe_globals(ctx, formatter)
+
+
+class NscGroup(Group):
+    """A group of nsc's commands."""
+
+    command_class = NscCommand
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The group's own parameters and nsc's global flags."""
+        return _with_globals(click.Group.get_params(self, ctx), ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's, with values that may be left out."""
+        return super().parse_args(ctx, _spelled_out(args, self.get_params(ctx), whole=False))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the sub command; without one, show the help, as nsc does."""
+        if not ctx.args and not ctx._protected_args:
+            click.echo(ctx.get_help())
+            return None
+        return super().invoke(ctx)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Nsc's global flags."""
+        click.Group.format_epilog(self, ctx, formatter)
+        _describe_globals(ctx, formatter)
+
+
+def _describe_globals(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    lines = [(", ".join(reversed(option.opts)), option.help or "") for option in _globals(set())]
+    with formatter.section("Flags of all nsc commands, accepted anywhere on the line"):
+        formatter.write_dl(lines, col_max=34)

@@ -1,0 +1,52 @@
+"""Shell completion of names in the folders of nsc: operators, accounts, users.
+
+Promises: nothing is written, nothing printed, nothing raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from ...keys.errors import IdentityError
+from ...keys.folders.context import Context
+from .command import home_of, run_of
+
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def operators(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of operators that start so."""
+
+    def names() -> list[str]:
+        return _here(context).stores.names()
+
+    return _starting(incomplete, names)
+
+
+def accounts(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of the current operator's accounts that start so."""
+    return _starting(incomplete, lambda: _here(context).store().accounts())
+
+
+def users(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of users that start so: of the account given with --account, or of the current one."""
+
+    def names() -> list[str]:
+        here = _here(context)
+        given = context.params.get("account") or here.account
+        return here.store().users(here.store().account_named(str(given))) if given else []
+
+    return _starting(incomplete, names)
+
+
+def _here(context: click.Context) -> Context:
+    return Context.load(home_of(run_of(context)))
+
+
+def _starting(incomplete: str, names: Callable[[], list[str]]) -> list[str]:
+    try:
+        return [name for name in names() if name.startswith(incomplete)]
+    except IdentityError:
+        return []

@@ -1,0 +1,31 @@
+"""`nsc delete export`."""
+
+from __future__ import annotations
+
+import click
+
+from ....keys.workspace.exports import delete_export
+from .. import asking, questions
+from ..command import NscCommand, finish, run, switch, workspace
+
+
+@click.command("export", cls=NscCommand)
+@click.option("-s", "--subject", default="", help="subject; a sole export needs none")
+@switch(
+    "--service",
+    default=None,
+    text="the service, or with --service=false the stream, where both have the subject",
+)
+@asking.ACCOUNT
+async def delete(account: str, subject: str, service: bool | None) -> None:
+    """Delete an export."""
+    place = workspace()
+    kind = asking.named_kind(service)
+    if run().interactive:
+        account = await asking.account(place, account)
+        claims = place.account(account)
+        exports = [e for e in claims.nats.exports if subject in ("", e.subject)]
+        chosen = await asking.export("select export to delete", exports, claims.name)
+        subject, kind = chosen.subject, chosen.type
+        place = await questions.account_signer(place, place.account(account))
+    finish(delete_export(place, subject=subject, kind=kind, account=account))

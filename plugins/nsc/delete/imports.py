@@ -1,0 +1,61 @@
+"""`nsc delete import`."""
+
+from __future__ import annotations
+
+import click
+
+from ....cli import prompt
+from ....cli.errors import CliError
+from ....keys import Import, Workspace
+from ....keys.claims.issues import quote
+from ....keys.workspace.imports import delete_import
+from ....keys.workspace.whom import account_label
+from .. import asking, completion, questions
+from ..command import NscCommand, finish, run, switch, workspace
+
+
+@click.command("import", cls=NscCommand)
+@click.option("-s", "--subject", default="", help="stream/service subject; a sole import needs none")
+@click.option(
+    "--src-account",
+    default="",
+    metavar="NAME",
+    help="source account (only if subject is ambiguous)",
+    shell_complete=completion.accounts,
+)
+@switch(
+    "--service",
+    default=None,
+    text="the service, or with --service=false the stream, where both have the subject",
+)
+@asking.ACCOUNT
+async def delete(account: str, subject: str, src_account: str, service: bool | None) -> None:
+    """Delete an import."""
+    place = workspace()
+    kind = asking.named_kind(service)
+    if run().interactive:
+        account = await asking.account(place, account)
+        chosen = await _picked(place, account, subject)
+        subject, src_account, kind = chosen.subject, chosen.account, chosen.type
+        place = await questions.account_signer(place, place.account(account))
+    finish(delete_import(place, subject=subject, exporter=src_account, kind=kind, account=account))
+
+
+async def _picked(place: Workspace, account: str, subject: str) -> Import:
+    claims = place.account(account)
+    imports = [item for item in claims.nats.imports if subject in ("", item.subject)]
+    if not imports:
+        raise CliError(f"account {quote(claims.name)} doesn't have imports")
+    choices = [(_label(place, item), f"{at}") for at, item in enumerate(imports)]
+    chosen = imports[int(await prompt.choose("select import to delete", choices, flag="", default="0"))]
+    prompt.note("--subject", chosen.subject)
+    prompt.note("--src-account", chosen.account)
+    return chosen
+
+
+def _label(place: Workspace, item: Import) -> str:
+    """An import in a list of choices: `-> [name] subject [!] (account)`."""
+    arrow = "<-" if item.type == "service" else "->"
+    name = "" if item.name in ("", item.subject) else f"[{item.name}] "
+    mark = " [!]" if item.token else ""
+    return f"{arrow} {name}{item.subject}{mark} ({account_label(place, item.account) or item.account})"

@@ -1,0 +1,20 @@
+"""`nsc describe`: pages about tokens."""
+
+from __future__ import annotations
+
+from ....cli.command import table_rows
+from ..command import NscGroup
+
+describe = NscGroup(
+    name="describe",
+    help="Describe an operator, account, user, or any token.",
+    rows=table_rows(
+        "pyjs.plugins.nsc.describe",
+        [
+            ("account", "account:account", "Describe an account", ()),
+            ("jwt", "jwt:jwt", "Describe the token in a file or at a URL", ()),
+            ("operator", "operator:operator", "Describe an operator", ()),
+            ("user", "user:user", "Describe a user", ()),
+        ],
+    ),
+)

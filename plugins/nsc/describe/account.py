@@ -1,0 +1,23 @@
+"""`nsc describe account`."""
+
+from __future__ import annotations
+
+import click
+
+from .. import chosen, completion, pages
+from ..command import NscCommand, workspace
+from .shown import Shown, shown
+
+
+@click.command(cls=NscCommand)
+@click.argument("given", metavar="[NAME]", required=False, default="", shell_complete=completion.accounts)
+@click.option(
+    "-n", "--name", default="", help="Name or public key of the account.", shell_complete=completion.accounts
+)
+@shown
+async def account(given: str, name: str, how: Shown) -> None:
+    """Describe an account, by name or public key; without one, the current account."""
+    here = workspace()
+    found, store = await chosen.account(here, name or given), here.store()
+    claims = store.account(found)
+    how.show(store.account_token(found), lambda: pages.page(claims, how.names(here)))

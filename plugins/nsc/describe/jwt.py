@@ -1,0 +1,33 @@
+"""`nsc describe jwt`: works without any store."""
+
+from __future__ import annotations
+
+import click
+
+from ....cli import prompt
+from ....keys import FolderError, Workspace, WorkspaceError, decode
+from ....keys.workspace.source import load_token
+from .. import pages
+from ..command import NscCommand, run, workspace
+from .shown import Shown, shown
+
+
+@click.command(cls=NscCommand)
+@click.option("-f", "--file", default="", metavar="FILE|URL", help="File or URL of a token or credentials.")
+@shown
+async def jwt(file: str, how: Shown) -> None:
+    """Describe the token in a file or at a URL; credentials too, their seed is not shown."""
+    if run().interactive:
+        file = await prompt.text("token file or url", flag="--file", default=file)
+    if not file:
+        raise WorkspaceError("file is required: name it with --file")
+    token = load_token(file)
+    how.show(token, lambda: pages.page(decode(token, v1=True), how.names(_here())))
+
+
+def _here() -> Workspace | None:
+    """The folders, where there are some that can be read."""
+    try:
+        return workspace(layout=False)
+    except FolderError:
+        return None

@@ -1,0 +1,41 @@
+"""`nsc describe operator`."""
+
+from __future__ import annotations
+
+import click
+
+from ....keys import NotFoundError, Role, Workspace, is_public
+from ....keys.workspace.listing import operators
+from .. import completion, pages
+from ..command import NscCommand, workspace
+from .shown import Shown, shown
+
+
+@click.command(cls=NscCommand)
+@click.argument("given", metavar="[NAME]", required=False, default="", shell_complete=completion.operators)
+@click.option(
+    "-n",
+    "--name",
+    default="",
+    help="Name or public key of the operator.",
+    shell_complete=completion.operators,
+)
+@shown
+def operator(given: str, name: str, how: Shown) -> None:
+    """Describe an operator, by name or public key; without one, the current operator."""
+    here = named(workspace(), name or given)
+    store = here.store()
+    claims = store.operator()
+    how.show(store.operator_token(), lambda: pages.page(claims, how.names(here)))
+
+
+def named(here: Workspace, name: str) -> Workspace:
+    """Give the workspace of an operator named by name or key. Raises NotFoundError."""
+    if not name:
+        return here
+    if is_public(name, Role.OPERATOR):
+        found = [entry.name for entry in operators(here) if entry.public_key == name]
+        if not found:
+            raise NotFoundError(f"no operator found with public key {name}")
+        name = found[0]
+    return here.with_operator(name)

@@ -1,0 +1,89 @@
+"""How a token is shown: as a page, as JSON, one field of it, or as it is."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ....keys import WorkspaceError, decode, decorate_jwt
+from ....keys.token import payload_of
+from ....keys.workspace.called import friendly_names
+from ....keys.workspace.workspace import Workspace
+from .. import pages
+from ..command import run, switch
+from ..output import STDOUT, output_file, write
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the flags of `describe` say. `where`: the output file."""
+
+    where: str = STDOUT
+    raw: bool = False
+    long_ids: bool = False
+    field: str = ""
+
+    def show(self, token: str, page: Callable[[], str]) -> None:
+        """Write a token; `page()` draws it. Raises WorkspaceError for a field that it does not have."""
+        kind = decode(token, v1=True).KIND or "generic"
+        if self.raw:
+            text = token if self.where == STDOUT else decorate_jwt(token, kind)
+            write(text, self.where, f"{kind} jwt")
+        elif self.field:
+            found = field(payload_of(token), self.field)
+            text = json.dumps(found, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+            write(text, self.where, f"{kind} description", is_json=True)
+        elif run().json:
+            text = json.dumps(payload_of(token), indent=1, sort_keys=True, ensure_ascii=False)
+            write(text, self.where, f"{kind} description", is_json=True)
+        else:
+            write(page(), self.where, f"{kind} description")
+
+    def names(self, workspace: Workspace | None) -> pages.Names:
+        """What accounts are called on pages: by their names, or by their keys."""
+        if self.long_ids or workspace is None:
+            return str
+        known = friendly_names(workspace)
+        return lambda key: known.get(key, key)
+
+
+_OPTIONS = (
+    output_file("-o", "--output-file"),
+    click.option(
+        "-F", "--field", default="", metavar="PATH", help="Only this field: nats.limits.conn, a[0]."
+    ),
+    switch("-R", "--raw", text="The token as it is."),
+    switch("-W", "--long-ids", text="Account ids instead of names."),
+    switch("-J", "as_json", text="The token's body as JSON; --json too."),
+)
+
+
+def shown(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the flags of `describe`, together as its argument `how`."""
+
+    @functools.wraps(function)
+    def with_flags(*, where: str, field: str, raw: bool, long_ids: bool, as_json: bool, **more: Any) -> Any:
+        if as_json:
+            run().json = True
+        return function(how=Shown(where, raw, long_ids, field), **more)
+
+    result: Callable[..., Any] = with_flags
+    for option in reversed(_OPTIONS):
+        result = option(result)
+    return result
+
+
+def field(document: Any, path: str) -> Any:
+    """Follow a path such as `nats.exports[0].subject`. Raises WorkspaceError where it leads nowhere."""
+    found = document
+    for part in path.replace("]", "").replace("[", ".").split("."):
+        try:
+            found = found[int(part) if isinstance(found, list) else part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise WorkspaceError(f"the token has no field {path!r}: there is no {part!r}") from None
+    return found

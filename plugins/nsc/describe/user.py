@@ -1,0 +1,28 @@
+"""`nsc describe user`."""
+
+from __future__ import annotations
+
+import click
+
+from .. import chosen, completion
+from ..command import NscCommand, workspace
+from ..pages import user as pages
+from .shown import Shown, shown
+
+
+@click.command(cls=NscCommand)
+@click.argument("given", metavar="[NAME]", required=False, default="", shell_complete=completion.users)
+@click.option(
+    "-n", "--name", default="", help="Name or public key of the user.", shell_complete=completion.users
+)
+@click.option("-a", "--account", default="", help="Account of the user.", shell_complete=completion.accounts)
+@shown
+async def user(given: str, name: str, account: str, how: Shown) -> None:
+    """Describe a user, by name or public key, with the scoped signing key that issued it."""
+    here = workspace()
+    owner = await chosen.account(here, account)
+    store = here.store()
+    found = await chosen.user(here, owner, name or given)
+    claims = store.user(owner, found)
+    scope = store.account(owner).scope(claims.iss)
+    how.show(store.user_token(owner, found), lambda: pages.page(claims, scope))

@@ -1,0 +1,60 @@
+"""`nsc generate context`: a context of nats, which pyjs shares."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from ....cli import context as contexts
+from ....cli import prompt
+from ....keys import FolderError, NotFoundError, Report, WorkspaceError, files
+from ....keys.workspace.report import place
+from .. import chosen, completion
+from ..command import NscCommand, finish, run, workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A context that was written."""
+
+    report: Report
+    path: Path
+
+
+@click.command(cls=NscCommand)
+@click.option(
+    "-u", "--user", default="", help="User, by name or public key.", shell_complete=completion.users
+)
+@click.option("-a", "--account", default="", help="Account of the user.", shell_complete=completion.accounts)
+@click.option("--context", "name", default="", help="Name of the context.")
+async def context(user: str, account: str, name: str) -> None:
+    """Generate a context with a user's credentials and the operator's first service URL."""
+    if run().interactive:
+        name = await prompt.text("context name", flag="--context", default=name, required=True)
+    if not name:
+        raise WorkspaceError("context name is required: give it with --context")
+    path = contexts.path_of(name.removesuffix(".json"))
+    here = workspace()
+    owner = await chosen.account(here, account)
+    held = await chosen.user(here, owner, user)
+    store = here.store()
+    creds = here.keystore.credentials_path(store.name, owner, held)
+    if not creds.is_file():
+        raise NotFoundError(f"creds file {place(creds)} doesn't exist - `nsc generate creds -o` writes one")
+    if path.exists():
+        raise FolderError(f"{path} already exists")
+    urls = store.operator().nats.operator_service_urls
+    fields = {
+        "nsc": f"nsc://{store.name}/{owner}/{held}",
+        "url": urls[0] if urls else "",
+        "creds": str(creds),
+    }
+    files.write(
+        path, json.dumps({k: v for k, v in fields.items() if v}, separators=(",", ":"), ensure_ascii=False)
+    )
+    report = Report()
+    report.ok(f"wrote nats cli context file to {place(path)}")
+    finish(Made(report, path))

@@ -1,0 +1,29 @@
+"""`nsc generate creds`: what a user connects with. It holds the user's seed: it is what was asked for."""
+
+from __future__ import annotations
+
+import click
+
+from ....keys import format_credentials
+from ....keys.workspace.report import place
+from .. import chosen, completion
+from ..command import NscCommand, run, workspace
+from ..output import STDOUT, output_file, write
+
+
+@click.command(cls=NscCommand)
+@click.option(
+    "-n", "--name", default="", help="User, by name or public key.", shell_complete=completion.users
+)
+@click.option("-a", "--account", default="", help="Account of the user.", shell_complete=completion.accounts)
+@output_file("-o", "--output-file")
+async def creds(name: str, account: str, where: str) -> None:
+    """Generate the credentials of a user whose seed is stored."""
+    here = workspace()
+    owner = await chosen.account(here, account)
+    user = await chosen.user(here, owner, name)
+    store = here.store()
+    key = here.keystore.get(store.user(owner, user).sub)
+    write(format_credentials(store.user_token(owner, user), key.seed), where, "credentials")
+    if where != STDOUT and not run().json:
+        click.echo(f"Success!! - generated {place(where)}")

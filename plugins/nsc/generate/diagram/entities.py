@@ -1,0 +1,29 @@
+"""`nsc generate diagram object`: operator, accounts and users, as PlantUML text or as a picture."""
+
+from __future__ import annotations
+
+import click
+
+from .....keys.workspace.diagram.object import Shown, object_uml
+from ...command import NscCommand, switch, workspace
+from ...output import STDOUT, output_file, write
+from .drawn import draw, picture_files
+
+
+@click.command("object", cls=NscCommand)
+@switch("--users", text="With the users.")
+@switch("--show-keys", "keys", text="With identity and signing keys, and whether they are stored.")
+@switch("--detail", text="With what is unlimited or empty.")
+@output_file("-o", "--output-file")
+@picture_files
+def entities(users: bool, keys: bool, detail: bool, where: str, svg_file: str, png_file: str) -> None:
+    """Generate a diagram of operator, accounts and users: text for PlantUML, or pictures."""
+    here = workspace()
+    shown, pictured = Shown(users, keys, detail), svg_file or png_file
+    if pictured:
+        from .....keys.workspace.diagram.sheet import object_picture
+
+        scene = object_picture(here.store(), here.keystore, here.now(), shown)
+        draw(scene, svg_file, png_file, "object diagram")
+    if where != STDOUT or not pictured:
+        write(object_uml(here.store(), here.keystore, here.now(), shown), where, "object diagram")

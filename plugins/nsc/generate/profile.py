@@ -1,0 +1,37 @@
+"""`nsc generate profile`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import click
+
+from ....keys.folders.context import Context
+from ....keys.folders.store import Stores
+from ....keys.workspace.profile import Address, located
+from ....keys.workspace.profile import profile as profiled
+from ....keys.workspace.workspace import Workspace
+from ..command import NscCommand, workspace
+from ..output import STDOUT, output_file, write
+
+
+@click.command(cls=NscCommand)
+@click.argument("url", metavar="NSC-URL")
+@output_file("-o", "--output-file")
+def profile(url: str, where: str) -> None:
+    """Generate a profile from `nsc://operator/account/user?names&keys&seeds`, as JSON for other tools."""
+    address = Address.parse(url)
+    text = json.dumps(profiled(_located(workspace(), address), address), indent=2, ensure_ascii=False)
+    write(text if where == STDOUT else f"{text}\n", where, "tool configuration", is_json=True)
+
+
+def _located(here: Workspace, address: Address) -> Workspace:
+    """The workspace in the folders that the URL names."""
+    stores, keys = located(address)
+    context: Context = here.context
+    if keys is not None:
+        context = replace(context, home=replace(context.home, keys=keys.absolute()))
+    if stores is not None:
+        context = replace(context, stores=Stores(stores.absolute()), operator="", account="")
+    return replace(here, context=context)

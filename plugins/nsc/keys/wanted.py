@@ -1,0 +1,56 @@
+"""The flags that choose keys, of `list keys` and `export keys`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ....keys import Role
+from ....keys.workspace.keyring import Wanted
+from .. import completion
+from ..command import switch
+
+ALL = frozenset({Role.OPERATOR, Role.ACCOUNT, Role.USER, Role.CURVE})
+
+
+_OPTIONS = (
+    switch("-o", "--operator", text="Operator keys."),
+    switch("-a", "--accounts", text="Account keys."),
+    switch("-u", "--users", text="User keys."),
+    switch("-A", "--all", "everything", text="Keys of operator, accounts and users."),
+    click.option(
+        "--account", default="", help="Keys of this account only.", shell_complete=completion.accounts
+    ),
+    click.option("--user", default="", help="Keys of this user only.", shell_complete=completion.users),
+    click.option("-f", "--filter", "part", default="", metavar="TEXT", help="Keys that contain the text."),
+    switch("--not-referenced", "unreferenced", text="Keys in the keystore that the operator does not know."),
+)
+
+
+def wanted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command these flags, together as its argument `chosen`."""
+
+    @functools.wraps(function)
+    def with_flags(
+        *,
+        operator: bool,
+        accounts: bool,
+        users: bool,
+        everything: bool,
+        account: str,
+        user: str,
+        part: str,
+        unreferenced: bool,
+        **more: Any,
+    ) -> Any:
+        flags = ((operator, Role.OPERATOR), (accounts, Role.ACCOUNT), (users, Role.USER))
+        roles = ALL if everything else frozenset(role for given, role in flags if given)
+        return function(chosen=Wanted(roles, account, user, part, unreferenced), **more)
+
+    result: Callable[..., Any] = with_flags
+    for option in reversed(_OPTIONS):
+        result = option(result)
+    return result

@@ -1,0 +1,20 @@
+"""`nsc list`: what is stored."""
+
+from __future__ import annotations
+
+from ....cli.command import table_rows
+from ..command import NscGroup
+
+listing = NscGroup(
+    name="list",
+    help="List operators, accounts, users and keys.",
+    rows=table_rows(
+        "pyjs.plugins.nsc.list",
+        [
+            ("accounts", "entities:accounts", "List accounts", ("account",)),
+            ("keys", "keys:keys", "List keys, and whether their seeds are stored", ("key",)),
+            ("operators", "entities:operators", "List operators", ("operator",)),
+            ("users", "entities:users", "List users", ("user",)),
+        ],
+    ),
+)

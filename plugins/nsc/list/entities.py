@@ -1,0 +1,85 @@
+"""`nsc list operators|accounts|users`."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+
+from ....keys import Workspace
+from ....keys.workspace import listing
+from .. import completion
+from ..command import NscCommand, run, switch, workspace
+from ..table import Table, bold
+
+JSON = switch("-J", "as_json", text="As JSON; --json too.")
+OPERATOR = click.option(
+    "-o",
+    "--operator",
+    default="",
+    help="Operator; it becomes the current one.",
+    shell_complete=completion.operators,
+)
+
+
+@click.command(cls=NscCommand)
+@JSON
+def operators(as_json: bool) -> None:
+    """List the operators in the stores directory."""
+    here = workspace()
+    entries = listing.operators(here)
+    if not entries and not (as_json or run().json):
+        click.echo(f'no operators defined in store dir "{here.stores.root}"')
+        click.echo("init an environment or change the store root with `env --store <dir>`")
+        return
+    _show("Operators", entries, here.context.operator, as_json)
+
+
+@click.command(cls=NscCommand)
+@OPERATOR
+@JSON
+def accounts(operator: str, as_json: bool) -> None:
+    """List the accounts of an operator."""
+    here = _in_operator(operator)
+    _show("Accounts", listing.accounts(here), here.context.account, as_json)
+
+
+@click.command(cls=NscCommand)
+@OPERATOR
+@click.option(
+    "-a",
+    "--account",
+    default="",
+    help="Account; it becomes the current one.",
+    shell_complete=completion.accounts,
+)
+@JSON
+def users(operator: str, account: str, as_json: bool) -> None:
+    """List the users of an account."""
+    here = _in_operator(operator)
+    if account:
+        here = here.with_account(account).save()
+    _show("Users", listing.users(here), "", as_json)
+
+
+def _in_operator(name: str) -> Workspace:
+    here = workspace()
+    return here.with_operator(name).save() if name else here
+
+
+def _show(title: str, entries: list[listing.Entry], current: str, as_json: bool) -> None:
+    if as_json or run().json:
+        click.echo(json.dumps([entry.document() for entry in entries], indent=1, ensure_ascii=False))
+        return
+    table = Table(title, ("Name", "Public Key") if entries else ())
+    if not entries:
+        table.row("No entries defined")
+    for entry in entries:
+        name = entry.name
+        if entry.claimed and entry.claimed != name:
+            name = f"{name} ({entry.claimed})"
+        key = entry.public_key if not entry.fault else f"error loading jwt - {entry.fault}"
+        mark = bold if name == current and not os.environ.get("NO_COLOR") else str
+        table.row(mark(name), mark(key))
+    click.echo(table.render())

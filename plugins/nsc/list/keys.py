@@ -1,0 +1,94 @@
+"""`nsc list keys`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import click
+
+from ....keys import IdentityError, Role, Workspace, WorkspaceError
+from ....keys.workspace import keyring
+from ..command import NscCommand, run, switch, workspace
+from ..keys.wanted import wanted
+from ..table import Table
+
+_INDENT = {Role.ACCOUNT: " ", Role.CURVE: " ", Role.USER: "  "}
+_CALLOUT = "[ T ] auth callout encryption target"
+
+
+@click.command(cls=NscCommand)
+@switch("-J", "as_json", text="As JSON; --json too.")
+@switch("-S", "--show-seeds", "seeds", text="Show the secret seeds.")
+@wanted
+@switch("-x", "--curve", "curves", text="Curve keys.")
+def keys(chosen: keyring.Wanted, curves: bool, seeds: bool, as_json: bool) -> None:
+    """List the keys of the current operator and account, and whether their seeds are stored."""
+    if chosen.unreferenced and seeds:
+        raise WorkspaceError("specify one of --show-seeds or --not-referenced")
+    here = workspace()
+    if curves:
+        chosen = keyring.with_role(chosen, Role.CURVE)
+    found = keyring.collect(here, chosen)
+    if as_json or run().json:
+        documents = [_document(here, key, seeds) for key in found]
+        click.echo(json.dumps(documents, indent=1, ensure_ascii=False))
+    elif not found:
+        click.echo("no keys matched query")
+    else:
+        click.echo(_seeds(here, found) if seeds else _table(found))
+
+
+def _table(found: list[keyring.Held]) -> str:
+    table = Table("Keys", ("Entity", "Key", "Signing Key", "Stored"))
+    for key in found:
+        stored = "BAD" if key.damaged else "*" if key.path else ""
+        table.row(_entity(key), key.public_key, _signing(key), stored)
+    unknown = "[ ? ] unreferenced key - may belong to a different operator context\n"
+    return (
+        table.render()
+        + (unknown if any(key.name == keyring.UNKNOWN for key in found) else "")
+        + _CALLOUT
+        + "\n"
+    )
+
+
+def _seeds(here: Workspace, found: list[keyring.Held]) -> str:
+    table = Table("Seeds Keys", ("Entity", "Private Key", "Signing Key"))
+    for key in found:
+        if key.damaged or key.path is None:
+            shown = f"{key.public_key} [!]"
+        else:
+            try:
+                shown = keyring.seed(here, key)
+            except IdentityError:
+                shown = f"{key.public_key} [ERR]"
+        table.row(_entity(key), shown, _signing(key))
+    return f"{table.render()}[ ! ] seed is not stored\n[ERR] error reading seed\n{_CALLOUT}\n"
+
+
+def _document(here: Workspace, key: keyring.Held, seeds: bool) -> dict[str, Any]:
+    """One key as nsc's JSON has it; the token is base 64 once more."""
+    token = {"jwt": base64.b64encode(key.token.encode()).decode()} if key.token else {}
+    secret = {"seed": keyring.seed(here, key)} if seeds and key.path and not key.damaged else {}
+    return {
+        "name": key.name,
+        "pub": key.public_key,
+        **({"parent": key.parent} if key.parent else {}),
+        "signing": key.signing,
+        "curve": key.curve,
+        "key_path": str(key.path or ""),
+        "invalid": key.damaged,
+        **token,
+        "expected_kind": key.role.word,
+        **secret,
+    }
+
+
+def _entity(key: keyring.Held) -> str:
+    return key.name if key.name == keyring.UNKNOWN else _INDENT.get(key.role, "") + key.name
+
+
+def _signing(key: keyring.Held) -> str:
+    return "T" if key.curve else "*" if key.signing else ""

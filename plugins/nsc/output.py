@@ -1,0 +1,45 @@
+"""Where a command writes what it makes: stdout, or a file for its owner's eyes only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...keys import Report, files
+from ...keys.workspace.report import place
+from .command import finish, run
+
+STDOUT = "--"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was written."""
+
+    report: Report
+    path: Path
+
+
+def output_file(*names: str) -> Callable[..., Any]:
+    """The option that names the file; `--` is stdout."""
+    return click.option(*names, "where", default=STDOUT, metavar="FILE", help="Output file, '--' is stdout.")
+
+
+def write(text: str, where: str, what: str, *, is_json: bool = False) -> None:
+    """Write a text to stdout, or to the file `where` (mode 0600, in one step) and report `wrote <what> to`.
+
+    With `--json` stdout gets an object with the `text`, unless that `is_json` itself. Raises FolderError.
+    """
+    if where == STDOUT:
+        click.echo(text if is_json or not run().json else json.dumps({"text": text}, ensure_ascii=False))
+        return
+    path = Path(where).expanduser()
+    files.write(path, text)
+    report = Report()
+    report.ok(f"wrote {what} to {place(path)}")
+    finish(Written(report, path))

@@ -1,0 +1,31 @@
+"""`nsc pull`: accounts from the servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...cli import prompt
+from ...keys.workspace.servers.pull import pull as pulled
+from . import asking
+from .command import NscCommand, finish, run, switch, workspace
+from .reach import reach, system_flags
+
+
+@click.command(cls=NscCommand)
+@asking.ACCOUNT
+@switch("-A", "--all", "everything", text="The operator and all its accounts.")
+@switch("-F", "--overwrite-newer", "overwrite", text="Replace tokens that are newer than the servers'.")
+@system_flags
+async def pull(account: str, everything: bool, overwrite: bool, **given: Any) -> None:
+    """Replace the tokens of the store by those of the servers.
+
+    Servers with a NATS based resolver can only give everything: --all.
+    """
+    here = workspace()
+    if run().interactive and not everything:
+        name = here.store().name
+        everything = await prompt.confirm(f'pull operator "{name}" and all accounts', default=True)
+        account = account if everything else await asking.account(here, account)
+    finish(await pulled(here, account, reach(given), everything=everything, overwrite=overwrite))

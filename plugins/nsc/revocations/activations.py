@@ -1,0 +1,130 @@
+"""`nsc revocations add_activation|delete_activation|list_activations`."""
+
+from __future__ import annotations
+
+import click
+
+from ....cli import prompt
+from ....keys import Workspace, WorkspaceError
+from ....keys.workspace.draft import Draft
+from ....keys.workspace.revocations import (
+    exports_of,
+    revoke_activation,
+    revoked_activations,
+    unrevoke_activation,
+)
+from ....keys.workspace.whom import account_label
+from .. import asking, completion, questions
+from ..command import NscCommand, finish, run, switch, workspace
+from . import listing
+
+_ANYONE = "*"
+_SUBJECT = click.option("-s", "--subject", default="", help="export subject; a sole export needs none")
+_SERVICE = switch("--service", text="the export is a service")
+_TARGET = click.option(
+    "-t",
+    "--target-account",
+    "target",
+    default="",
+    metavar="NAME",
+    help="account's name or public key, '*' for all",
+    shell_complete=completion.accounts,
+)
+
+
+@click.command("add_activation", cls=NscCommand)
+@listing.AT
+@_SUBJECT
+@_SERVICE
+@_TARGET
+@asking.ACCOUNT
+async def add(account: str, subject: str, service: bool, target: str, at: str) -> None:
+    """Revoke an account's access to an export, or with '*' that of all accounts."""
+    place = workspace()
+    if run().interactive:
+        account, subject, service = await _picked(place, account, subject, service)
+        target = await prompt.text(
+            "target-account public key or '*' to match any target-account",
+            flag="--target-account",
+            default=target or None,
+            required=True,
+        )
+        at = await listing.asked(place, at)
+        place = await questions.account_signer(place, place.account(account))
+    _need(target)
+    finish(
+        revoke_activation(
+            place,
+            target,
+            subject=subject,
+            kind=asking.KINDS[service],
+            at=listing.moment(place, at),
+            account=account,
+        )
+    )
+
+
+@click.command("delete_activation", cls=NscCommand)
+@_SUBJECT
+@_SERVICE
+@_TARGET
+@asking.ACCOUNT
+async def delete(account: str, subject: str, service: bool, target: str) -> None:
+    """Remove an account revocation from an export."""
+    place = workspace()
+    if run().interactive:
+        account, subject, service = await _picked(place, account, subject, service)
+        target = target or await _picked_revoked(place, account, subject, service)
+        place = await questions.account_signer(place, place.account(account))
+    _need(target)
+    finish(unrevoke_activation(place, target, subject=subject, kind=asking.KINDS[service], account=account))
+
+
+@click.command("list_activations", cls=NscCommand)
+@_SUBJECT
+@_SERVICE
+@asking.ACCOUNT
+async def show(account: str, subject: str, service: bool) -> None:
+    """List account revocations for an export."""
+    place = workspace()
+    if run().interactive:
+        account, subject, service = await _picked(place, account, subject, service)
+    kind = asking.KINDS[service]
+    export, found = revoked_activations(place, subject=subject, kind=kind, account=account)
+    if not found and not run().json:
+        raise WorkspaceError(f"{kind} {export.name} has no revocations")
+    listing.show(f"Revoked Accounts for {kind} {export.name or export.subject}", "All Accounts", found)
+
+
+def _need(target: str) -> None:
+    if not target:
+        raise WorkspaceError("target-account cannot be empty")
+
+
+async def _picked(place: Workspace, account: str, subject: str, service: bool) -> tuple[str, str, bool]:
+    """(account, subject, whether it is a service) with what was not given asked for."""
+    account = await asking.account(place, account)
+    service = await asking.yes("is service", "--service", service)
+    if not subject:
+        draft = Draft.open(place, account)
+        kind = asking.KINDS[service]
+        chosen = await asking.export(f"select {kind} export", exports_of(draft, kind), draft.name)
+        subject = chosen.subject
+    return account, subject, service
+
+
+async def _picked_revoked(place: Workspace, account: str, subject: str, service: bool) -> str:
+    kind = asking.KINDS[service]
+    export, found = revoked_activations(place, subject=subject, kind=kind, account=account)
+    if not found:
+        raise WorkspaceError(f"{kind} export {export.name} doesn't have revocations")
+    choices = [(f"{entry.key}: {_whose(place, entry.key)}", entry.key) for entry in found]
+    return await prompt.choose(
+        "select account revocation to delete", choices, flag="--target-account", default=found[0].key
+    )
+
+
+def _whose(place: Workspace, key: str) -> str:
+    if key == _ANYONE:
+        return "All Accounts"
+    return account_label(place, key) or "[Unknown Account]"

@@ -1,0 +1,39 @@
+"""`nsc select operator|account`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from ....keys import Report, Workspace
+from .. import completion
+from ..command import NscCommand, finish, workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What is current now; nothing is said about it, but with `--json`."""
+
+    operator: str
+    account: str
+    report: Report
+
+
+@click.command(cls=NscCommand)
+@click.argument("name", shell_complete=completion.operators)
+def operator(name: str) -> None:
+    """Make an operator of the stores directory the current one."""
+    _select(workspace().with_operator(name))
+
+
+@click.command(cls=NscCommand)
+@click.argument("name", shell_complete=completion.accounts)
+def account(name: str) -> None:
+    """Make an account of the current operator the current one, by name or public key."""
+    _select(workspace().with_account(name))
+
+
+def _select(chosen: Workspace) -> None:
+    chosen.save()
+    finish(Selected(chosen.context.operator, chosen.context.account, Report()))

@@ -1,0 +1,100 @@
+"""`nsc status`: what each server holds of each account, beside the store."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from ...cli.errors import EXIT_ERROR
+from ...keys import Workspace
+from ...keys.workspace.moments import date, moment, relative
+from ...keys.workspace.servers.status import Held, StatusResult
+from ...keys.workspace.servers.status import status as told_status
+from . import completion
+from .command import NscCommand, run, switch, workspace
+from .reach import reach, system_flags, timeout_flag
+from .table import Table
+
+
+@click.command(cls=NscCommand)
+@click.option(
+    "-a",
+    "--account",
+    "accounts",
+    multiple=True,
+    metavar="NAME",
+    help="Only of this account.",
+    shell_complete=completion.accounts,
+)
+@click.option("-u", "--account-jwt-server-url", "url", default="", help="Servers; else the operator's URL.")
+@click.option(
+    "-e", "--within", default="1M", metavar="TIME", help="What ends within is soon: 3d, 2w, a date."
+)
+@switch("--check", text="Exit with 1 when a server has not what the store has, or it has expired.")
+@switch("--differences", text="Only what is not as in the store, has expired or ends soon.")
+@timeout_flag
+@system_flags
+async def status(
+    accounts: tuple[str, ...], url: str, within: str, check: bool, differences: bool, **given: Any
+) -> None:
+    """Show which JWT of each account each server holds, and how it relates to the store's.
+
+    Needs servers with a NATS based resolver. What is in use tells servers apart that hold different JWTs.
+    """
+    here = workspace()
+    found = await told_status(here, accounts, reach(given, url), soon=moment(within, here.now()))
+    shown = [row for row in found.held if not differences or _remarkable(row)]
+    if run().json:
+        click.echo(json.dumps(_document(found, shown), indent=2, ensure_ascii=False))
+    else:
+        _show(here, found, shown)
+    if (check and found.differs) or found.report.failed:
+        raise click.exceptions.Exit(EXIT_ERROR)
+
+
+def _remarkable(row: Held) -> bool:
+    return row.state != "current" or row.expiring or bool(row.note)
+
+
+def _show(here: Workspace, found: StatusResult, shown: list[Held]) -> None:
+    if found.report.children:
+        click.echo(found.report.render(), err=True)
+    if not shown:
+        click.echo(f"{len(found.held)} accounts on {len(found.servers)} servers are as in the store")
+        return
+    columns = ("Server", "Account", "State", "Issued", "Expires", "JWT ID", "Note")
+    table = Table(f'Accounts of operator "{here.store().name}" on its servers', columns)
+    before = ""
+    for row in shown:
+        if before and row.server != before:
+            table.separator()
+        table.row(
+            row.server if row.server != before else "",
+            row.name or row.account,
+            row.state,
+            date(row.issued),
+            _expires(row, here.now()),
+            row.id[:12],
+            row.note,
+        )
+        before = row.server
+    click.echo(table.render())
+
+
+def _expires(row: Held, now: int) -> str:
+    if not row.expires:
+        return "Never" if row.id else ""
+    mark = "EXPIRED " if row.expired else "! " if row.expiring else ""
+    return f"{mark}{relative(row.expires, now)}"
+
+
+def _document(found: StatusResult, shown: list[Held]) -> dict[str, object]:
+    return {
+        "url": found.url,
+        "servers": found.servers,
+        "differs": found.differs,
+        "accounts": [row.document() for row in shown],
+        "report": found.report.document(),
+    }

@@ -1,0 +1,33 @@
+"""`nsc tool req`: one request, and its reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ....keys import WorkspaceError
+from ....keys.workspace.servers.link import plain
+from ..command import NscCommand
+from .user import connected, shown, user_flags
+
+PATIENCE = 5  # seconds
+
+
+@click.command(cls=NscCommand)
+@click.argument("subject")
+@click.argument("payload", default="")
+@user_flags
+async def req(subject: str, payload: str, **given: Any) -> None:
+    """Send a request to a subject as a user of an account, and show the reply."""
+    from nats import errors
+
+    async with connected(given, "nsc_req") as link:
+        click.echo(f"published request: [{subject}] : '{payload}'")
+        try:
+            answer = await link.nc.request(subject, payload.encode(), timeout=PATIENCE)
+        except (errors.TimeoutError, TimeoutError):
+            raise WorkspaceError(link.fault() or "request timed out") from None
+        except errors.Error as error:
+            raise WorkspaceError(plain(error)) from None
+        click.echo(f"received reply: [{answer.subject}] : '{shown(answer.data)}'")

@@ -1,0 +1,72 @@
+"""Who speaks with `nsc tool`, and to which server: flags, and the connection they stand for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import click
+
+from ....keys import WorkspaceError
+from ....keys.workspace.servers.identity import stored_speaker
+from ....keys.workspace.servers.link import Link, connect, plain
+from .. import asking, chosen, completion
+from ..command import workspace
+from ..reach import tls, tls_flags
+
+_PATIENCE = 5  # seconds
+
+
+def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The flags that name account, user and server."""
+    for option in (
+        tls_flags,
+        click.option(
+            "--nats", "url", default="", metavar="URL", help="Server; else the operator's services."
+        ),
+        click.option(
+            "-u", "--user", default="", metavar="NAME", help="user name", shell_complete=completion.users
+        ),
+        asking.ACCOUNT,
+    ):
+        function = option(function)
+    return function
+
+
+@contextlib.asynccontextmanager
+async def connected(given: dict[str, Any], name: str) -> AsyncIterator[Link]:
+    """Connect as the user that the flags name, or the only one. Raises WorkspaceError."""
+    here = workspace()
+    account = await chosen.account(here, given.pop("account"))
+    user = await chosen.user(here, account, given.pop("user"))
+    speaker = stored_speaker(here, account, user)
+    url = given.pop("url") or ",".join(here.operator().nats.operator_service_urls)
+    if not url:
+        raise WorkspaceError(
+            f'operator "{here.operator().name}" doesn\'t have operator_service_urls set: set one with '
+            "`nsc edit operator --service-url <url>`, or name a server with --nats"
+        )
+    async with connect(url, speaker, name, tls(given)) as link:
+        yield link
+
+
+async def flushed(link: Link) -> None:
+    """Wait until the server has read everything. Raises WorkspaceError with what it complained of.
+
+    Twice there and back: the first PING of nats-py overtakes what waits to be written.
+    """
+    from nats import errors
+
+    try:
+        await link.nc.flush(_PATIENCE)
+        await link.nc.flush(_PATIENCE)
+    except (errors.Error, TimeoutError) as error:
+        raise WorkspaceError(link.fault() or plain(error)) from None
+    if link.fault():
+        raise WorkspaceError(link.fault())
+
+
+def shown(data: bytes) -> str:
+    """A body as text."""
+    return data.decode("utf-8", "replace")
