@@ -81,6 +81,20 @@ def leaf_unsub(subject: bytes, queue: bytes = b"") -> bytes:
     return b"LS- %b %b\r\n" % (subject, queue) if queue else b"LS- %b\r\n" % subject
 
 
+def route_sub(account: bytes, subject: bytes, queue: bytes, weight: int, origin: bytes) -> bytes:
+    """RS+, or LS+ for interest of a leaf that belongs to the cluster `origin`."""
+    lead = b"LS+ %b" % origin if origin else b"RS+"
+    if queue:
+        return b"%b %b %b %b %d\r\n" % (lead, account, subject, queue, weight)
+    return b"%b %b %b\r\n" % (lead, account, subject)
+
+
+def route_unsub(account: bytes, subject: bytes, queue: bytes, lead: bytes = b"RS-") -> bytes:
+    """RS-. What was told with LS+ ends with the lead `LS- origin`, for an older peer `LS-`."""
+    fields = (lead, account, subject, queue) if queue else (lead, account, subject)
+    return b" ".join(fields) + b"\r\n"
+
+
 def leaf_msg(
     subject: bytes, reply: bytes, queues: Iterable[bytes], header_size: int, payload: bytes
 ) -> bytes:

@@ -4,6 +4,8 @@ Promises as `client.ClientParser`: incremental, bounded, never raises, a fault i
 control line may be sixteen times as long as a client's, for it carries names of queue groups.
 """
 
+from typing import ClassVar
+
 from ..errors import PeerError
 from . import faults
 from .held import Held
@@ -15,8 +17,6 @@ _CR = 13
 _RAW = {b"CONNECT": CONNECT, b"INFO": INFO, b"-ERR": ERR}
 _BARE = {b"PING": PING, b"PONG": PONG, b"+OK": OK}
 _UNSPACED = (b"CONNECT", b"INFO", b"PING", b"PONG", b"+OK")
-_SPACED = (b"LMSG", b"HMSG", b"LS+", b"LS-", b"-ERR")
-_VERBS = (*_SPACED, *_UNSPACED)
 
 
 class LeafParser:
@@ -27,6 +27,9 @@ class LeafParser:
     """
 
     __slots__ = ("_dead", "_fault", "_held", "max_control_line", "max_payload")
+    spaced: ClassVar[tuple[bytes, ...]] = (b"LMSG", b"HMSG", b"LS+", b"LS-", b"-ERR")
+    # Of a message: fields before its subject, sizes after it.
+    shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"LMSG": (0, 1), b"HMSG": (0, 2)}
 
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
         self.max_control_line = max_control_line
@@ -93,23 +96,29 @@ class LeafParser:
         verb, arguments = split_verb(line, _UNSPACED)
         if len(arguments) > self.max_control_line * _LINE_FACTOR:
             return self._fail(faults.control_line_exceeded(self.max_control_line))
-        if verb in _SPACED and len(line) == len(verb):
-            return self._fail(faults.unknown_operation(line))
-        if verb in {b"LMSG", b"HMSG"}:
-            return self._message(data, pos, newline, verb, arguments, ops)
-        if verb == b"LS+":
-            return self._sub(newline, arguments, ops)
-        if verb == b"LS-":
-            parts = fields(arguments)
-            if not 1 <= len(parts) <= 2:
-                return self._fail(faults.bad_arguments("LS-", arguments))
-            ops.append((LUNSUB, parts[0], parts[1] if len(parts) == 2 else b""))
-        elif verb in _BARE:
+        if verb in self.spaced:
+            if len(line) == len(verb):
+                return self._fail(faults.unknown_operation(line))
+            if verb != b"-ERR":
+                return self._own(data, pos, newline, verb, arguments, ops)
+        if verb in _BARE:
             ops.append((_BARE[verb],))
         elif verb in _RAW:
             ops.append((_RAW[verb], arguments))
         else:
             return self._fail(faults.unknown_operation(line))
+        return newline + 1
+
+    def _own(self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]) -> int:
+        """Parse a frame that only this kind of connection has; as `_frame`."""
+        if verb == b"LS+":
+            return self._sub(newline, arguments, ops)
+        if verb != b"LS-":
+            return self._message(data, pos, newline, verb, arguments, ops)
+        parts = fields(arguments)
+        if not 1 <= len(parts) <= 2:
+            return self._fail(faults.bad_arguments("LS-", arguments))
+        ops.append((LUNSUB, parts[0], parts[1] if len(parts) == 2 else b""))
         return newline + 1
 
     def _sub(self, newline: int, arguments: bytes, ops: list[Op]) -> int:
@@ -125,11 +134,11 @@ class LeafParser:
     def _message(
         self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]
     ) -> int:
-        """Parse ``subject [reply | (+ reply | |) queue...] [header_size] size`` and the payload."""
+        """Parse ``lead... subject [reply | (+ reply | |) queue...] [header_size] size`` and the payload."""
         name = verb.decode()
         parts = fields(arguments)
-        sizes = 2 if verb == b"HMSG" else 1
-        head = parts[:-sizes]
+        first, sizes = self.shapes[verb]
+        lead, head = parts[:first], parts[first:-sizes]
         if not head:
             return self._fail(faults.bad_arguments(name, arguments))
         size = read_size(parts[-1])
@@ -157,13 +166,14 @@ class LeafParser:
             return -1
         if data[stop - 2 : stop] != b"\r\n":
             return self._fail(faults.bad_payload_end(name))
-        ops.append((LMSG, head[0], reply, queues, header_size, size, data[newline + 1 : stop - 2]))
+        ops.append((LMSG, head[0], reply, queues, header_size, size, data[newline + 1 : stop - 2], *lead))
         return stop
 
     def _unfinished(self, rest: bytes) -> None:
         """Hold a control line without its end, unless it is already wrong or too long."""
         verb, arguments = split_verb(rest, _UNSPACED)
-        if verb not in _VERBS and (len(verb) < len(rest) or not any(v.startswith(verb) for v in _VERBS)):
+        verbs = (*self.spaced, *_UNSPACED)
+        if verb not in verbs and (len(verb) < len(rest) or not any(v.startswith(verb) for v in verbs)):
             self._fail(faults.unknown_operation(rest))
         elif held_length(rest, arguments) > self.max_control_line * _LINE_FACTOR:
             self._fail(faults.control_line_exceeded(self.max_control_line))

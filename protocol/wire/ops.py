@@ -4,6 +4,7 @@ client connection:  (PUB | HPUB, subject, reply, header_size, size, tail), (SUB,
                     (UNSUB, sid, max)
 leaf connection:    (LSUB, subject, queue, weight), (LUNSUB, subject, queue),
                     (LMSG, subject, reply, queues, header_size, size, payload)
+route:              the same with more fields at the end, see `route.RouteParser`
 both:               (CONNECT, json), (INFO, json), (PING,), (PONG,), (OK,), (ERR, text), (FAULT, PeerError)
 
 Plain ints, not an enum: they are compared once per message.

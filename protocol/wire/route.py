@@ -1,0 +1,70 @@
+"""RouteParser: what another server of the cluster sends over a route, as operations.
+
+As `leaf.LeafParser`, but that every frame names the account it is for, and that interest and messages of a
+leaf of the other server may name the cluster they come from (`origin`).
+"""
+
+from typing import ClassVar
+
+from . import faults
+from .leaf import LeafParser
+from .line import fields, read_size
+from .ops import LMSG, LSUB, LUNSUB, Op
+
+
+class RouteParser(LeafParser):
+    """Operations: (LSUB, subject, queue, weight, origin, account), (LUNSUB, subject, queue, origin, account),
+    (LMSG, subject, reply, queues, header_size, size, payload, [origin,] account).
+
+    origins: LS- says its origin, as LS+ does (lnocu of the peer's INFO); an older peer's does not.
+    """
+
+    __slots__ = ("origins",)
+    spaced = (b"RMSG", b"HMSG", b"RS+", b"RS-", b"LMSG", b"LS+", b"LS-", b"A+", b"A-", b"-ERR")
+    shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"RMSG": (1, 1), b"HMSG": (1, 2), b"LMSG": (2, 2)}
+
+    def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
+        super().__init__(max_control_line, max_payload)
+        self.origins = False
+
+    def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
+        """Parse a whole ``RMSG account subject [reply] size`` or ``HMSG ... header_size size``, or give 0."""
+        parts = data[pos : newline - 1].split(b" ")
+        verb = parts[0]
+        fixed = 4 if verb == b"RMSG" else 5
+        count = len(parts)
+        if not fixed <= count <= fixed + 1 or verb not in {b"RMSG", b"HMSG"} or b"" in parts:
+            return 0
+        size = read_size(parts[-1])
+        header_size = read_size(parts[-2]) if fixed == 5 else 0
+        stop = newline + size + 3
+        if (
+            not 0 <= header_size <= size
+            or 0 <= self.max_payload < size
+            or newline - pos > self.max_control_line
+            or data[newline - 1] != 13
+            or data[stop - 2 : stop] != b"\r\n"
+        ):
+            return 0
+        reply = parts[3] if count > fixed else b""
+        payload = data[newline + 1 : stop - 2]
+        ops.append((LMSG, parts[2], reply, (), header_size, size, payload, parts[1]))
+        return stop
+
+    def _own(self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]) -> int:
+        if verb in self.shapes:
+            return self._message(data, pos, newline, verb, arguments, ops)
+        if verb in {b"A+", b"A-"}:  # of gateways; a route may say it and means nothing
+            return newline + 1
+        parts = fields(arguments)
+        origin = b""
+        if parts and (verb == b"LS+" or (verb == b"LS-" and self.origins)):
+            origin, *parts = parts
+        if verb.endswith(b"+") and len(parts) in {2, 4}:
+            queue, weight = (parts[2], max(read_size(parts[3]), 1)) if len(parts) == 4 else (b"", 1)
+            ops.append((LSUB, parts[1], queue, weight, origin, parts[0]))
+        elif verb.endswith(b"-") and len(parts) in {2, 3}:
+            ops.append((LUNSUB, parts[1], parts[2] if len(parts) == 3 else b"", origin, parts[0]))
+        else:
+            return self._fail(faults.bad_arguments(verb.decode(), arguments))
+        return newline + 1

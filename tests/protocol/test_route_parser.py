@@ -1,0 +1,99 @@
+"""RouteParser: any frames in any pieces, junk, limits; encoders are its inverse."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyjs.protocol.wire import encode
+from pyjs.protocol.wire.ops import FAULT, LMSG, LSUB, LUNSUB, PING, Op
+from pyjs.protocol.wire.route import RouteParser
+
+names = st.text(alphabet="abc.$_é", min_size=1, max_size=8).map(str.encode)
+maybe = st.just(b"") | names
+HEADER = b"NATS/1.0\r\nA: 1\r\n\r\n"
+
+
+def message(
+    account: bytes,
+    subject: bytes,
+    reply: bytes,
+    queues: list[bytes],
+    header: bytes,
+    body: bytes,
+    origin: bytes,
+) -> tuple[bytes, Op]:
+    payload = header + body
+    between = reply + b" " if reply else b""
+    if queues:
+        between = (b"+ %b " % reply if reply else b"| ") + b" ".join(queues) + b" "
+    sizes = b"%d %d" % (len(header), len(payload)) if header or origin else b"%d" % len(payload)
+    verb = b"LMSG %b" % origin if origin else b"HMSG" if header else b"RMSG"
+    frame = b"%b %b %b %b%b\r\n%b\r\n" % (verb, account, subject, between, sizes, payload)
+    lead = (origin, account) if origin else (account,)
+    return frame, (LMSG, subject, reply, tuple(queues), len(header), len(payload), payload, *lead)
+
+
+frames = st.one_of(
+    st.builds(
+        message,
+        names,
+        names,
+        maybe,
+        st.lists(names, max_size=3),
+        st.sampled_from([b"", HEADER]),
+        st.binary(max_size=30),
+        maybe,
+    ),
+    st.builds(
+        lambda a, s, q, w, o: (encode.route_sub(a, s, q, w, o), (LSUB, s, q, w if q else 1, o, a)),
+        names,
+        names,
+        maybe,
+        st.integers(1, 99),
+        maybe,
+    ),
+    st.builds(
+        lambda a, s, q, o: (
+            encode.route_unsub(a, s, q, b"LS- " + o if o else b"RS-"),
+            (LUNSUB, s, q, o, a),
+        ),
+        names,
+        names,
+        maybe,
+        maybe,
+    ),
+    st.just((b"PING\r\n", (PING,))),
+)
+
+
+@given(st.lists(frames, max_size=10), st.lists(st.integers(0, 1 << 16), max_size=6))
+def test_any_frames_in_any_pieces(sent: list[tuple[bytes, Op]], cuts: list[int]) -> None:
+    data = b"".join(frame for frame, _ in sent)
+    edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    parser = RouteParser()
+    parser.origins = True
+    got = [op for i in range(len(edges) - 1) for op in parser.feed(data[edges[i] : edges[i + 1]])]
+    assert got == [op for _, op in sent]
+
+
+def test_older_peers_end_what_a_leaf_hears_without_its_origin() -> None:
+    assert RouteParser().feed(b"LS- A a.b q\r\n") == [(LUNSUB, b"a.b", b"q", b"", b"A")]
+
+
+@given(st.binary(max_size=80) | st.text(alphabet="RLMSGHA+-|IP 09\r\nab", max_size=40).map(str.encode))
+def test_junk_never_raises(junk: bytes) -> None:
+    parser = RouteParser()
+    ops = [op for i in range(len(junk)) for op in parser.feed(junk[i : i + 1])]
+    assert all(op[0] != FAULT for op in ops[:-1])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"RS+ A\r\n", b"RS+ A s q\r\n", b"RS- A\r\n", b"LS+ o A\r\n", b"RMSG A 3\r\nabc\r\n", b"SUB a 1\r\n"],
+)
+def test_what_is_wrong_ends_it(line: bytes) -> None:
+    ops = RouteParser().feed(line)
+    assert [op[0] for op in ops] == [FAULT]
+
+
+def test_words_of_gateways_are_passed_over() -> None:
+    assert RouteParser().feed(b"A+ ACC\r\nA- ACC\r\nPING\r\n") == [(PING,)]
