@@ -1,0 +1,1 @@
+"""Clusters: what several servers decide together."""

@@ -1,0 +1,92 @@
+"""Which life of a server takes part in a group: kept beside the group's Raft state.
+
+Layout of a group's folder: `life`, a line of JSON with a CRC in front; `<member id>/`, the Raft state of that
+life; `lost.<member id>/`, of the life before, when it ended because something could not be read.
+
+Promises: an id is used for one Raft state only. It is durable before anyone is told of it, and so is, before
+that state begins, that it does: who finds no state where there was one begins another life.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from zlib import crc32
+
+from ...store.fs import FileSystem, read_file, write_file
+from ...store.raft import RaftStore
+from .hello import node_of
+
+_LIFE = "life"
+_LOST = "lost."
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """member: the id. founders: of the group it belongs to, () while it belongs to none."""
+
+    member: str
+    founders: tuple[str, ...] = ()
+
+
+class Lives:
+    """The lives of `node` in the group whose folder is `path`. All calls block and may raise OSError."""
+
+    def __init__(self, path: str, node: str, *, fs: FileSystem, random_bytes: Callable[[int], bytes]) -> None:
+        self.path = path
+        self._node = node
+        self._fs = fs
+        self._random_bytes = random_bytes
+
+    def open(self) -> Life:
+        """The present life, or a new one when there is none that can be gone on with."""
+        life = self._read()
+        if life is None or node_of(life.member) != self._node:
+            return self.renew()
+        if life.founders and not self.store(life).exists():
+            return self.renew()
+        return life
+
+    def store(self, life: Life) -> RaftStore:
+        """Where a life's Raft state is."""
+        return RaftStore(f"{self.path}/{life.member}", fs=self._fs)
+
+    def begin(self, life: Life, founders: tuple[str, ...]) -> Life:
+        """A Raft state is about to begin: from now on its absence is a loss."""
+        life = Life(life.member, founders)
+        self._write(life)
+        return life
+
+    def renew(self) -> Life:
+        """Begin another life; what an earlier one left is kept under another name, of the last one only."""
+        self._fs.make_directory(self.path)
+        life = Life(f"{self._node}-{self._random_bytes(4).hex()}")
+        self._write(life)
+        names = [name for name in self._fs.names(self.path) if name not in (_LIFE, _LIFE + ".tmp")]
+        left = [name for name in names if not name.startswith(_LOST)]
+        if left:
+            for old in set(names) - set(left):
+                self._fs.remove_tree(f"{self.path}/{old}")
+        for name in left:
+            self._fs.rename(f"{self.path}/{name}", f"{self.path}/{_LOST}{name}")
+        self._fs.sync_directory(self.path)
+        return life
+
+    def remove(self) -> None:
+        """The group is no more."""
+        self._fs.remove_tree(self.path)
+
+    def _read(self) -> Life | None:
+        path = f"{self.path}/{_LIFE}"
+        if not self._fs.exists(path):
+            return None
+        checksum, _, body = read_file(self._fs, path).partition(b" ")
+        if checksum != b"%08x" % crc32(body):
+            return None
+        member, founders = json.loads(body)
+        return Life(member, tuple(founders))
+
+    def _write(self, life: Life) -> None:
+        body = json.dumps([life.member, life.founders]).encode()
+        write_file(self._fs, f"{self.path}/{_LIFE}", b"%08x %b" % (crc32(body), body))

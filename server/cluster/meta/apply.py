@@ -1,0 +1,482 @@
+"""Applying: one command after the other, each judged against the state it meets.
+
+Promises:
+
+1. Deterministic: what comes out depends on the state and the entry only; no clock, no dice, no settings.
+2. An index is applied once; to apply it again does nothing.
+3. A command takes effect whole, or not at all and says why: Refused with the error of the API, or Stale when
+   it was judged by what has changed since.
+4. The invariants of `assignment` hold after each.
+
+Rules that need only one configuration were judged by who proposed; here are those that need the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ....protocol.errors import api_error
+from .assignment import ConsumerAssignment, Document, StreamAssignment
+from .command import (
+    Begun,
+    ChangePeers,
+    Command,
+    CreateStream,
+    DeleteConsumer,
+    DeleteStream,
+    Move,
+    Prefer,
+    PurgeAccount,
+    PutConsumer,
+    PutServer,
+    RemoveServer,
+    ReplaceServer,
+    Settle,
+    UpdateStream,
+    decode,
+)
+from .effect import (
+    ConsumerChanged,
+    ConsumerGone,
+    ConsumerMade,
+    Effect,
+    Existing,
+    Refused,
+    ServerGone,
+    ServerPut,
+    ServerReplaced,
+    Stale,
+    StreamChanged,
+    StreamGone,
+    StreamMade,
+)
+from .share import consumer_fault, stream_fault
+from .state import Read, State, is_held, lives
+
+Effects = list[Effect]
+
+
+def apply(state: State, index: int, entry: bytes) -> Effects:
+    """Apply the entry at `index` to `state`. Raises EntryError, and then nothing has changed."""
+    if index <= state.index:
+        return []
+    command = decode(entry)
+    state.index = index
+    return _HANDLERS[type(command)](state, command)
+
+
+def _refused(constant: str, **placeholders: object) -> Effects:
+    return [Refused(api_error(constant, **placeholders))]
+
+
+def _stale(state: State, account: str, reads: dict[Read, int]) -> str:
+    """What of the reads has changed, "" for nothing."""
+    for read, revision in reads.items():
+        if state.revision(account, read) != revision:
+            return " ".join(part for part in read if part)
+    return ""
+
+
+def _peers_fault(state: State, peers: tuple[str, ...]) -> str:
+    """Why these cannot be the peers, "" if they can."""
+    if not peers or len(set(peers)) != len(peers):
+        return "peers"
+    missing = [peer for peer in peers if peer not in state.servers]
+    return f"server {missing[0]}" if missing else ""
+
+
+# --- servers
+
+
+def _put_server(state: State, command: PutServer) -> Effects:
+    server = command.server
+    before = state.servers.get(server.id)
+    if before == server:
+        return []
+    if server.id in state.retired:
+        return _refused("JSClusterServerNotMemberErr")
+    earlier = lives(state, server)
+    if earlier:
+        return [Stale(f"server {earlier[0]}")]
+    state.servers[server.id] = server
+    return [ServerPut(server, before)]
+
+
+def _replace_server(state: State, command: ReplaceServer) -> Effects:
+    server = command.server
+    if server.id in state.retired:
+        return _refused("JSClusterServerNotMemberErr")
+    effects: Effects = []
+    for old in lives(state, server):
+        state.servers.pop(old, None)
+        state.retired.add(old)
+        effects.append(ServerReplaced(old, server))
+        for stream in list(state.held_by(old)):
+            effects.append(_changed(state, stream, _in_new_life(stream, old, server.id, state.index)))
+    if not effects:
+        return _put_server(state, PutServer(server))
+    state.servers[server.id] = server
+    return effects
+
+
+def _in_new_life(stream: StreamAssignment, old: str, new: str, index: int) -> StreamAssignment:
+    """The assignment with a server's new life in its old place; alone it begins the group anew."""
+    peers = tuple(dict.fromkeys(new if peer == old else peer for peer in stream.peers))
+    leaving = tuple(peer for peer in stream.leaving if peer not in (old, new))
+    alone = len(peers + leaving) == 1
+    return replace(
+        stream,
+        peers=peers,
+        leaving=leaving,
+        seeds=peers if alone else stream.seeds,
+        holders=peers if alone else stream.holders,
+        change=stream.change or "heal",
+        placed=index,
+    )
+
+
+def _remove_server(state: State, command: RemoveServer) -> Effects:
+    server = state.servers.pop(command.id, None)
+    if server is None:
+        return _refused("JSClusterServerNotMemberErr")
+    moves = {(move.account, move.stream): move for move in command.moves}
+    effects: Effects = [ServerGone(server)]
+    for stream in list(state.held_by(server.id)):
+        after = _without(state, stream, server.id, moves.get((stream.account, stream.name)))
+        if after is not None:
+            effects.append(_changed(state, stream, after))
+    return effects
+
+
+def _without(state: State, stream: StreamAssignment, gone: str, move: Move | None) -> StreamAssignment | None:
+    """The assignment when a server is gone: as the move says, or one peer fewer.
+
+    None: nothing changes, because the server has the only copy. It is kept for the day it comes back.
+    """
+    held = is_held(state, stream)
+    if gone in stream.holders and not held:
+        return None
+    if (
+        held
+        and move is not None
+        and move.revision == stream.revision
+        and len(move.peers) <= stream.replicas
+        and not _peers_fault(state, move.peers)
+    ):
+        return _moved(state, stream, move.peers, move.group, "heal", gone)
+    peers = tuple(peer for peer in stream.peers if peer != gone)
+    leaving = tuple(peer for peer in stream.leaving if peer != gone)
+    if not peers:  # it was on its way there: back to who has it
+        peers, leaving = leaving[:1], leaving[1:]
+    if not peers:
+        return None
+    return replace(
+        stream,
+        peers=peers,
+        leaving=leaving,
+        change=stream.change or "heal",
+        placed=state.index,
+    )
+
+
+# --- streams
+
+
+def _changed(state: State, before: StreamAssignment, after: StreamAssignment) -> StreamChanged:
+    members = after.members
+    after = replace(
+        after,
+        revision=state.index,
+        preferred=after.preferred if after.preferred in members else "",
+        seeds=tuple(seed for seed in after.seeds if seed in members),
+        holders=tuple(holder for holder in after.holders if holder in members),
+    )
+    state.streams[after.account][after.name] = after
+    return StreamChanged(before, after)
+
+
+def _moved(
+    state: State, stream: StreamAssignment, peers: tuple[str, ...], group: str, change: str, gone: str = ""
+) -> StreamAssignment:
+    """The assignment with other peers: the former ones leave, all but `gone`."""
+    leaving = tuple(peer for peer in stream.members if peer not in peers and peer != gone)
+    begins = group not in ("", stream.group)
+    return replace(
+        stream,
+        peers=peers,
+        leaving=leaving,
+        group=group or stream.group,
+        seeds=stream.members if begins else stream.seeds,
+        change=change,
+        placed=state.index,
+    )
+
+
+def _sound(config: Document) -> bool:
+    """Whether what is read here of a stream's configuration has its type; the rest was judged before."""
+    numbers = (config.get(name, 0) for name in ("num_replicas", "max_bytes", "max_consumers"))
+    subjects = config.get("subjects") or []
+    return (
+        isinstance(config.get("name"), str)
+        and all(type(number) is int for number in numbers)
+        and isinstance(subjects, list)
+        and all(isinstance(subject, str) for subject in subjects)
+        and isinstance(config.get("consumer_limits") or {}, dict)
+    )
+
+
+def _create_stream(state: State, command: CreateStream) -> Effects:
+    account, config = command.account, command.config
+    if not _sound(config):
+        return _refused("JSStreamInvalidConfigF", err="stream configuration is damaged")
+    wanted = StreamAssignment(
+        account,
+        config,
+        command.group,
+        command.cluster,
+        command.peers,
+        command.created,
+        state.index,
+        state.index,
+        seeds=command.peers,
+        holders=command.peers,
+        preferred=command.preferred if command.preferred in command.peers else "",
+        client=command.client,
+    )
+    existing = state.stream(account, wanted.name)
+    if existing is not None:
+        if existing.config == config:
+            return [Existing(existing)]
+        return _refused("JSStreamNameExistErr")
+    if state.overlapping(account, wanted.subjects, wanted.name) is not None:
+        return _refused("JSStreamSubjectOverlapErr")
+    fault = stream_fault(command.share, wanted, state.streams.get(account, {}).values(), new=True)
+    if fault is not None:
+        return [Refused(fault)]
+    stale = _stale(state, account, command.reads) or _peers_fault(state, wanted.peers)
+    if state.has_group(wanted.group):
+        stale = f"group {wanted.group}"
+    if stale:
+        return [Stale(stale)]
+    if len(wanted.peers) != wanted.replicas:
+        return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
+    state.streams.setdefault(account, {})[wanted.name] = wanted
+    return [StreamMade(wanted)]
+
+
+def _update_stream(state: State, command: UpdateStream) -> Effects:
+    account, config = command.account, command.config
+    if not _sound(config):
+        return _refused("JSStreamInvalidConfigF", err="stream configuration is damaged")
+    before = state.stream(account, config["name"])
+    if before is None:
+        return _refused("JSStreamNotFoundErr")
+    after = replace(before, config=config, client=command.client or before.client)
+    if state.overlapping(account, after.subjects, after.name) is not None:
+        return _refused("JSStreamSubjectOverlapErr")
+    violating = _violating(state, before, after)
+    if violating:
+        text = f"change to limits violates consumers: {', '.join(violating)}"
+        return _refused("JSStreamUpdateErrF", err=text)
+    if _weight(command, after) > _weight(command, before):
+        others = [one for one in state.streams[account].values() if one.name != after.name]
+        fault = stream_fault(command.share, after, others, new=False)
+        if fault is not None:
+            return [Refused(fault)]
+    stale = _stale(state, account, command.reads)
+    if stale:
+        return [Stale(stale)]
+    if command.peers:
+        return _place_anew(state, command, before, after)
+    if after.replicas != before.replicas:
+        return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
+    if after == before:
+        return [Existing(before)]
+    return [_changed(state, before, after)]
+
+
+def _weight(command: UpdateStream, stream: StreamAssignment) -> tuple[int, int]:
+    return command.share.reservation(stream.max_bytes, stream.replicas), stream.replicas
+
+
+def _violating(state: State, before: StreamAssignment, after: StreamAssignment) -> list[str]:
+    """The consumers that would exceed the stream's new limits for consumers."""
+    old, new = before.config.get("consumer_limits") or {}, after.config.get("consumer_limits") or {}
+    if old == new:
+        return []
+    return [
+        consumer.name
+        for consumer in state.consumers_of(after.account, after.name)
+        if any(
+            0 < int(new.get(limit) or 0) < int(consumer.config.get(limit) or 0)
+            for limit in ("inactive_threshold", "max_ack_pending")
+        )
+    ]
+
+
+def _place_anew(
+    state: State, command: UpdateStream, before: StreamAssignment, after: StreamAssignment
+) -> Effects:
+    if before.change == "move":
+        return _refused("JSStreamMoveInProgressErr")
+    if command.change == "move" and before.change:
+        return _refused("JSStreamReconfigureInProgressErr")
+    if not is_held(state, before):
+        return _refused("JSStreamOfflineErr")
+    fault = _peers_fault(state, command.peers)
+    if fault or (command.group not in ("", before.group) and state.has_group(command.group)):
+        return [Stale(fault or f"group {command.group}")]
+    if len(command.peers) != after.replicas:
+        return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
+    after = _moved(state, after, command.peers, command.group, command.change)
+    after = replace(after, cluster=command.cluster or after.cluster, preferred=command.preferred)
+    if (after.peers, after.leaving) == (before.peers, before.leaving):
+        after = replace(after, change=before.change, placed=before.placed)
+    return [_changed(state, before, after)]
+
+
+def _change_peers(state: State, command: ChangePeers) -> Effects:
+    move = command.move
+    before = state.stream(move.account, move.stream)
+    if before is None:
+        return _refused("JSStreamNotFoundErr")
+    if before.revision != move.revision:
+        return [Stale(f"stream {before.name}")]
+    if not is_held(state, before):
+        return _refused("JSStreamOfflineErr")
+    fault = _peers_fault(state, move.peers)
+    if fault or (move.group not in ("", before.group) and state.has_group(move.group)):
+        return [Stale(fault or f"group {move.group}")]
+    if len(move.peers) > before.replicas:
+        return _refused("JSPeerRemapErr")
+    change = "move" if before.change == "move" else command.change
+    return [_changed(state, before, _moved(state, before, move.peers, move.group, change))]
+
+
+def _begun(state: State, command: Begun) -> Effects:
+    before = state.stream(command.account, command.stream)
+    if before is None or before.placed != command.placed or not before.seeds:
+        return []
+    holders = tuple(seed for seed in before.seeds if seed in command.holders)
+    if not holders or _peers_fault(state, before.members):
+        return []
+    return [_changed(state, before, replace(before, seeds=(), holders=holders))]
+
+
+def _settle(state: State, command: Settle) -> Effects:
+    before = state.stream(command.account, command.stream)
+    if before is None or before.placed != command.placed:
+        return []
+    if not (before.change or before.leaving or before.seeds):
+        return []
+    if _peers_fault(state, before.peers):
+        return []  # one was removed: it is not as the peers say after all
+    settled = replace(before, seeds=(), holders=before.peers, leaving=(), change="", preferred="")
+    return [_changed(state, before, settled)]
+
+
+def _prefer(state: State, command: Prefer) -> Effects:
+    before = state.stream(command.account, command.stream)
+    if before is None:
+        return _refused("JSStreamNotFoundErr")
+    if command.peer not in before.peers:
+        return _refused("JSClusterPeerNotMemberErr")
+    if before.preferred == command.peer:
+        return []
+    return [_changed(state, before, replace(before, preferred=command.peer))]
+
+
+def _delete_stream(state: State, command: DeleteStream) -> Effects:
+    stream = state.stream(command.account, command.stream)
+    if stream is None or command.created not in (0, stream.created):
+        return _refused("JSStreamNotFoundErr")
+    return [_drop(state, stream)]
+
+
+def _drop(state: State, stream: StreamAssignment) -> StreamGone:
+    account, name = stream.account, stream.name
+    del state.streams[account][name]
+    if not state.streams[account]:
+        del state.streams[account]
+    state.consumers.pop((account, name), None)
+    state.consumer_changes.pop((account, name), None)
+    return StreamGone(stream)
+
+
+def _purge_account(state: State, command: PurgeAccount) -> Effects:
+    return [_drop(state, stream) for stream in state.of_account(command.account)]
+
+
+# --- consumers
+
+
+def _put_consumer(state: State, command: PutConsumer) -> Effects:
+    account, stream_name, name = command.account, command.stream, command.name
+    stream = state.stream(account, stream_name)
+    if stream is None:
+        return _refused("JSStreamNotFoundErr")
+    before = state.consumer(account, stream_name, name)
+    if before is not None:
+        if before.config == command.config:
+            return [Existing(before)]
+        if command.action == "create":
+            return _refused("JSConsumerAlreadyExists")
+        stale = _stale(state, account, command.reads)
+        if stale:
+            return [Stale(stale)]
+        client = command.client or before.client
+        after = replace(before, config=command.config, client=client, revision=state.index)
+        _keep(state, after)
+        return [ConsumerChanged(before, after)]
+    if command.action == "update":
+        return _refused("JSConsumerDoesNotExist")
+    made = ConsumerAssignment(
+        account, stream_name, name, command.config, command.created, state.index, command.client
+    )
+    fault = consumer_fault(command.share, stream, made, state.consumers_of(account, stream_name))
+    if fault is not None:
+        return [Refused(fault)]
+    stale = _stale(state, account, command.reads)
+    if stale:
+        return [Stale(stale)]
+    _keep(state, made)
+    return [ConsumerMade(made)]
+
+
+def _keep(state: State, consumer: ConsumerAssignment) -> None:
+    key = (consumer.account, consumer.stream)
+    state.consumers.setdefault(key, {})[consumer.name] = consumer
+    state.consumer_changes[key] = state.index
+
+
+def _delete_consumer(state: State, command: DeleteConsumer) -> Effects:
+    account, stream, name = command.account, command.stream, command.name
+    if state.stream(account, stream) is None:
+        return _refused("JSStreamNotFoundErr")
+    consumer = state.consumer(account, stream, name)
+    if consumer is None or command.created not in (0, consumer.created):
+        return _refused("JSConsumerNotFoundErr")
+    del state.consumers[account, stream][name]
+    if not state.consumers[account, stream]:
+        del state.consumers[account, stream]
+    state.consumer_changes[account, stream] = state.index
+    return [ConsumerGone(consumer)]
+
+
+_HANDLERS: dict[type[Command], Callable[[State, Any], Effects]] = {
+    PutServer: _put_server,
+    ReplaceServer: _replace_server,
+    RemoveServer: _remove_server,
+    CreateStream: _create_stream,
+    UpdateStream: _update_stream,
+    ChangePeers: _change_peers,
+    Begun: _begun,
+    Settle: _settle,
+    Prefer: _prefer,
+    DeleteStream: _delete_stream,
+    PurgeAccount: _purge_account,
+    PutConsumer: _put_consumer,
+    DeleteConsumer: _delete_consumer,
+}

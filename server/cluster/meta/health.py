@@ -1,0 +1,91 @@
+"""Health: what is wrong with this server's part of the cluster, in the words of `/healthz`.
+
+Promises: the worst is said first, and "" means that nothing is wrong. Works on plain data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MetaFacts:
+    """This server in the meta group. failure: why it cannot write, or not apply.
+
+    recovering: it has not caught up since it started. member: it is one. current: it heard from the leader
+    lately and has what was decided.
+    """
+
+    member: bool = True
+    leader: str = ""
+    running: bool = True
+    failure: str = ""
+    apply_failure: str = ""
+    recovering: bool = False
+    current: bool = True
+
+
+def meta_problem(facts: MetaFacts) -> str:
+    """What is wrong with the meta group here."""
+    if facts.failure:
+        return f"JetStream meta layer write error: {facts.failure}"
+    if facts.apply_failure:
+        return f"JetStream meta layer apply error: {facts.apply_failure}"
+    if not facts.running:
+        return "JetStream meta layer is not running"
+    if facts.member and facts.recovering:
+        return "JetStream is still recovering meta layer"
+    if not facts.member or not facts.leader:
+        return "JetStream has not established contact with a meta leader"
+    if not facts.current:
+        return "JetStream is not current with the meta leader"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """One stream that is assigned to this server. error: why it could not be opened.
+
+    Of a group: running, failure (it cannot write), store_failure, catching_up, healthy (led, and level).
+    """
+
+    found: bool = True
+    error: str = ""
+    replicated: bool = False
+    running: bool = True
+    failure: str = ""
+    store_failure: str = ""
+    catching_up: bool = False
+    healthy: bool = True
+
+
+def stream_problem(account: str, stream: str, facts: StreamFacts) -> str:
+    """What is wrong with a stream's replica here."""
+    why = _why(facts)
+    return f"JetStream stream '{account} > {stream}' is not current: {why}" if why else ""
+
+
+def _why(facts: StreamFacts) -> str:
+    if facts.error:
+        return f"stream assignment error: {facts.error}"
+    if not facts.found:
+        return "stream not found"
+    if not facts.replicated:
+        return f"stream write error: {facts.store_failure}" if facts.store_failure else ""
+    for wrong, text in (
+        (not facts.running, "group node missing"),
+        (bool(facts.failure), f"node write error: {facts.failure}"),
+        (bool(facts.store_failure), f"stream write error: {facts.store_failure}"),
+        (facts.catching_up, "stream catching up"),
+        (not facts.healthy, "group node unhealthy"),
+    ):
+        if wrong:
+            return text
+    return ""
+
+
+def consumer_problem(account: str, stream: str, consumer: str, *, found: bool, age: int) -> str:
+    """What is wrong with a consumer here; it rides on its stream. age: ns since it was made."""
+    if found or age < 5_000_000_000:
+        return ""
+    return f"JetStream consumer '{account} > {stream} > {consumer}' is not current: consumer not found"

@@ -1,0 +1,62 @@
+"""Usage: what an account uses over the whole cluster, of what the servers report.
+
+Each server tells at times how many bytes its replicas use, by account and tier; the meta leader answers INFO
+with their sum, and counts streams, consumers and reservations itself. Source: JetStream API, account info.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ....protocol.api.account import AccountInfo, AccountLimits, AccountTier
+from .share import Share
+from .state import State
+
+
+class Used(NamedTuple):
+    """Bytes of one account, in one tier ("R3"), on one server."""
+
+    memory: int = 0
+    store: int = 0
+
+
+Reports = Mapping[str, Mapping[str, Used]]  # member -> tier -> bytes
+
+
+def account_info(
+    state: State, account: str, limits: Mapping[str, AccountLimits], reports: Reports, domain: str
+) -> AccountInfo:
+    """The account's numbers. limits: by tier, or one under "" for all. `api` is the caller's to fill in."""
+    flat = limits.get("")
+    info = AccountInfo(limits=AccountLimits() if flat is None else flat, domain=domain)
+    tiers = {name: AccountTier(limits=share) for name, share in limits.items() if name}
+    for used in reports.values():
+        for tier, (memory, store) in used.items():
+            for one in (info, tiers.setdefault(tier, AccountTier())):
+                one.memory += memory
+                one.storage += store
+    for stream in state.of_account(account):
+        tier = f"R{stream.replicas}"
+        share = Share(tier="" if flat is not None else tier)
+        reserved = share.reservation(stream.max_bytes, stream.replicas)
+        consumers = sum(one.public for one in state.consumers_of(account, stream.name))
+        for one in (info, tiers.setdefault(tier, AccountTier())):
+            one.streams += 1
+            one.consumers += consumers
+            if stream.storage == "memory":
+                one.reserved_memory += reserved
+            else:
+                one.reserved_storage += reserved
+    if flat is None:
+        info.tiers = dict(sorted(tiers.items()))
+    return info
+
+
+def total(reports: Iterable[Mapping[str, Used]]) -> Used:
+    """All tiers of some servers together."""
+    memory = store = 0
+    for report in reports:
+        for used in report.values():
+            memory, store = memory + used.memory, store + used.store
+    return Used(memory, store)

@@ -1,0 +1,109 @@
+"""What became of proposals: each is answered once, when it is committed and applied, or known to be lost."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .raft import Entry
+
+
+class ProposalError(Exception):
+    """A proposal came to nothing, or nobody can say."""
+
+
+class LostError(ProposalError):
+    """Nothing of it was, or ever will be, committed."""
+
+
+class UnknownError(ProposalError):
+    """All, some or nothing of it may be, or become, committed."""
+
+
+Outcome = int | ProposalError
+Done = Callable[[Outcome], None]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """first, last: the indexes it was given, in `term`. patience: ticks, once its leader leads no more."""
+
+    first: int
+    last: int
+    term: int
+    done: Done
+    patience: int = 0
+
+
+class Proposals:
+    """Those under way, of one member. patience: ticks after the end of a leadership before it is unknown."""
+
+    def __init__(self, patience: int) -> None:
+        self._patience = patience
+        self._current: deque[_Waiting] = deque()  # of the present leadership, in order
+        self._doubtful: list[_Waiting] = []
+
+    def __len__(self) -> int:
+        return len(self._current) + len(self._doubtful)
+
+    def add(self, first: int, last: int, term: int, done: Done) -> None:
+        """Wait for these indexes."""
+        self._current.append(_Waiting(first, last, term, done, self._patience))
+
+    def applied(self, first: int, entries: Sequence[Entry]) -> None:
+        """Entries from `first` on were applied."""
+        if not self._current and not self._doubtful:
+            return
+        end = first + len(entries)
+        while self._current and self._current[0].last < end:
+            waiting = self._current.popleft()
+            if not _settle(waiting, first, entries):
+                self._doubtful.append(waiting)
+        if self._doubtful:
+            self._doubtful = [w for w in self._doubtful if not _settle(w, first, entries)]
+
+    def jumped(self, index: int) -> None:
+        """A snapshot took the place of all up to `index`."""
+        gone = [w for w in self._doubtful if w.first <= index]
+        self._doubtful = [w for w in self._doubtful if w.first > index]
+        for waiting in gone:
+            waiting.done(UnknownError("a snapshot came instead of it"))
+
+    def leadership_lost(self) -> None:
+        """Those under way are in doubt now."""
+        self._doubtful.extend(self._current)
+        self._current.clear()
+
+    def tick(self) -> None:
+        """Time passes."""
+        if not self._doubtful:
+            return
+        for waiting in self._doubtful:
+            waiting.patience -= 1
+        given_up = [w for w in self._doubtful if w.patience <= 0]
+        self._doubtful = [w for w in self._doubtful if w.patience > 0]
+        for waiting in given_up:
+            waiting.done(UnknownError("the leadership was lost before it was committed"))
+
+    def fail(self, why: str) -> None:
+        """Nothing more will be heard of any."""
+        self.leadership_lost()
+        doubtful, self._doubtful = self._doubtful, []
+        for waiting in doubtful:
+            waiting.done(UnknownError(why))
+
+
+def _settle(waiting: _Waiting, first: int, entries: Sequence[Entry]) -> bool:
+    """Answer a doubtful one if these entries decide it; whether they did."""
+    end = first + len(entries)
+    if first <= waiting.first < end and entries[waiting.first - first].term != waiting.term:
+        waiting.done(LostError("another leader's entry took its place"))
+        return True
+    if not first <= waiting.last < end:
+        return False
+    if entries[waiting.last - first].term == waiting.term:
+        waiting.done(waiting.last)
+    else:
+        waiting.done(UnknownError("a part of it was committed"))
+    return True

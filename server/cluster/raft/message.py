@@ -1,0 +1,118 @@
+"""What members say to each other. Every message may be lost, doubled, delayed and overtaken.
+
+`source` and `to` are members' ids. `term` is the sender's, but for a pre-vote, where it is the term the
+candidate would have. `boot` counts the starts of the answering member, and `echo` is the one the leader last
+heard of: see `recovery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .entry import Entry
+from .members import Members
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What all have in common."""
+
+    source: str
+    to: str
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskVote(Message):
+    """A candidate asks. pre: only whether it would get the vote. transfer: the leader itself wants it."""
+
+    pre: bool
+    last: int
+    last_term: int
+    transfer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Vote(Message):
+    """The answer. A granted pre-vote has the term that was asked for."""
+
+    pre: bool
+    granted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Append(Message):
+    """Entries after `prev`; none at all tells of `commit` only. last: the leader's last index."""
+
+    prev: int
+    prev_term: int
+    entries: Sequence[Entry]
+    commit: int
+    last: int
+    echo: int
+
+
+@dataclass(frozen=True, slots=True)
+class Appended(Message):
+    """All up to `index` is durable here and the same as the leader's."""
+
+    index: int
+    boot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Message):
+    """What precedes is not here. hint: the last index that may agree, with the term it has here; -1 asks for
+    the snapshot.
+    """
+
+    prev: int
+    hint: int
+    hint_term: int
+    boot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat(Message):
+    """I lead. commit: no more than what the follower is known to have. answer: whether to say so."""
+
+    commit: int
+    last: int
+    echo: int
+    answer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatReply(Message):
+    """I follow."""
+
+    boot: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPart(Message):
+    """A piece of the state at `index`. size: of the whole."""
+
+    index: int
+    index_term: int
+    members: Members
+    offset: int
+    size: int
+    data: bytes
+    last: int
+    echo: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartTaken(Message):
+    """All of the snapshot of `index` before `offset` has arrived."""
+
+    index: int
+    offset: int
+    boot: int
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignNow(Message):
+    """You have all I have: ask for the votes at once (thesis 3.10)."""

@@ -1,0 +1,167 @@
+"""A meta group of one: servers, a desk, and a log that applies what is proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from pyjs.protocol.errors import ApiError
+from pyjs.server.cluster.meta.apply import apply
+from pyjs.server.cluster.meta.assignment import ConsumerAssignment, StreamAssignment
+from pyjs.server.cluster.meta.command import Command, PutServer, encode
+from pyjs.server.cluster.meta.desk import Asker, Desk
+from pyjs.server.cluster.meta.effect import (
+    ConsumerChanged,
+    ConsumerMade,
+    Effect,
+    Existing,
+    Refused,
+    StreamChanged,
+    StreamMade,
+)
+from pyjs.server.cluster.meta.placement import Policy
+from pyjs.server.cluster.meta.server import Server, Sight
+from pyjs.server.cluster.meta.share import UNLIMITED, Share
+from pyjs.server.cluster.meta.state import State
+
+MIB = 1024 * 1024
+
+
+def server(number: int, life: str = "1", **more: Any) -> Server:
+    """The server `n<number>` of cluster C."""
+    return Server(f"NODE{number:04}-{life}", f"n{number}", **{"cluster": "C", **more})
+
+
+def config(name: str = "S", replicas: int = 3, **more: Any) -> dict[str, Any]:
+    """A stream's configuration, complete enough for the meta layer."""
+    return {
+        "name": name,
+        "subjects": [f"{name}.>"],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "max_bytes": -1,
+        "max_consumers": -1,
+        **more,
+    }
+
+
+@dataclass
+class Site:
+    """count servers `n1`… in cluster C. log: every entry so far, from index 1."""
+
+    count: int = 3
+    seed: int = 7
+    policy: Policy = field(default_factory=Policy)
+    state: State = field(default_factory=State)
+    log: list[bytes] = field(default_factory=list)
+    sights: dict[str, Sight] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.dice = Random(self.seed)
+        for number in range(1, self.count + 1):
+            self.join(server(number))
+
+    def join(self, one: Server, sight: Sight | None = None) -> list[Effect]:
+        self.sights[one.id] = sight or Sight()
+        return self.put(PutServer(one))
+
+    def put(self, command: Command) -> list[Effect]:
+        """Propose and apply."""
+        self.log.append(encode(command))
+        return apply(self.state, len(self.log), self.log[-1])
+
+    @property
+    def desk(self) -> Desk:
+        return Desk(self.state, self.sights, self.dice, self.policy)
+
+    def reborn(self, one: Server) -> list[Effect]:
+        """A server comes back in another life, and is let in."""
+        for member in self.sights:
+            if member.partition("-")[0] == one.node:
+                self.sights[member] = Sight(online=False)
+        command = self.desk.greet(one)
+        assert command is not None
+        self.sights[one.id] = Sight()
+        return self.put(command)
+
+    asker = Asker({"acc": "A"}, ["C"])
+
+    def create(
+        self, account: str = "A", share: Share = UNLIMITED, created: int = 1, **asked: Any
+    ) -> StreamAssignment:
+        """Make a stream; raises ApiError where it is refused."""
+        wanted = config(**asked)
+        view = self.state.view(account)
+        return stream_of(
+            self.put(self.desk.create_stream(view, wanted, self.asker, created + len(self.log), share))
+        )
+
+    def update(
+        self, account: str = "A", share: Share = UNLIMITED, leader: str = "", **asked: Any
+    ) -> StreamAssignment:
+        wanted = config(**asked)
+        view = self.state.view(account)
+        return stream_of(self.put(self.desk.update_stream(view, wanted, self.asker, share, leader=leader)))
+
+    def consume(
+        self, stream: str = "S", name: str = "c", share: Share = UNLIMITED, action: str = "", **more: Any
+    ) -> ConsumerAssignment:
+        wanted = {"durable_name": name, "name": name, "num_replicas": 0, **more}
+        view = self.state.view("A")
+        command = self.desk.put_consumer(
+            view, stream, wanted, self.asker, len(self.log), action=action, share=share
+        )
+        [effect] = self.put(command)
+        if isinstance(effect, Refused):
+            raise effect.error
+        if isinstance(effect, Existing):
+            assert isinstance(effect.assignment, ConsumerAssignment)
+            return effect.assignment
+        assert isinstance(effect, ConsumerMade | ConsumerChanged)
+        return effect.consumer
+
+
+def stream_of(effects: list[Effect]) -> StreamAssignment:
+    """The stream that one effect is about. Raises ApiError when it is a refusal."""
+    [effect] = effects
+    if isinstance(effect, Refused):
+        raise effect.error
+    if isinstance(effect, Existing):
+        assert isinstance(effect.assignment, StreamAssignment)
+        return effect.assignment
+    assert isinstance(effect, StreamMade | StreamChanged), effect
+    return effect.stream
+
+
+def code(error: ApiError) -> int:
+    return error.err_code
+
+
+def check(state: State) -> None:
+    """The invariants of `assignment`. Raises AssertionError."""
+    groups = set()
+    for stream in state.every_stream():
+        where = (stream.account, stream.name)
+        assert 1 <= len(stream.peers) <= stream.replicas, where
+        assert len(set(stream.members)) == len(stream.members), where
+        assert stream.preferred in ("", *stream.members), where
+        assert stream.group not in groups, where
+        assert stream.placed <= stream.revision <= state.index, where
+        assert set(stream.holders) | set(stream.seeds) <= set(stream.members), where
+        unknown = [peer for peer in stream.members if peer not in state.servers]
+        held = any(holder in state.servers for holder in stream.holders)
+        assert not unknown or not held, where  # it waits for a holder that was removed
+        assert stream.change or not stream.leaving, where
+        groups.add(stream.group)
+        assert state.overlapping(stream.account, stream.subjects, stream.name) is None, where
+    for (account, name), consumers in state.consumers.items():
+        assert state.stream(account, name) is not None and consumers
+        for key, consumer in consumers.items():
+            assert (consumer.account, consumer.stream, consumer.name) == (account, name, key)
+    for key in state.consumer_changes:
+        assert state.stream(*key) is not None
+    assert not state.retired & set(state.servers)
+    nodes = [one.node for one in state.servers.values()]
+    assert len(set(nodes)) == len(nodes)

@@ -1,0 +1,43 @@
+"""Play simulated Raft groups.
+
+`python -m lib.raft [--first SEED] [--runs N]`, or one of them with its story: `--seed N`.
+
+Exit code 1 when a promise was broken; the seed is printed, and plays the same story again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from lib.raft.world import World
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="lib.raft", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--runs", type=int, default=5000, help="how many seeds")
+    parser.add_argument("--seed", type=int, help="play this one alone and tell its story")
+    given = parser.parse_args()
+    seeds = range(given.first, given.first + given.runs) if given.seed is None else [given.seed]
+    begin, acknowledged, broken = time.monotonic(), 0, 0
+    for seed in seeds:
+        world = World(seed, trace=given.seed is not None)
+        try:
+            world.run()
+        except Exception as fault:
+            broken += 1
+            say(f"seed {seed}: {type(fault).__name__}: {fault}")
+        acknowledged += world.acknowledged
+        if world.trace is not None:
+            say("\n".join(world.trace))
+    say(f"{len(seeds)} runs, {acknowledged} acknowledged, {broken} broken, {time.monotonic() - begin:.0f} s")
+    return 1 if broken else 0
+
+
+sys.exit(main())

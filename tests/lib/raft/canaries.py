@@ -1,0 +1,128 @@
+"""Worlds in which one rule is broken: judges that do not catch each of them are asleep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from lib.raft.world import World
+from pyjs.server.cluster.raft import AskVote, HardState, Log, Node, Timing, Write, disk
+from pyjs.server.cluster.raft.leader import Leader
+from pyjs.store.raft import Mark, RaftStore
+from pyjs.store.raft.reading import Reading
+
+
+class VotesTwice(World):
+    """A voter gives its vote to everyone who asks in a term."""
+
+    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
+        node = Node(name, log, state, timing=timing, random=random)
+        set_state = node.set_state
+
+        def forgetful(**changes: object) -> None:
+            set_state(**changes)  # type: ignore[arg-type]
+            node.state = node.state._replace(vote="")
+
+        node.set_state = forgetful  # type: ignore[method-assign]
+        return node
+
+
+class AcknowledgesEarly(World):
+    """Entries are acknowledged and not written."""
+
+    def persist(self, store: RaftStore, write: Write) -> None:
+        if self.random.random() < 0.7:
+            write = replace(write, entries=())
+        disk.persist(store, write)
+
+
+class VotesForAnyone(World):
+    """A voter does not look at the candidate's log."""
+
+    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
+        node = Node(name, log, state, timing=timing, random=random)
+        step = node.step
+
+        def careless(message: object) -> None:
+            if isinstance(message, AskVote):
+                message = replace(message, last=1 << 40, last_term=1 << 40)
+            step(message)  # type: ignore[arg-type]
+
+        node.step = careless  # type: ignore[method-assign]
+        return node
+
+
+class VotesWhileRecovering(World):
+    """A member that lost what it vouched for goes on as if nothing had happened."""
+
+    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
+        return Node(name, log, state._replace(recovering=False), timing=timing, random=random)
+
+
+class BelievesAFailedSync(World):
+    """After a failed sync the log is read again and gone on with as it is seen."""
+
+    class store(RaftStore):  # noqa: N801 - the name of what it takes the place of
+        def _go_on(self, reading: Reading, mark: Mark) -> None:
+            super()._go_on(reading, Mark(mark.number, 1 << 40))
+
+
+class CommitsWithoutMajority(World):
+    """A leader commits what one other member has, however many there are."""
+
+    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
+        node = Node(name, log, state, timing=timing, random=random)
+        node.lead = _leading(node, lambda leader: _hasty(leader))  # type: ignore[method-assign]
+        return node
+
+
+class BelievesTheLog(World):
+    """A follower takes entries without looking at what precedes them."""
+
+    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
+        follow = log.follow
+
+        def gullible(prev: int, prev_term: int, entries: object) -> int | None:
+            here = log.term(prev)
+            return follow(prev, here if here >= 0 else prev_term, entries)  # type: ignore[arg-type]
+
+        node = Node(name, log, state, timing=timing, random=random)
+        _shadow(log, gullible)
+        return node
+
+
+def _shadow(log: Log, follow: Callable[..., int | None]) -> None:
+    kind = type("GullibleLog", (Log,), {"__slots__": (), "follow": lambda self, *rest: follow(*rest)})
+    log.__class__ = kind  # type: ignore[assignment]
+
+
+def _leading(node: Node, spoil: Callable[[Leader], None]) -> Callable[[], None]:
+    def lead() -> None:
+        leader = Leader(node)
+        node.role = leader
+        spoil(leader)
+        leader.start()
+
+    return lead
+
+
+def _hasty(leader: Leader) -> None:
+    def commit() -> None:
+        log = leader.node.log
+        index = max([leader._match(name) for name in leader.followers], default=log.stable)
+        if log.term(index) == leader.node.term:
+            log.commit_to(min(index, log.last))
+
+    leader._commit = commit  # type: ignore[method-assign]
+
+
+CANARIES: tuple[type[World], ...] = (
+    VotesTwice,
+    AcknowledgesEarly,
+    VotesForAnyone,
+    VotesWhileRecovering,
+    BelievesAFailedSync,
+    CommitsWithoutMajority,
+    BelievesTheLog,
+)

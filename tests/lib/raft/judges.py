@@ -1,0 +1,65 @@
+"""Judges of a simulated group: they see what members did, never how, and know none of the code judged."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+class ViolationError(AssertionError):
+    """A promise of Raft was broken."""
+
+
+def link(chain: bytes, data: bytes) -> bytes:
+    """The hash after one more entry."""
+    return hashlib.blake2b(chain + data, digest_size=16).digest()
+
+
+class Judges:
+    """All of them. Call `leads`, `applies`, `installs`, `acknowledges` as it happens, then `verdict`."""
+
+    def __init__(self) -> None:
+        self.leaders: dict[int, str] = {}
+        self.committed: dict[int, tuple[int, bytes]] = {}
+        self.chains: dict[int, bytes] = {}
+        self.acknowledged: dict[bytes, int] = {}
+
+    def leads(self, member: str, term: int) -> None:
+        """One leader per term."""
+        other = self.leaders.setdefault(term, member)
+        if other != member:
+            raise ViolationError(f"{other} and {member} both lead in term {term}")
+
+    def applies(self, member: str, index: int, before: int, term: int, data: bytes, chain: bytes) -> None:
+        """Committed entries never change, are applied in order, and give the same state everywhere."""
+        if index != before + 1:
+            raise ViolationError(f"{member} applies {index} after {before}")
+        known = self.committed.setdefault(index, (term, data))
+        if known != (term, data):
+            raise ViolationError(f"{member} applies {data!r} of term {term} at {index}, others {known}")
+        if self.chains.setdefault(index, chain) != chain:
+            raise ViolationError(f"{member} has another state at {index}")
+
+    def repeats(self, member: str, index: int, term: int, data: bytes) -> None:
+        """What is given once more is what it was."""
+        if self.committed.get(index) != (term, data):
+            raise ViolationError(f"{member} is given {data!r} of term {term} at {index} for something else")
+
+    def installs(self, member: str, index: int, chain: bytes) -> None:
+        """A snapshot is the state that everyone has at its index."""
+        if index and self.chains.get(index) != chain:
+            raise ViolationError(f"{member} installs another state at {index}")
+
+    def acknowledges(self, value: bytes, index: int) -> None:
+        """An acknowledged proposal has one place."""
+        if self.acknowledged.setdefault(value, index) != index:
+            raise ViolationError(f"{value!r} is acknowledged at {index} and at {self.acknowledged[value]}")
+        if self.committed.get(index, (0, b""))[1] != value:
+            raise ViolationError(f"{value!r} is acknowledged at {index}, where something else is committed")
+
+    def verdict(self, member: str, applied: int, chain: bytes, values: dict[int, bytes]) -> None:
+        """Nothing acknowledged is lost at a member that has applied all."""
+        for value, index in self.acknowledged.items():
+            if index > applied or values.get(index) != value:
+                raise ViolationError(f"{member} lost {value!r}, acknowledged at {index} (it is at {applied})")
+        if self.chains[applied] != chain:
+            raise ViolationError(f"{member} has another state at the end")

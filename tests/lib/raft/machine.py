@@ -1,0 +1,261 @@
+"""One simulated machine: a disk that fails, a Raft member on it, and a small application."""
+
+from __future__ import annotations
+
+import errno
+import json
+from random import Random
+from typing import TYPE_CHECKING
+
+from lib.fake_disk import FakeDisk, PowerCut
+from lib.raft.judges import link
+from pyjs.server.cluster.raft import Kind, Members, Message, Node, Snapshot, Timing, disk
+from pyjs.store.errors import Damaged, NotFound
+from pyjs.store.raft import RaftStore, StoredSnapshot
+
+if TYPE_CHECKING:
+    from lib.raft.world import World
+
+PATH = "/raft"
+TIMING = Timing(message_bytes=400, window_messages=4, window_bytes=1600, part_bytes=64, part_window=2, keep=5)
+SEGMENT = 600
+
+
+class Machine:
+    """`name` is the member's id. Its application is a chain of hashes over all data, in order."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self.name = name
+        self.world = world
+        self.disk = FakeDisk()
+        self.disk.forgets = True
+        self.node: Node | None = None
+        self.life = 0  # events of an earlier life are dropped
+        self.broken = False  # lost its state: the machine must come back under another name
+        self.members = Members.of(())  # as it last knew
+        self.hurt = False  # its disk was damaged, and it has not recovered
+        self.applied = 0
+        self.chain = b""
+        self.values: dict[int, bytes] = {}
+        self.kept: tuple[int, bytes, dict[int, bytes]] = (0, b"", {})  # durable by itself, if it is
+        self.waiting: dict[int, tuple[int, bytes]] = {}  # index -> (term, value)
+        self._store = self._make_store()
+        self._writing = False
+
+    def _make_store(self) -> RaftStore:
+        return self.world.store(PATH, fs=self.disk, segment_bytes=SEGMENT)
+
+    # --- life and death
+
+    def create(self, members: Members) -> None:
+        """Begin with what all of the group begin with."""
+        disk.create(self._store, Snapshot(0, 0, members, _pack(0, b"", {})))
+
+    def boot(self) -> None:
+        """Start the process on what the disk holds."""
+        self.life += 1
+        self._writing = False
+        self._store = self._make_store()
+        self.waiting = {}
+        try:
+            stored = self._store.open()
+        except (Damaged, NotFound) as fault:
+            self.world.say(self.name, f"cannot be trusted any more: {fault}")
+            self.broken = True
+            return
+        except (OSError, PowerCut) as fault:
+            self.world.say(self.name, f"cannot start: {fault}")
+            self._gone(power=isinstance(fault, PowerCut))
+            self.world.restart_later(self)
+            return
+        last = 0 if stored.state.recovering else stored.base + len(stored.entries)
+        log, state = disk.load(stored, min(self.kept[0], last))
+        if stored.lost:
+            self.world.say(self.name, f"lost something: {stored.lost}")
+        self.node = self.world.make_node(self.name, log, state, TIMING, Random(self.world.random.random()))
+        if self.kept[0] and self.kept[0] >= log.snapshot.index:
+            self.applied, self.chain, self.values = self.kept[0], self.kept[1], dict(self.kept[2])
+            self.world.judges.installs(self.name, self.applied, self.chain)
+        else:
+            self._load(log.snapshot)
+        self.world.say(self.name, f"starts, boot {state.boot}, log {log.base}..{log.last}, {state}")
+        self._tick_later()
+
+    def kill(self, *, power: bool) -> None:
+        """The process, or with it the power, goes."""
+        if self.node is not None:
+            self.world.say(self.name, "loses power" if power else "is killed")
+            self._gone(power=power)
+
+    def _gone(self, *, power: bool) -> None:
+        self.life += 1
+        self.node = None
+        if power:
+            self.disk.crash(self._choose, lose_sectors=self.world.random.random() < 0.3)
+        else:
+            self.disk.kill()
+
+    def _choose(self, most: int) -> int:
+        return self.world.random.randint(0, most)
+
+    @property
+    def vouching(self) -> bool:
+        """Whether it is whole: a group survives as long as a majority is."""
+        if self.broken:
+            return False
+        if self.hurt and self.node is not None and not self.node.durable.recovering:
+            self.hurt = False
+        return not self.hurt
+
+    # --- the loop
+
+    def receive(self, message: Message) -> None:
+        """Take a message from the network."""
+        if self.node is not None:
+            self.node.step(message)
+            self.pump()
+
+    def propose(self, value: bytes) -> None:
+        """A client's wish; refused silently by who does not lead."""
+        node = self.node
+        if node is None or not node.is_leader or self.world.refused(node):
+            return
+        first, term = node.propose([value])
+        self.waiting[first] = (term, value)
+        self.pump()
+
+    def pump(self) -> None:
+        """Send, write and apply what the core hands out."""
+        node = self.node
+        if node is None:
+            return
+        self.members = node.members
+        if node.is_leader:
+            self.world.judges.leads(self.name, node.term)
+        for message in node.messages():
+            self.world.network.send(message)
+        if not self._writing:
+            write = node.write()
+            if write is not None:
+                self._writing = True
+                self.world.later(self.world.disk_delay(), self._alive(self._finish))
+                self._write = write
+            for message in node.messages():
+                self.world.network.send(message)
+        self._apply()
+
+    def _finish(self) -> None:
+        node = self.node
+        assert node is not None
+        try:
+            self.world.persist(self._store, self._write)
+        except PowerCut:
+            self.world.say(self.name, "loses power in a write")
+            self._gone(power=True)
+            self.world.restart_later(self)
+            return
+        except OSError as fault:
+            self._fail(fault)
+            return
+        self._writing = False
+        node.written()
+        self.pump()
+
+    def _fail(self, fault: OSError) -> None:
+        """The disk refused: the member falls silent and its machine is started again after a while."""
+        node = self.node
+        assert node is not None
+        self.world.say(self.name, f"fails: {errno.errorcode.get(fault.errno or 0, fault)}")
+        node.fail(str(fault))
+        for message in node.messages():
+            self.world.network.send(message)
+        if self.world.random.random() < 0.5:
+            self._gone(power=True)
+        else:  # the process goes on, and what a failed sync left is seen though it is nowhere
+            self.life += 1
+            self.node = None
+            self._store.close()
+            self.disk._failures.clear()
+        self.world.restart_later(self)
+
+    def _alive(self, action: object) -> object:
+        life = self.life
+
+        def run() -> None:
+            if self.life == life and self.node is not None:
+                action()  # type: ignore[operator]
+
+        return run
+
+    def _tick_later(self) -> None:
+        self.world.later(self.world.tick_length(self.name), self._alive(self._tick))
+
+    def _tick(self) -> None:
+        assert self.node is not None
+        self.node.tick()
+        self.pump()
+        self._tick_later()
+
+    # --- the application
+
+    def _apply(self) -> None:
+        node = self.node
+        assert node is not None
+        judges = self.world.judges
+        while (ready := node.committed(most_bytes=300)) is not None:
+            if ready.snapshot is not None and ready.snapshot.index > self.applied:
+                self._load(ready.snapshot)
+            index = ready.first
+            for entry in ready.entries:
+                if index <= self.applied:  # its own state is ahead of its log, which had lost something
+                    judges.repeats(self.name, index, entry.term, entry.data)
+                    index += 1
+                    continue
+                if entry.kind == Kind.DATA:
+                    self.chain = link(self.chain, entry.data)
+                    self.values[index] = entry.data
+                judges.applies(self.name, index, self.applied, entry.term, entry.data, self.chain)
+                self.applied = index
+                term, value = self.waiting.pop(index, (0, b""))
+                if term == entry.term:
+                    judges.acknowledges(value, index)
+                    self.world.acknowledged += 1
+                index += 1
+            if self.world.keeps and self.world.random.random() < 0.2:
+                self.kept = (self.applied, self.chain, dict(self.values))
+        if node.log.applied - node.log.snapshot.index >= self.world.compact_every and not self._writing:
+            self._compact(node)
+
+    def _compact(self, node: Node) -> None:
+        log = node.log
+        state = self.kept if self.world.keeps else (self.applied, self.chain, self.values)
+        index = state[0]
+        if not log.snapshot.index < index <= log.applied:
+            return
+        data = _pack(*state)
+        snapshot = Snapshot(index, log.term(index), log.members_at(index), data)
+        base = node.compact(snapshot)
+        stored = StoredSnapshot(snapshot.index, snapshot.term, snapshot.members.encode(), data)
+        try:
+            self._store.compact(stored, base)
+        except PowerCut:
+            self._gone(power=True)
+            self.world.restart_later(self)
+        except OSError as fault:
+            self._fail(fault)
+
+    def _load(self, snapshot: Snapshot) -> None:
+        if snapshot.data:
+            self.applied, self.chain, self.values = _unpack(snapshot.data)
+        else:
+            self.applied, self.chain, self.values = 0, b"", {}
+        self.world.judges.installs(self.name, self.applied, self.chain)
+
+
+def _pack(applied: int, chain: bytes, values: dict[int, bytes]) -> bytes:
+    return json.dumps([applied, chain.hex(), {k: v.decode() for k, v in values.items()}]).encode()
+
+
+def _unpack(data: bytes) -> tuple[int, bytes, dict[int, bytes]]:
+    applied, chain, values = json.loads(data)
+    return applied, bytes.fromhex(chain), {int(k): v.encode() for k, v in values.items()}

@@ -1,0 +1,46 @@
+"""The network between simulated members: it loses, doubles, delays, overtakes and cuts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyjs.server.cluster.raft import Message
+
+if TYPE_CHECKING:
+    from lib.raft.world import World
+
+
+class Network:
+    """`cuts`: (source, to) pairs that do not hear each other, in this direction."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.cuts: set[tuple[str, str]] = set()
+        self.loss = 0.0
+        self.doubles = 0.0
+        self.slowest = 3
+
+    def send(self, message: Message) -> None:
+        """Deliver later, perhaps."""
+        random = self._world.random
+        for _ in range(2 if random.random() < self.doubles else 1):
+            if random.random() >= self.loss:
+                self._world.later(random.randint(1, self.slowest), lambda: self._deliver(message))
+
+    def _deliver(self, message: Message) -> None:
+        machine = self._world.machines.get(message.to)
+        if machine is not None and (message.source, message.to) not in self.cuts:
+            machine.receive(message)
+
+    def partition(self, some: set[str], *, one_way: bool) -> None:
+        """Cut `some` off from the others."""
+        others = set(self._world.machines) - some
+        self.cuts = {(a, b) for a in some for b in others}
+        if not one_way:
+            self.cuts |= {(b, a) for a, b in self.cuts}
+
+    def heal(self) -> None:
+        """Let everything through, in time."""
+        self.cuts = set()
+        self.loss = self.doubles = 0.0
+        self.slowest = 3

@@ -1,0 +1,240 @@
+"""A server with a replicated list, as a process: `python -m lib.tally_server -c file`, for tests only.
+
+In the account of plain clients: `tally.add` appends its body and answers `<index>` or `-<why>`; `tally.load`
+with `<count> <bytes> <window>` proposes so many of that size, `window` at a time, and answers with a report;
+`tally.state.<name>` tells all. More groups (`TALLY_GROUPS`, idle) may run beside the one that is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pyjs.protocol.identifier import name_hash
+from pyjs.server.app import Server
+from pyjs.server.cluster.group import Group
+from pyjs.server.cluster.mailbox import Mailbox
+from pyjs.server.cluster.pacemaker import Pacemaker
+from pyjs.server.cluster.proposals import Outcome, ProposalError
+from pyjs.server.cluster.roll import expected
+from pyjs.server.cluster.seat import Seat, Surroundings
+from pyjs.server.config import load
+from pyjs.server.jetstream.stream.commit import LoopRunner
+from pyjs.server.logging import Logger
+from pyjs.store.fs import Disk
+
+
+class CountingDisk(Disk):
+    """Counts syncs."""
+
+    syncs = 0
+
+    def sync(self, file: int) -> None:
+        self.syncs += 1
+        super().sync(file)
+
+
+class List:
+    """What is replicated; long ones (of load) are only counted."""
+
+    applied = 0
+
+    def __init__(self) -> None:
+        self.index = 0
+        self.items: list[str] = []
+        self.counted = 0
+
+    def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
+        for _, data in entries:
+            if data[:1] == b"#":
+                self.counted += 1
+            else:
+                self.items.append(data.decode())
+        self.index = upto
+
+    def take(self) -> tuple[int, bytes] | None:
+        return self.index, json.dumps([self.counted, self.items]).encode()
+
+    def restore(self, data: bytes, index: int) -> None:
+        self.index = index
+        self.counted, self.items = json.loads(data)
+
+
+class Tally:
+    """The seats of one server."""
+
+    def __init__(self, server: Server, path: str) -> None:
+        self.server = server
+        self.disk = CountingDisk()
+        self.executor = ThreadPoolExecutor(4)
+        runner = LoopRunner(asyncio.get_running_loop(), self.executor)
+        assert server.registry.system is not None and server.routes is not None
+        node = name_hash(server.identity.name)
+        self.mailbox = Mailbox(node, server.registry.system, runner)
+        self.mailbox.start()
+        self.list = List()
+        around = Surroundings(
+            name=server.identity.name,
+            server=server.identity.id,
+            node=node,
+            domain="",
+            path=path,
+            mailbox=self.mailbox,
+            runner=runner,
+            pacemaker=Pacemaker(server.clock),
+            clock=server.clock,
+            fs=self.disk,
+            log=server.log,
+            random_bytes=os.urandom,
+        )
+        routes = server.routes
+        self.seats = []
+        for number in range(int(os.environ.get("TALLY_GROUPS", "1"))):
+            name = f"tally{number}" if number else "tally"
+            seat = Seat(
+                name,
+                around,
+                List if number else self._make,
+                self,
+                expected=lambda: expected(routes.remotes, configured=bool(routes.cluster.routes)),
+            )
+            seat.start()
+            self.seats.append(seat)
+        self._events, routes.events = routes.events, self
+        account = server.registry.get("ACC")
+        assert account is not None
+        self.account = account
+        account.subscribe("tally.add", self._add)
+        account.subscribe(f"tally.state.{server.identity.name}", self._state)
+        account.subscribe("tally.load", self._load)
+
+    def _make(self) -> List:
+        self.list = List()
+        return self.list
+
+    # --- owner, and events of routes
+
+    def leading(self, group: Group) -> None: ...
+
+    def following(self, group: Group) -> None: ...
+
+    def leader_changed(self, group: Group) -> None: ...
+
+    def failed(self, group: Group) -> None: ...
+
+    def route_joined(self) -> None:
+        if self._events is not None:
+            self._events.route_joined()
+
+    def route_left(self, server_id: str) -> None:
+        for seat in self.seats:
+            seat.server_lost(server_id)
+        if self._events is not None:
+            self._events.route_left(server_id)
+
+    # --- requests
+
+    def _group(self) -> Group | None:
+        group = self.seats[0].group
+        return group if group is not None and group.ready else None
+
+    def _add(self, message: Any) -> None:
+        """Only the leader answers."""
+        group = self._group()
+        if group is None:
+            return
+
+        def done(outcome: Outcome) -> None:
+            text = f"-{outcome}" if isinstance(outcome, ProposalError) else str(outcome)
+            self.account.publish(message.reply, text.encode())
+
+        group.propose([message.body], done)
+
+    def _load(self, message: Any) -> None:
+        group = self._group()
+        if group is None:
+            return
+        count, size, window = map(int, message.body.split())
+        begin, syncs, cpu = time.monotonic(), self.disk.syncs, time.process_time()
+        left, answered = count, 0
+        body = b"#" * size
+
+        def done(outcome: Outcome) -> None:
+            nonlocal left, answered
+            assert not isinstance(outcome, ProposalError), outcome
+            answered += 1
+            if left:
+                left -= 1
+                group.propose([body], done)
+            if answered == count:
+                seconds = time.monotonic() - begin
+                report = {
+                    "seconds": seconds,
+                    "syncs": self.disk.syncs - syncs,
+                    "cpu": time.process_time() - cpu,
+                }
+                self.account.publish(message.reply, json.dumps(report).encode())
+
+        for _ in range(min(window, count)):
+            left -= 1
+            group.propose([body], done)
+
+    def _state(self, message: Any) -> None:
+        group = self.seats[0].group
+        report = {
+            "leader": group.leader if group else "",
+            "ready": bool(group and group.ready),
+            "voters": sorted(group.members.voters) if group else [],
+            "learners": sorted(group.members.learners) if group else [],
+            "member": self.seats[0].member,
+            "applied": group.applied if group else 0,
+            "health": [seat.health() for seat in self.seats if seat.health()],
+            "leads": sum(bool(seat.group and seat.group.ready) for seat in self.seats),
+            "items": self.list.items,
+            "counted": self.list.counted,
+            "cpu": time.process_time(),
+        }
+        self.account.publish(message.reply, json.dumps(report).encode())
+
+    async def stop(self) -> None:
+        over = asyncio.Event()
+        left = len(self.seats)
+
+        def gone() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                over.set()
+
+        for seat in self.seats:
+            seat.stop(gone)
+        await over.wait()
+        self.mailbox.stop()
+        self.executor.shutdown()
+
+
+async def main() -> None:
+    path = sys.argv[sys.argv.index("-c") + 1]
+    options = load(path)
+    log = Logger(options)
+    server = Server(options, log=log)
+    await server.start()
+    tally = Tally(server, str(Path(path).parent / "store" / "cluster"))
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_signal_handler(15, ended.set)
+    await ended.wait()
+    await tally.stop()
+    await server.stop()
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=__import__("uvloop").new_event_loop) as runner:
+        runner.run(main())

@@ -1,0 +1,223 @@
+"""Group: proposals, snapshots, restarts and failing disks, on a fake clock."""
+
+from __future__ import annotations
+
+import pytest
+from lib.cluster import FOLDER, Cluster
+from pyjs.server.cluster.proposals import LostError, ProposalError, UnknownError
+
+NAMES = ("s0", "s1", "s2")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    made = Cluster(*NAMES).start()
+    made.until(made.settled)
+    return made
+
+
+def test_a_proposal_is_answered_when_it_is_applied(cluster: Cluster) -> None:
+    leader = cluster.led()
+    outcomes: list[object] = []
+    leader.group.propose([b"a", b"b"], lambda outcome: outcomes.append((outcome, list(leader.tally.items))))
+    assert outcomes == []
+    cluster.until(lambda: outcomes)
+    [(index, items)] = outcomes  # type: ignore[misc]
+    assert items == ["a", "b"]
+    assert index == leader.group.applied
+
+
+def test_all_of_one_turn_go_out_together(cluster: Cluster) -> None:
+    leader = cluster.led()
+    outcomes: list[object] = []
+    writes, published = leader.disk.syncs, cluster.post.published
+    for i in range(40):
+        leader.group.propose([b"v%d" % i], outcomes.append)
+    cluster.until(lambda: len(outcomes) == 40)
+    assert leader.disk.syncs - writes == 1
+    assert cluster.post.published - published < 20
+    assert outcomes == sorted(outcomes)  # type: ignore[type-var]
+
+
+def test_what_is_larger_than_a_piece_arrives(cluster: Cluster) -> None:
+    cluster.commit("x" * 10_000)
+    cluster.until(cluster.settled)
+    assert cluster.post.largest < 600
+    assert all(member.tally.items == ["x" * 10_000] for member in cluster.members.values())
+
+
+def test_who_does_not_lead_refuses_at_once(cluster: Cluster) -> None:
+    leader = cluster.led()
+    other = next(m for m in cluster.members.values() if m is not leader)
+    outcomes: list[object] = []
+    other.group.propose([b"a"], outcomes.append)
+    assert isinstance(outcomes[0], LostError)
+    assert leader.group.member in str(outcomes[0])
+
+
+def test_what_a_cut_off_leader_took_is_lost_or_unknown(cluster: Cluster) -> None:
+    old = cluster.led()
+    for name in NAMES:
+        if name != old.name:
+            cluster.post.cuts.add(frozenset({old.name, name}))
+    outcomes: list[object] = []
+    old.group.propose([b"never"], outcomes.append)
+    cluster.until(lambda: any(m.group.ready for m in cluster.members.values() if m is not old), 20)
+    cluster.members = {name: m for name, m in cluster.members.items() if m is not old}
+    cluster.commit("b")
+    cluster.post.cuts.clear()
+    cluster.until(lambda: outcomes, 30)
+    assert isinstance(outcomes[0], ProposalError)
+    cluster.until(lambda: old.tally.items == ["b"], 30)
+    assert old.owner.news.count("leading") == old.owner.news.count("following") == 1
+
+
+def test_snapshots_are_taken_and_given_to_who_is_late(cluster: Cluster) -> None:
+    leader = cluster.led()
+    late = next(m for m in cluster.members.values() if m is not leader)
+    late.kill()
+    cluster.commit(*[f"v{i}" for i in range(200)])
+    snapshot = leader.group.node.log.snapshot  # type: ignore[union-attr]
+    assert snapshot.index > 100
+    late.start()
+    cluster.until(cluster.settled, 30)
+    assert late.tally.restored == 1
+    assert len(late.tally.items) == 200
+
+
+def test_all_restart_from_snapshots_and_logs(cluster: Cluster) -> None:
+    items = [f"v{i}" for i in range(130)]
+    cluster.commit(*items)
+    for name in NAMES:
+        cluster[name].kill(power=True)
+    cluster.start()
+    cluster.until(lambda: cluster.settled() and cluster["s0"].tally.items == items, 30)
+    assert cluster["s0"].tally.restored == 1
+
+
+def test_who_is_durable_by_itself_gets_nothing_twice(cluster: Cluster) -> None:
+    cluster.commit(*[f"v{i}" for i in range(30)])
+    cluster.until(cluster.settled)
+    member = cluster["s1"]
+    member.durable = (member.group.applied, list(member.tally.items))
+    member.kill()
+    cluster.commit("more")
+    member.start()
+    cluster.until(cluster.settled, 30)
+    assert member.tally.items[-2:] == ["v29", "more"]  # Tally asserts that no index comes twice
+
+
+def test_a_lost_log_behind_a_durable_application_is_refilled(cluster: Cluster) -> None:
+    """The application remembers more than its log: it is given only what is new to it."""
+    cluster.commit(*[f"v{i}" for i in range(30)])
+    cluster.until(cluster.settled)
+    member = cluster["s1"]
+    member.durable = (member.group.applied, list(member.tally.items))
+    member.kill()
+    path = max(name for name in member.disk.seen if "/log." in name)
+    del member.disk.seen[path].seen[200:]
+    member.start()
+    cluster.run(0.5)
+    assert member.group.lost
+    cluster.commit("more")
+    cluster.until(lambda: cluster.settled() and not member.group.health(), 30)
+    assert member.tally.items[-2:] == ["v29", "more"]
+    assert member.tally.restored == 0
+
+
+@pytest.mark.parametrize("operation", ["write", "sync", "rename", "sync_directory"])
+def test_a_leader_whose_disk_refuses_gives_up_its_place_and_returns(cluster: Cluster, operation: str) -> None:
+    old = cluster.led()
+    cluster.commit(*[f"v{i}" for i in range(45)])
+    old.disk.fail(operation, path=FOLDER)
+    cluster.propose(*[f"w{i}" for i in range(10)])
+    cluster.until(lambda: "failed" in old.owner.news, 10)
+    assert "cannot" in old.group.health()
+    took = cluster.until(lambda: any(m.group.ready for m in cluster.members.values() if m is not old))
+    assert took < 2
+    cluster.commit("b")
+    cluster.until(cluster.settled, 60)
+    assert old.group.health() == ""
+
+
+def test_a_full_disk_of_everyone_ends_when_there_is_room(cluster: Cluster) -> None:
+    cluster.commit("a")
+    for name in NAMES:
+        cluster[name].disk.space = 50
+    cluster.propose("b" * 1000)
+    cluster.run(30)
+    assert cluster.leader() is None
+    for name in NAMES:
+        cluster[name].disk.space = None
+    cluster.until(cluster.settled, 60)
+    cluster.commit("c")
+    cluster.until(cluster.settled, 60)
+    assert cluster["s0"].tally.items in (["a", "c"], ["a", "b" * 1000, "c"])
+
+
+def test_a_leader_whose_disk_does_not_answer_hands_over(cluster: Cluster) -> None:
+    old = cluster.led()
+    old.hands.stuck = True
+    outcomes = cluster.propose("a")
+    cluster.until(lambda: any(m.group.ready for m in cluster.members.values() if m is not old), 20)
+    assert "does not answer" in old.group.health()
+    old.hands.unstick()
+    cluster.until(lambda: outcomes and cluster.settled(), 20)
+    assert not isinstance(outcomes[0], ProposalError)
+
+
+def test_an_application_that_raises_ends_its_member_alone(cluster: Cluster) -> None:
+    leader = cluster.led()
+    victim = next(m for m in cluster.members.values() if m is not leader)
+    victim.tally.broken = True
+    cluster.commit("a")
+    cluster.until(lambda: victim.group.failure)
+    assert "ValueError" in victim.group.failure
+    cluster.commit("b")
+    assert leader.tally.items == ["a", "b"]
+
+
+def test_stop_answers_what_is_under_way(cluster: Cluster) -> None:
+    leader = cluster.led()
+    outcomes: list[object] = []
+    leader.group.propose([b"a"], outcomes.append)
+    leader.group.propose([b"b"], outcomes.append)
+    assert leader.stop()
+    assert len(outcomes) == 2
+    assert all(isinstance(outcome, (LostError, UnknownError)) for outcome in outcomes)
+    assert not leader.disk.files
+
+
+def test_a_lost_route_to_the_leader_shortens_the_wait(cluster: Cluster) -> None:
+    old = cluster.led()
+    server = old.seat._around.server  # type: ignore[union-attr]
+    old.kill()
+    for member in cluster.members.values():
+        if member is not old:
+            member.seat.server_lost(server)  # type: ignore[union-attr]
+    assert cluster.until(cluster.leader) < 1.1
+
+
+def test_without_a_word_from_the_leader_another_is_found(cluster: Cluster) -> None:
+    cluster.led().kill()
+    assert cluster.until(cluster.leader) < 6
+
+
+def test_a_transfer_changes_the_leader_and_loses_nothing(cluster: Cluster) -> None:
+    old = cluster.led()
+    to = next(m for m in cluster.members.values() if m is not old)
+    outcomes = cluster.propose("a")
+    cluster.run(0.001)
+    old.group.transfer(to.group.member)
+    assert cluster.until(lambda: to.group.ready) < 0.2
+    cluster.until(lambda: outcomes)
+    assert outcomes[0] == old.group.applied - 1 or not isinstance(outcomes[0], ProposalError)
+
+
+def test_an_idle_group_writes_nothing(cluster: Cluster) -> None:
+    cluster.run(5)
+    syncs = sum(m.disk.syncs for m in cluster.members.values())
+    published = cluster.post.published
+    cluster.run(10)
+    assert sum(m.disk.syncs for m in cluster.members.values()) == syncs
+    assert cluster.post.published - published <= 10 * 2 * 4 + 8

@@ -1,0 +1,163 @@
+"""Whole servers' groups under faults: crashes, cuts, refusing disks, lost disks; each seed its own story.
+
+`test_raft` plays the core; here what is around it is played, too: writer, mailbox, proposals, snapshots,
+foundings, lives and their replacement.
+"""
+
+from __future__ import annotations
+
+import errno
+from random import Random
+
+import pytest
+from lib.cluster import Cluster, Member
+from pyjs.server.cluster.proposals import LostError, Outcome
+
+NAMES = ("s0", "s1", "s2")
+STEPS = 50
+
+
+class Story:
+    """One seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.cluster = Cluster(*NAMES)
+        self.acknowledged: list[str] = []
+        self.lost: list[str] = []
+        self.values = 0
+        self.durable = self.random.random() < 0.4
+
+    def run(self) -> None:
+        cluster, random = self.cluster, self.random
+        for name in NAMES:
+            cluster[name].compact_entries = random.choice([10, 30, 100])
+            cluster[name].disk.forgets = True
+        cluster.start()
+        cluster.until(cluster.settled, 30)
+        acts = [self.kill, self.kill, self.cut, self.heal, self.refuse, self.wipe, self.transfer, self.stick]
+        for _ in range(STEPS):
+            random.choice(acts)()
+            for _ in range(random.randint(1, 6)):
+                self.propose()
+                cluster.run(random.choice([0.01, 0.1, 0.5]))
+                self.keep()
+        self.end()
+
+    def propose(self) -> None:
+        for member in self.cluster.members.values():
+            if member.seat is None or member.seat.group is None or not member.group.ready:
+                continue
+            self.values += 1
+            value = f"v{self.values}"
+
+            def done(outcome: Outcome, value: str = value) -> None:
+                if isinstance(outcome, int):
+                    self.acknowledged.append(value)
+                elif isinstance(outcome, LostError):
+                    self.lost.append(value)
+
+            member.group.propose([value.encode()], done)
+
+    def keep(self) -> None:
+        """Applications that are durable by themselves become so, now and then."""
+        if self.durable:
+            for member in self.up():
+                group = member.seat.group if member.seat is not None else None
+                if group is not None and group.node is not None and self.random.random() < 0.3:
+                    member.durable = (member.tally.index, list(member.tally.items))
+
+    def up(self) -> list[Member]:
+        return [member for member in self.cluster.members.values() if member.seat is not None]
+
+    def any(self) -> Member:
+        return self.random.choice(self.up())
+
+    # --- what happens
+
+    def kill(self) -> None:
+        for _ in range(self.random.choice([1, 1, 2, 3])):
+            if self.up():
+                member = self.any()
+                member.kill(power=self.random.random() < 0.5)
+                self.cluster.clock.call_later(
+                    int(self.random.random() * 3e9), lambda member=member: member.seat or member.start()
+                )
+        if not self.up():
+            self.cluster.run(3)
+
+    def cut(self) -> None:
+        a, b = self.random.sample(NAMES, 2)
+        self.cluster.post.cuts.add(frozenset({a, b}))
+
+    def heal(self) -> None:
+        self.cluster.post.cuts.clear()
+
+    def refuse(self) -> None:
+        disk = self.any().disk
+        if self.random.random() < 0.3:
+            disk.space = self.random.randint(0, 3000)
+            self.cluster.clock.call_later(int(4e9), lambda: setattr(disk, "space", None))
+        else:
+            disk.fail(self.random.choice(["write", "sync", "rename", "sync_directory"]), errno.EIO)
+
+    def wipe(self) -> None:
+        """Only when everyone else is whole: more than a minority no protocol survives."""
+        if len(self.up()) < 3 or not self.cluster.settled() or any(m.group.health() for m in self.up()):
+            return
+        member = self.any()
+        member.kill()
+        member.wipe()
+        member.disk.forgets = True
+        member.durable = (0, [])
+        member.start()
+        self.finish()
+        self.cluster.until(self.cluster.settled, 120)
+
+    def transfer(self) -> None:
+        leader = self.cluster.leader()
+        if leader is not None:
+            leader.group.resign()
+
+    def stick(self) -> None:
+        member = self.any()
+        member.hands.stuck = True
+        hands = member.hands
+        self.cluster.clock.call_later(int(self.random.random() * 7e9), hands.unstick)
+
+    # --- the end
+
+    def finish(self) -> None:
+        """Nothing goes wrong from now on."""
+        self.heal()
+        for member in self.cluster.members.values():
+            member.disk.space = None
+            member.disk._failures.clear()
+            if member.seat is None:
+                member.start()
+            member.hands.unstick()
+
+    def end(self) -> None:
+        cluster = self.cluster
+        cluster.run(8)
+        self.finish()
+        cluster.commit("last")
+        cluster.until(cluster.settled, 120)
+        items = cluster["s0"].tally.items
+        assert items[-1] == "last"
+        assert len(items) == len(set(items)), "something was applied twice"
+        assert [value for value in self.acknowledged if value not in items] == [], "acknowledged and lost"
+        assert [value for value in self.lost if value in items] == [], "said to be lost, and is not"
+        assert len(self.acknowledged) > 10
+        for name in NAMES:
+            assert cluster[name].stop()
+        assert not any(member.disk.files for member in cluster.members.values())
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_what_was_acknowledged_is_there(first: int) -> None:
+    for seed in range(first, first + 10):
+        try:
+            Story(seed).run()
+        except Exception as fault:
+            raise AssertionError(f"seed {seed}: {type(fault).__name__}: {fault}") from fault

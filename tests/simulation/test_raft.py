@@ -1,0 +1,43 @@
+"""Raft groups under faults: 300 seeds, each its own story; and canaries that the judges must catch.
+
+A failure names its seed; `PYTHONPATH=tests python -m lib.raft --seed N` tells its story, `make soak` plays
+more.
+"""
+
+from __future__ import annotations
+
+import pytest
+from lib.raft.canaries import CANARIES
+from lib.raft.world import World
+
+CHUNK = 25
+
+
+@pytest.mark.parametrize("first", range(0, 300, CHUNK))
+def test_no_promise_is_broken(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        world = World(seed)
+        try:
+            world.run()
+        except Exception as fault:
+            raise AssertionError(f"seed {seed}: {type(fault).__name__}: {fault}") from fault
+        assert world.acknowledged > 0, f"seed {seed}: nothing was ever acknowledged"
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+def test_a_broken_rule_is_caught(canary: type[World]) -> None:
+    for seed in range(300):
+        try:
+            canary(seed).run()
+        except (AssertionError, IndexError):
+            return
+    raise AssertionError("nobody noticed")
+
+
+def test_a_seed_tells_the_same_story_twice() -> None:
+    first, second = World(7, trace=True), World(7, trace=True)
+    first.run()
+    second.run()
+    assert first.trace
+    assert first.trace == second.trace
+    assert first.judges.chains == second.judges.chains
