@@ -83,7 +83,8 @@ async def connect(profile: Profile | None = None, *, quiet: bool = False) -> Asy
         await close(nc)
         if isinstance(error, asyncio.CancelledError | CliError):
             raise
-        raise refused(settled, link.faults[-1] if link.faults else error) from None
+        refusals = [fault for fault in link.faults if _is_refusal(fault)]
+        raise refused(settled, [error, *link.faults, *refusals][-1]) from None
     connected = True
     nc.options["max_reconnect_attempts"] = RECONNECT_ATTEMPTS
     nc.options["reconnect_time_wait"] = RECONNECT_WAIT
@@ -107,6 +108,7 @@ def _client(*, wants_tls: bool) -> Any:
                 self._server_info.get("tls_required") or self.options["tls_handshake_first"]
             ):
                 raise nats_errors.SecureConnWantedError
+            self._transport = _Together(self._transport)
             command: bytes = super()._connect_command()
             return command
 
@@ -118,6 +120,33 @@ def _client(*, wants_tls: bool) -> Any:
             await super()._process_pong()
 
     return Guarded()
+
+
+class _Together:
+    """nats-py's transport, that sends CONNECT and the PING after it as one write, as other clients do.
+
+    A server that refuses the CONNECT says why and closes. A PING that reaches it after that resets the
+    connection, and asyncio then drops the reason, which had arrived.
+    """
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self._connect: bytes | None = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def __bool__(self) -> bool:
+        return bool(self._transport)
+
+    def write(self, payload: bytes) -> None:
+        if self._connect is None:
+            self._transport.write(payload)
+        elif not self._connect:
+            self._connect = payload
+        else:
+            payload, self._connect = self._connect + payload, None
+            self._transport.write(payload)
 
 
 async def close(nc: Any) -> None:
@@ -225,6 +254,12 @@ def _with_scheme(url: str) -> str:
     return url if "://" in url else f"nats://{url}"
 
 
+def _is_refusal(error: BaseException) -> bool:
+    """Whether a server answered, and would not have us."""
+    text = plain(error).lower()
+    return "authorization" in text or "authentication" in text
+
+
 def bare_url(url: str) -> str:
     """A URL without its user and password, as messages show it."""
     parsed = urlparse(_with_scheme(url))
@@ -242,7 +277,7 @@ def refused(profile: Profile, error: BaseException) -> CliError:
     """What to tell when connecting failed with `error`."""
     where = ", ".join(bare_url(url) for url in profile.servers)
     text = plain(error)
-    if "authorization" in text.lower() or "authentication" in text.lower():
+    if _is_refusal(error):
         who = profile.text("user") or urlparse(_with_scheme(profile.servers[0])).username
         as_whom = f' the user "{who}"' if who else " the connection: it gave no user the server knows"
         return CliError(
