@@ -108,7 +108,7 @@ def _client(*, wants_tls: bool) -> Any:
                 self._server_info.get("tls_required") or self.options["tls_handshake_first"]
             ):
                 raise nats_errors.SecureConnWantedError
-            self._transport = _Together(self._transport)
+            self._transport: Any = _Together(self._transport)
             command: bytes = super()._connect_command()
             return command
 
