@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.api.account import AccountInfo, AccountLimits, ApiStats
+from ...protocol.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
 from ...protocol.api.stream import StreamConfig
 from ...protocol.errors import ApiError, api_error
 from ...protocol.subject import any_collide
@@ -36,14 +36,17 @@ UNLIMITED = -1
 
 
 class JetStreamAccount:
-    """JetStream for one account. `offline` names the streams that could not be opened, and why."""
+    """JetStream for one account. `offline` names the streams that could not be opened, and why.
+
+    grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
+    """
 
     def __init__(
         self,
         account: Account,
         host: Host,
         directory: AccountDirectory,
-        limits: AccountJetStream,
+        grants: dict[str, AccountJetStream],
         memory: Quota,
         files: Quota,
     ) -> None:
@@ -51,9 +54,10 @@ class JetStreamAccount:
         self.name = account.name
         self.host = host
         self.directory = directory
-        self.limits = limits
-        self.memory = Quota(limits.max_memory, memory)
-        self.files = Quota(limits.max_store, files)
+        self.grants = grants
+        self.memory = Quota(parent=memory)
+        self.files = Quota(parent=files)
+        self.set_limits(grants)
         self.streams: dict[str, Stream] = {}
         self.offline: dict[str, str] = {}
         self.api_total = 0
@@ -65,20 +69,34 @@ class JetStreamAccount:
         """The quota of "file" or "memory" streams."""
         return self.memory if storage == "memory" else self.files
 
-    def set_limits(self, limits: AccountJetStream) -> None:
-        """Take over limits after a reload; what is stored stays."""
-        self.limits = limits
-        self.memory.limit = limits.max_memory
-        self.files.limit = limits.max_store
+    def set_limits(self, grants: dict[str, AccountJetStream]) -> None:
+        """Take over limits; what is stored stays."""
+        self.grants = grants
+        # Without peers there are only streams of one replica: the quotas are those of that tier.
+        share = self.limits(1)
+        self.memory.grant(None if share is None else share.max_memory)
+        self.files.grant(None if share is None else share.max_store)
 
-    def world(self, *, pedantic: bool = False) -> World:
-        """What configurations are judged against."""
+    def limits(self, replicas: int) -> AccountJetStream | None:
+        """The limits of streams with so many replicas (0 is 1); None: the account may not have such."""
+        return self.grants.get("", self.grants.get(f"R{max(1, replicas)}"))
+
+    def must_limits(self, replicas: int) -> AccountJetStream:
+        """As `limits`. Raises ApiError 10120 when there are none."""
+        share = self.limits(replicas)
+        if share is None:
+            raise api_error("JSNoLimitsErr")
+        return share
+
+    def world(self, replicas: int = 1, *, pedantic: bool = False) -> World:
+        """What configurations of streams with so many replicas are judged against."""
+        share = self.limits(replicas) or AccountJetStream()
         return World(
             lookup=self.config_of,
             duplicates_limit=self.host.duplicates_limit,
-            max_bytes_required=self.limits.max_bytes_required,
-            memory_max_stream_bytes=self.limits.memory_max_stream_bytes,
-            storage_max_stream_bytes=self.limits.store_max_stream_bytes,
+            max_bytes_required=share.max_bytes_required,
+            memory_max_stream_bytes=share.memory_max_stream_bytes,
+            storage_max_stream_bytes=share.store_max_stream_bytes,
             pedantic=pedantic,
         )
 
@@ -88,9 +106,11 @@ class JetStreamAccount:
         return stream.config if stream is not None else None
 
     def _check_limits(self, config: StreamConfig, extra_bytes: int) -> None:
-        limits = self.limits
+        limits = self.must_limits(config.num_replicas)
         if 0 < limits.max_consumers < config.max_consumers:
             raise api_error("JSMaximumConsumersLimitErr")
+        if config.num_replicas > 1 and "" not in self.grants:
+            return  # the quotas are those of another tier, and such a stream is going to be refused
         if not self.quota(config.storage).can_reserve(extra_bytes):
             raise api_error(
                 "JSMemoryResourcesExceededErr"
@@ -120,11 +140,12 @@ class JetStreamAccount:
     def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
         name = config.name
-        if 0 < self.limits.max_streams <= sum(1 for other in self.streams if other != name):
+        share = self.must_limits(config.num_replicas)
+        if 0 < share.max_streams <= sum(1 for other in self.streams if other != name):
             raise api_error("JSMaximumStreamsLimitErr")
         if name not in self.streams:
             self._check_limits(config, config.max_bytes or UNLIMITED)
-        config = check(stamped(config), self.world(pedantic=pedantic))
+        config = check(stamped(config), self.world(config.num_replicas, pedantic=pedantic))
         if config.num_replicas > 1:
             raise api_error("JSStreamReplicasNotSupportedErr")
         existing = self.streams.get(name)
@@ -197,9 +218,10 @@ class JetStreamAccount:
 
     def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Change a stream. Raises ApiError."""
-        world = self.world(pedantic=pedantic)
+        world = self.world(config.num_replicas, pedantic=pedantic)
         check(config, world)
         stream = self.lookup(config.name)
+        self.must_limits(config.num_replicas)
         old = stream.config
         new = check_update(old, stamped(config), world)
         self._check_consumers(stream, new)
@@ -309,26 +331,42 @@ class JetStreamAccount:
 
     def info(self) -> AccountInfo:
         """Give usage and limits, as INFO answers."""
-        limits = self.limits
         for stream in self.streams.values():
             stream.settle()
-        return AccountInfo(
+        flat = self.grants.get("")
+        info = AccountInfo(
             memory=self.memory.used,
             storage=self.files.used,
             reserved_memory=self.memory.reserved,
             reserved_storage=self.files.reserved,
             streams=len(self.streams),
             consumers=sum(len(stream.public_consumers()) for stream in self.streams.values()),
-            limits=AccountLimits(
-                max_memory=limits.max_memory,
-                max_storage=limits.max_store,
-                max_streams=limits.max_streams,
-                max_consumers=limits.max_consumers,
-                max_ack_pending=limits.max_ack_pending,
-                memory_max_stream_bytes=limits.memory_max_stream_bytes,
-                storage_max_stream_bytes=limits.store_max_stream_bytes,
-                max_bytes_required=limits.max_bytes_required,
-            ),
+            limits=AccountLimits() if flat is None else _shown(flat),
             domain=self.host.domain,
             api=ApiStats(level=API_LEVEL, total=self.api_total, errors=self.api_errors),
         )
+        if flat is None:
+            info.tiers = self._tiers(info)
+        return info
+
+    def _tiers(self, info: AccountInfo) -> dict[str, AccountTier]:
+        """The tiers that have limits, and that of the streams there are."""
+        tiers = {name: AccountTier(limits=_shown(share)) for name, share in sorted(self.grants.items())}
+        if self.streams:
+            own = tiers.setdefault("R1", AccountTier())
+            for name in ("memory", "storage", "reserved_memory", "reserved_storage", "streams", "consumers"):
+                setattr(own, name, getattr(info, name))
+        return tiers
+
+
+def _shown(share: AccountJetStream) -> AccountLimits:
+    return AccountLimits(
+        max_memory=share.max_memory,
+        max_storage=share.max_store,
+        max_streams=share.max_streams,
+        max_consumers=share.max_consumers,
+        max_ack_pending=share.max_ack_pending,
+        memory_max_stream_bytes=share.memory_max_stream_bytes,
+        storage_max_stream_bytes=share.store_max_stream_bytes,
+        max_bytes_required=share.max_bytes_required,
+    )

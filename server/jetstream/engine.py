@@ -1,18 +1,20 @@
 """JetStream: the engine of one server: accounts, their limits, the API and the threads that sync.
 
 Promises: `start` gives every account its streams back before it returns; `stop` leaves everything on disk. An
-account that loses JetStream by a reload stops its streams and keeps its files; it gets them back with
-JetStream.
+account that loses JetStream (by a reload, or a token) stops its streams and keeps its files; it gets them
+back with JetStream.
 """
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.errors import api_error
 from ...store.lock import DirectoryLock
 from ...store.meta import Storage
 from ..accounts.mapping import Mapping
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 WORKERS = 4
 SHARE = 0.75  # of what the machine has, when the configuration names no limit
+_FAULT = "JetStream"
 API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
 
@@ -49,7 +52,9 @@ class JetStream:
         *,
         server_name: str = "pyjs",
         server_id: str = "",
+        find: Callable[[str], Awaitable[object]] | None = None,
     ) -> None:
+        """find: looks up an account that has files here, and has `follow` called if it is found."""
         self.options = options
         self.registry = registry
         self.accounts: dict[str, JetStreamAccount] = {}
@@ -62,6 +67,7 @@ class JetStream:
         self._log: Log = logger or Silent()
         self._server_name = server_name
         self._server_id = server_id
+        self._find = find
         self._apis: dict[str, Api] = {}
         self._absent: dict[str, AbsentApi] = {}
         self._executor: ThreadPoolExecutor | None = None
@@ -110,8 +116,20 @@ class JetStream:
         )
         self.running = True
         for account, share in self._entitled():
-            self.enable(account, share)
+            self._entitle(account, share)
         self._refuse_others()
+        await self._find_owners()
+
+    async def _find_owners(self) -> None:
+        """Look up the accounts that have files here and are not known yet."""
+        assert self._storage is not None
+        owners = [name for name in self._storage.accounts() if name not in self.registry.accounts]
+        if self._find is None or not owners:
+            return
+        await asyncio.gather(*(self._find(name) for name in owners))
+        for name in owners:
+            if name not in self.registry.accounts:
+                self._log.warning(f"JetStream has streams of account {name}, which cannot be found")
 
     def _cluster_name(self) -> str:
         """The configured name; a server that joins others as a leaf is a cluster of its own name."""
@@ -143,15 +161,20 @@ class JetStream:
     def _refuse_others(self) -> None:
         """Let accounts without JetStream be told so."""
         accounts = self.registry.accounts
-        without = {name for name in accounts if name not in self.accounts} - {self._system_name()}
-        for name in set(self._absent) - without:
+        for name in [name for name in self._absent if name not in accounts]:
             self._absent.pop(name).stop()
-        for name in without - set(self._absent):
-            self._absent[name] = absent = AbsentApi(accounts[name])
-            absent.start()
+        for account in accounts.values():
+            self._refuse(account)
 
-    def _system_name(self) -> str:
-        return self.registry.system.name if self.registry.system is not None else ""
+    def _refuse(self, account: Account) -> None:
+        """Let the account be told so, if it has no JetStream."""
+        wanted = account.name not in self.accounts and account is not self.registry.system
+        absent = self._absent.get(account.name)
+        if absent is None and wanted:
+            self._absent[account.name] = absent = AbsentApi(account)
+            absent.start()
+        elif absent is not None and not wanted:
+            self._absent.pop(account.name).stop()
 
     async def stop(self) -> None:
         """Stop all accounts; everything stored is on disk afterwards."""
@@ -184,17 +207,60 @@ class JetStream:
         for name in list(self.accounts):
             if name not in entitled:
                 self._stop_account(name)
-        for name, (account, share) in entitled.items():
-            held = self.accounts.get(name)
-            if held is None:
-                self.enable(account, share)
-            else:
-                held.set_limits(share)
-                self._map_domain(account)
+        for account, share in entitled.values():
+            self._entitle(account, share)
         self._refuse_others()
 
-    def enable(self, account: Account, limits: AccountJetStream) -> JetStreamAccount:
-        """Give an account JetStream and its streams back."""
+    def _entitle(self, account: Account, share: dict[str, AccountJetStream]) -> None:
+        held = self.accounts.get(account.name)
+        if account.charter is not None:
+            self.follow(account)
+        elif held is None:
+            self.enable(account, share)
+        else:
+            held.set_limits(share)
+            self._map_domain(account)
+
+    def follow(self, account: Account) -> None:
+        """Give, change or take away JetStream of one account that was made or changed."""
+        if not self.running:
+            return
+        grants = None if account is self.registry.system else account.grants
+        held = self.accounts.get(account.name)
+        lacking = "" if grants is None else self._lacking(grants, held)
+        if account.charter is not None:
+            account.charter.faults.pop(_FAULT, None)
+            if lacking:
+                account.charter.faults[_FAULT] = lacking
+        if lacking:
+            self._alarm(f"Error configuring jetstream for account [{account.label}]: {lacking}")
+        if grants is None:
+            self.disable(account.name)
+        elif held is not None:
+            if not lacking:
+                held.set_limits(grants)
+            self._map_domain(account)
+        elif not lacking:
+            self.enable(account, grants)
+        self._refuse(account)
+
+    def _lacking(self, grants: dict[str, AccountJetStream], held: JetStreamAccount | None) -> str:
+        """Why the server cannot grant so much, besides what it grants others; "" when it can."""
+        others = [account.grants for account in self.accounts.values() if account is not held]
+        before: dict[str, AccountJetStream] = {} if held is None else held.grants
+        for quota, name, error in (
+            (self.memory, "max_memory", "JSMemoryResourcesExceededErr"),
+            (self.files, "max_store", "JSStorageResourcesExceededErr"),
+        ):
+            total = _granted(grants, name)
+            more = total - _granted(before, name)
+            promised = sum(_granted(each, name) for each in others)
+            if quota.limit >= 0 and (promised + total > quota.limit or quota.reserved + more > quota.limit):
+                return str(api_error(error))
+        return ""
+
+    def enable(self, account: Account, limits: dict[str, AccountJetStream]) -> JetStreamAccount:
+        """Give an account JetStream, with limits by tier, and its streams back."""
         assert self.host is not None and self._storage is not None
         held = JetStreamAccount(
             account, self.host, self._storage.account(account.name), limits, self.memory, self.files
@@ -222,20 +288,19 @@ class JetStream:
                 held.account.mappings.remove(source)
             held.account.forget_plans()
 
-    def _entitled(self) -> list[tuple[Account, AccountJetStream]]:
-        """The accounts that have JetStream: those configured so, or `$G` when it is the only one."""
-        system = self.registry.system
-        named = [
-            (account, account.options.jetstream)
+    def _entitled(self) -> list[tuple[Account, dict[str, AccountJetStream]]]:
+        """The accounts that have JetStream: those that are granted it, or `$G` when it is the only one."""
+        system, everyone = self.registry.system, self.registry.global_account
+        granted = [
+            (account, account.grants)
             for account in self.registry.accounts.values()
-            if account is not system and account.options is not None and account.options.jetstream is not None
+            if account is not system and account.grants is not None
         ]
-        others = [
-            a for a in self.registry.accounts.values() if a not in (system, self.registry.global_account)
-        ]
-        if not named and not others:
-            return [(self.registry.global_account, AccountJetStream())]
-        return named
+        others = [a for a in self.registry.accounts.values() if a not in (system, everyone)]
+        by_tokens = bool(self.options.operator or self.options.trusted_keys)
+        if not granted and not others and not by_tokens:
+            return [(everyone, {"": AccountJetStream()})]
+        return granted
 
     def _map_domain(self, account: Account) -> None:
         """Let `$JS.<domain>.API` mean this server's API, as clients of other domains call it."""
@@ -276,6 +341,10 @@ class JetStream:
             config["domain"] = options.domain
         config["strict"] = options.strict
         return config
+
+
+def _granted(grants: dict[str, AccountJetStream], name: str) -> int:
+    return sum(max(0, getattr(share, name)) for share in grants.values())
 
 
 def _domain_mappings(domain: str) -> list[tuple[str, str]]:

@@ -16,16 +16,18 @@ class Quota:
     """Bytes used against a limit (-1: none). `reserved` is the sum of the max_bytes of streams.
 
     guarded: `refusal` may refuse, so that usage has to be exact for each message; without, a stream's usage
-    may be counted once per commit.
+    may be counted once per commit. absent: the account has no limits for such streams, and so may store
+    nothing (the limit is then 0).
     """
 
-    __slots__ = ("limit", "parent", "reserved", "used")
+    __slots__ = ("absent", "limit", "parent", "reserved", "used")
 
     def __init__(self, limit: int = -1, parent: Quota | None = None) -> None:
         self.limit = limit
         self.parent = parent
         self.used = 0
         self.reserved = 0
+        self.absent = False
 
     @property
     def guarded(self) -> bool:
@@ -37,6 +39,11 @@ class Quota:
             return True
         parent = self.parent
         return parent is not None and 0 <= parent.limit < parent.used + MARGIN
+
+    def grant(self, limit: int | None) -> None:
+        """Set the account's limit; None: it has none that applies, and may store nothing."""
+        self.absent = limit is None
+        self.limit = 0 if limit is None else limit
 
     def add(self, size: int) -> None:
         """Count `size` bytes more (or fewer)."""
@@ -56,7 +63,7 @@ class Quota:
         if parent is not None and 0 <= parent.limit < parent.used:
             return api_error("JSInsufficientResourcesErr")
         if 0 <= self.limit < self.used + size:
-            return api_error("JSAccountResourcesExceededErr")
+            return api_error("JSNoLimitsErr" if self.absent else "JSAccountResourcesExceededErr")
         return None
 
     def can_reserve(self, size: int) -> bool:

@@ -67,7 +67,7 @@ class Rig:
         self.log: list[str] = []
         self.host = Host(clock=self.clock, runner=AtOnce(), server_name="one", log=self)
         limits = AccountJetStream()
-        self.jetstream = JetStreamAccount(self.account, self.host, directory, limits, Quota(), Quota())
+        self.jetstream = JetStreamAccount(self.account, self.host, directory, {"": limits}, Quota(), Quota())
         config = {"name": "S", "subjects": ["s.>"], "storage": "memory", "num_replicas": 1, **stream}
         self.messages: list[Message] = []
         if directory is not None:

@@ -99,7 +99,7 @@ class World:
         self.storage = Storage(self.directory)
         self.memory, self.files = Quota(), Quota()
         self.js = JetStreamAccount(
-            account, self.host, self.storage.account(account.name), self.limits, self.memory, self.files
+            account, self.host, self.storage.account(account.name), {"": self.limits}, self.memory, self.files
         )
         self.js.recover()
         self.api = Api(self.js)

@@ -30,25 +30,26 @@ from .notices import LIMITS_REASON, Notices
 from .pace import Pace, RateLimit
 from .pulling import Pulling
 from .pushing import Pushing
-from .saver import Saver
+from .saver import Keeper, Saver
 from .sender import Sender
 from .start import choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ...accounts.account import Account
     from ...accounts.parcel import Message
     from ...accounts.subscription import Subscription
     from ...clock import Clock
     from ..stream.core import Stream
+    from .post import Post
 
 DEFAULT_BURST = 1 << 20
 NEXT = "$JS.API.CONSUMER.MSG.NEXT"
 
 
 class Consumer:
-    """One consumer. `store` is None when nothing of it outlives the server."""
+    """One consumer. `store` is None when nothing of it outlives the server; `post` keeps it on several."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class Consumer:
         config: ConsumerConfig,
         created: int,
         store: ConsumerStore | None = None,
+        post: Post | None = None,
     ) -> None:
         self.stream = stream
         self.name = name
@@ -83,7 +85,12 @@ class Consumer:
         self.delivery: Pulling | Pushing = Pushing(self) if config.deliver_subject else Pulling(self)
         self.inactivity = Inactivity(self)
         self._store = store
-        self._saver = Saver(store, self.ledger, self.host, self.label) if store is not None else None
+        self._post = post
+        self._saver: Keeper | None = None
+        if post is not None:
+            self._saver = post.keeper(self.ledger)
+        elif store is not None:
+            self._saver = Saver(store, self.ledger, self.host, self.label)
         self._expiry = Alarm(self.clock, self._expire)
         self._pause = Alarm(self.clock, self._unpause)
         self._subscriptions: list[Subscription] = []
@@ -112,8 +119,11 @@ class Consumer:
             self.delivery.listen()
 
     def _find_place(self) -> None:
-        state = self._store.load() if self._store is not None else None
         store = self.stream.store
+        if self._post is not None:
+            self._take_over(self._post)
+            return
+        state = self._store.load() if self._store is not None else None
         if state is None:
             start = choose(self.config, store, self.stream.config.max_msgs_per_subject)
             self.feed.start(start)
@@ -125,6 +135,15 @@ class Consumer:
             self.host.log.warning(f"{self.label}: repaired its state: {line}")
             self.changed()
         self.feed.next_seq = self.ledger.stream_seq + 1
+
+    def _take_over(self, post: Post) -> None:
+        """Go on where another server was, as far as that is agreed on."""
+        store, ledger = self.stream.store, self.ledger
+        ledger.restore(post.state())
+        # What was pending and left the stream meanwhile is no fault here.
+        if ledger.repair(store.first_seq, store.last_seq):
+            self.changed()
+        self.feed.start(post.start())
 
     def _listen(self) -> None:
         config, account, stream = self.config, self.account, self.stream
@@ -170,6 +189,14 @@ class Consumer:
         if self.stopped:
             return
         self._halt(statuses.SERVER_SHUTDOWN)
+        if self._saver is not None:
+            self._saver.close()
+
+    def retire(self) -> None:
+        """Stop because another server leads; what is agreed on stays as it is."""
+        if self.stopped:
+            return
+        self._halt(statuses.LEADERSHIP_CHANGE)
         if self._saver is not None:
             self._saver.close()
 
@@ -287,6 +314,20 @@ class Consumer:
         self.changed()
         if stalled:
             self.delivery.run()
+
+    @property
+    def filters(self) -> Sequence[str]:
+        """The subjects it selects."""
+        return self.config.filters
+
+    @property
+    def passed(self) -> int:
+        """The last stream sequence delivered."""
+        return self.ledger.stream_seq
+
+    def needs(self, seq: int) -> bool:
+        """Tell whether a message that it selects has to be kept for it."""
+        return self.ledger.needs(seq)
 
     def wants(self, seq: int, subject: str) -> bool:
         """Tell whether a message has to be kept for this consumer (interest retention)."""

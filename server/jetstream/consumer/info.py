@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequenceInfo
-from ...identity import NATS_VERSION
+from ....version import NATS_VERSION
 from ..host import API_LEVEL
 from .pulling import Pulling
 

@@ -219,7 +219,7 @@ class Ledger:
     def ack_through(self, number: int, seq: int) -> list[int] | None:
         """Acknowledge all up to stream sequence `seq`, whose delivery was `number`.
 
-        Gives the acked sequences that were pending; None if the floor is already there.
+        Gives the sequences that were pending or given up until now; None if the floor is already there.
         """
         if number <= self.floor_consumer or seq <= self.floor_stream:
             return None
@@ -230,8 +230,10 @@ class Ledger:
             if one in self.pending:
                 self._forget(one)
                 acked.append(one)
-        for one in [one for one in self.redelivered if one <= seq]:
+        again = [one for one in self.redelivered if one <= seq]
+        for one in again:
             del self.redelivered[one]
+        acked += set(again).difference(acked)
         self.floor_consumer, self.floor_stream = number, seq
         return acked
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..stream.core import Stream
 
 NAME_LENGTH = 8
+UNLIMITED = -1
 
 
 def _alarm(stream: Stream, text: str) -> None:
@@ -32,12 +33,14 @@ def _alarm(stream: Stream, text: str) -> None:
 
 def bounds(stream: Stream) -> Bounds:
     """Give the limits that the server and the account set."""
-    host = stream.host
-    return Bounds(host.max_ack_pending, stream.account.limits.max_ack_pending, host.max_request_batch)
+    host, share = stream.host, stream.account.limits(stream.config.num_replicas)
+    account_most = UNLIMITED if share is None else share.max_ack_pending
+    return Bounds(host.max_ack_pending, account_most, host.max_request_batch)
 
 
 def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic: bool = False) -> Consumer:
     """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError."""
+    stream.account.must_limits(stream.config.num_replicas)
     config = check(stamped(asked), stream.config, bounds(stream), pedantic=pedantic)
     name = config.durable_name or config.name
     existing = stream.consumers.get(name) if name else None
@@ -58,13 +61,21 @@ def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic:
         raise api_error("JSConsumerBadDurableNameErr")
     config = _settled(config)
     created = stream.clock.now()
-    consumer = Consumer(stream, name, config, created, _open(stream, name, config, created))
-    stream.consumers[name] = consumer
-    consumer.start(lambda one: _remove(stream, one))
+    consumer = adopt(stream, name, config, created, open_store(stream, name, config, created))
     if not config.direct:
         consumer.notices.created()
         if consumer.paused(created):
             consumer.notices.paused(True, config.pause_until)
+    return consumer
+
+
+def adopt(
+    stream: Stream, name: str, config: ConsumerConfig, created: int, store: ConsumerStore | None
+) -> Consumer:
+    """Let a consumer begin, or go on with the state in its store."""
+    consumer = Consumer(stream, name, config, created, store)
+    stream.consumers[name] = consumer
+    consumer.start(lambda one: _remove(stream, one))
     return consumer
 
 
@@ -86,7 +97,8 @@ def _siblings(stream: Stream, name: str) -> list[ConsumerConfig]:
 
 
 def _check_count(stream: Stream) -> None:
-    most, account_most = stream.config.max_consumers, stream.account.limits.max_consumers
+    share = stream.account.must_limits(stream.config.num_replicas)
+    most, account_most = stream.config.max_consumers, share.max_consumers
     if most <= 0 or 0 < account_most < most:
         most = account_most
     if 0 < most <= len(stream.public_consumers()):
@@ -131,7 +143,8 @@ def _write(stream: Stream, name: str, config: ConsumerConfig, created: int) -> N
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
 
 
-def _open(stream: Stream, name: str, config: ConsumerConfig, created: int) -> ConsumerStore | None:
+def open_store(stream: Stream, name: str, config: ConsumerConfig, created: int) -> ConsumerStore | None:
+    """Put a consumer down on the disk, if it belongs there, and open its state. Raises ApiError 10104."""
     if not _is_stored(stream, config):
         return None
     _write(stream, name, config, created)
@@ -170,6 +183,4 @@ def recover(stream: Stream) -> None:
         except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
             _alarm(stream, f"{what} can not be recovered: {error}")
             continue
-        consumer = Consumer(stream, asset.name, config, created, store)
-        stream.consumers[consumer.name] = consumer
-        consumer.start(lambda one: _remove(stream, one))
+        adopt(stream, asset.name, config, created, store)

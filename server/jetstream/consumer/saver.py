@@ -9,7 +9,7 @@ come again rather than get lost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ....store.consumer import ConsumerStore
 from ....store.errors import StoreError
@@ -23,6 +23,22 @@ if TYPE_CHECKING:
 
 INTERVAL = 100_000_000
 PER_PENDING = 5_000  # ns more of rest per pending message: the state is written whole
+
+
+class Keeper(Protocol):
+    """Keeps a ledger's state where a crash does not reach it."""
+
+    def changed(self) -> None:
+        """Keep it soon."""
+
+    def after(self, done: Callable[[], None]) -> None:
+        """Call `done` when all that has happened is kept."""
+
+    def close(self) -> None:
+        """Keep what is not kept yet, if that can be, and end."""
+
+    def abandon(self) -> None:
+        """End and keep nothing: the consumer is deleted."""
 
 
 class Saver:

@@ -22,6 +22,28 @@ Send = Callable[[str, bytes, bytes], object]  # subject, header, body
 Answer = tuple[bytes, bytes]  # reply subject, body
 
 
+class Settler(Protocol):
+    """Keeps what is to be told of stored messages until they are safe.
+
+    answers: (reply, body), republish: (subject, header, body), both in the order of the messages. error: why
+    nothing more is taken. idle: somebody must `wake` it.
+    """
+
+    answers: list[Answer]
+    republish: list[tuple[str, bytes, bytes]]
+    idle: bool
+    error: BaseException | None
+
+    def wake(self) -> None:
+        """Something was stored."""
+
+    def after(self, done: Done) -> None:
+        """Call `done` once all that is stored so far is safe (or with the error why it is not)."""
+
+    def close(self) -> None:
+        """Settle what can be settled, and no more after that."""
+
+
 class Job(Protocol):
     """Work that was handed out."""
 

@@ -19,14 +19,15 @@ from ....protocol.timestamp import format_rfc3339
 from ....store.errors import StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
-from .commit import Committer
+from .commit import Committer, Settler
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
 from .direct import DirectGet
-from .ingest import Ingest
+from .ingest import Duplicate, Ingest
 from .interest import Interest
 from .limits import Limits
-from .positions import Positions
+from .positions import Position, Positions
+from .rules.basis import Rules
 from .ttl import Expiry
 from .upkeep import Upkeep
 
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
     from ...accounts.subscription import Subscription
     from ..account import JetStreamAccount
     from ..consumer.core import Consumer
+    from .commit import Done
     from .inflow import Inflow
+    from .link import Link
+    from .source import Source
 
 
 class Stream:
@@ -53,25 +57,35 @@ class Stream:
         self.clock = account.host.clock
         self.domain = account.host.domain
         self.created = created
-        self.quota = account.quota(config.storage)
         self.consumers: dict[str, Consumer] = {}
+        self.rules = self._rules()
+        self.quota = self.rules.quota
         self.committed_seq = store.last_seq
         self.inflow: Inflow | None = None
         self.stopped = False
         self._counted = 0
         self._on_disk = config.storage == "file"
         self._subscriptions: dict[str, Subscription] = {}
-        self.limits = Limits(config, store, self.clock, self.removed)
-        self.interest = Interest(config, store, self.consumers, self.removed)
-        self.expiry = Expiry(config, store, self.clock, self.limits, self.removed, self._mark)
+        self.limits = Limits(config, store, self.rules.age_clock, self.removed)
+        self.interest = Interest(config, store, self.rules.readers, self.removed)
+        self.expiry = Expiry(config, store, self.rules.ttl_clock, self.limits, self.removed, self._mark)
         self.dedupe = DedupeWindow(config.duplicate_window)
-        self.committer = Committer(
-            store, self.host.runner, self.send, self.send_each, self._committed, self._failed
-        )
+        self.committer: Settler = self._settler()
         self.upkeep = Upkeep(store, self.clock, self.host.runner, self._upkeep_failed)
         self.positions = Positions(store, self.clock, self._save_positions)
         self.ingest = Ingest(self)
         self.direct = DirectGet(self)
+
+    def _rules(self) -> Rules:
+        """What the stream's rules go by: here, this server's clock, dice and consumers."""
+        quota = self.account.quota(self.config.storage)
+        return Rules(self.clock, self.clock, self.clock, self.host.random_below, quota, self.consumers)
+
+    def _settler(self) -> Settler:
+        """Who tells of what was stored, and when: here, when it is on this disk."""
+        return Committer(
+            self.store, self.host.runner, self.send, self.send_each, self._committed, self._failed
+        )
 
     @property
     def identity(self) -> str:
@@ -90,7 +104,7 @@ class Stream:
         store = self.store
         window = self.config.duplicate_window
         if window > 0 and store.messages:
-            start = store.seq_at(self.clock.now() - window)
+            start = store.seq_at(self.rules.clock.now() - window)
             self._read_back(start, self.dedupe.load)
         last = store.last(">") if store.messages else None
         if last is not None and last.seq == store.last_seq:
@@ -145,6 +159,16 @@ class Stream:
             self.positions.save()
         self.store.close()
 
+    def hand_over(self) -> StreamStore:
+        """Hear and send nothing more, and give the store, committed, to whom goes on with it."""
+        self._silence()
+        for consumer in list(self.consumers.values()):
+            consumer.stop()
+        self.committer.close()
+        self.quota.add(-self._counted)
+        self._counted = 0
+        return self.store
+
     def delete(self) -> None:
         """Remove the stream, its messages and its consumers."""
         self._silence()
@@ -182,17 +206,25 @@ class Stream:
     def _committed(self, last: int) -> None:
         self.committed_seq = last
         self.settle()
-        if self._on_disk and not self.stopped:
-            self.upkeep.nudge()
+        self._tidy()
         for consumer in list(self.consumers.values()):
             try:
                 consumer.on_append(last)
             except Exception as fault:  # one consumer's fault must not keep messages from the others
                 self.alarm(f"could not wake consumer '{consumer.name}': {type(fault).__name__}: {fault}")
 
+    def _tidy(self) -> None:
+        """Give space back on the disk in a while."""
+        if self._on_disk and not self.stopped:
+            self.upkeep.nudge()
+
     def _failed(self, error: BaseException) -> bytes:
         self.alarm(f"can not be written: {error}")
         return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
+
+    def troubled(self, error: Exception) -> None:
+        """A message could not be stored, and not because a rule forbids it."""
+        self.alarm(f"can not store a message: {type(error).__name__}: {error}")
 
     def alarm(self, text: str) -> None:
         """Tell the log that something is wrong with this stream."""
@@ -271,6 +303,41 @@ class Stream:
         self.removed(sequence, subject)
         return True
 
+    # --- what comes from other streams
+
+    def mirror(self, link: Link, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+        """Store a message of the mirror's origin under its sequence. Raises ApiError."""
+        del link
+        self.ingest.replicate(sequence, subject, header, body, time)
+
+    def copy(self, link: Source, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+        """Store the message `sequence` of a source, whose header tells where it is from. Raises ApiError."""
+        try:
+            copy = self.ingest.store(subject, header, body, sourced=True)
+        except Duplicate:
+            return
+        self.positions.note(link.index, Position(sequence, link.identity), copy)
+        if self.committer.idle:
+            self.committer.wake()
+
+    def pass_by(self, sequence: int) -> None:
+        """The mirror's origin has nothing up to `sequence` that is not here."""
+        if self.store.last_seq >= sequence:
+            return
+        if self.store.messages == 0:
+            self.purge(up_to=sequence + 1)
+        else:
+            self.store.skip_to(sequence)
+            self.committer.wake()
+
+    def begin_source_anew(self, index: str) -> None:
+        """A source's origin was made anew: forget how far it was read."""
+        self.positions.forget(index)
+
+    def when_safe(self, done: Done) -> None:
+        """Call `done` once all that came from other streams so far is safe."""
+        self.committer.after(done)
+
     def _save_positions(self) -> None:
         """Save how far the sources were read, once the copies themselves are on disk."""
         document = self.positions.to_json()
@@ -294,7 +361,7 @@ class Stream:
         self.limits.configure(config)
         self.interest.configure(config)
         self.expiry.configure(config)
-        self.dedupe.window = config.duplicate_window
+        self.dedupe.resize(config.duplicate_window, self.rules.clock.now())
         if config.allow_msg_ttl and not old.allow_msg_ttl:
             self._read_back(self.store.first_seq, self.expiry.load)
         self.ingest.configure()

@@ -49,6 +49,16 @@ class DedupeWindow:
             if self._sequences.get(identifier) == sequence:
                 del self._sequences[identifier]
 
+    def order(self) -> list[tuple[int, bytes, int]]:
+        """Give (time, id, sequence) of all that is remembered, oldest first."""
+        return list(self._order)
+
+    def resize(self, window: int, now: int) -> None:
+        """Keep ids for another time. What the old one has forgotten does not come back with a longer one."""
+        self.forget(now)
+        self.window = window
+        self.forget(now)
+
     def clear(self) -> None:
         """Forget everything."""
         self._sequences.clear()

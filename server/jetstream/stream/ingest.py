@@ -42,7 +42,7 @@ class Ingest:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._store = stream.store
-        self._now = stream.clock.now
+        self._now = stream.rules.clock.now
         self._committer = stream.committer
         self._limits = stream.limits
         self._dedupe = stream.dedupe
@@ -72,7 +72,7 @@ class Ingest:
     def _compile(self, source: str, destination: str) -> SubjectTransform | None:
         if not destination:
             return None
-        return SubjectTransform(source, destination, random_below=self._stream.host.random_below)
+        return SubjectTransform(source, destination, random_below=self._stream.rules.random_below)
 
     def read(self, run: list[Publish]) -> None:
         """Take publishes that came together and see that each is answered, as `receive` does one by one."""
@@ -153,7 +153,7 @@ class Ingest:
     def refusal(self, error: Exception) -> bytes:
         """Give the answer that tells a publisher of `error`; what is no refusal of the API's is logged."""
         if not isinstance(error, ApiError):
-            self._stream.alarm(f"can not store a message: {type(error).__name__}: {error}")
+            self._stream.troubled(error)
             error = api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
         return json.dumps(
             {"error": error.to_json(), "stream": self._stream.name, "seq": 0}, separators=(",", ":")

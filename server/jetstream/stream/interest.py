@@ -6,18 +6,35 @@ acknowledged it; under limits neither matters. Never asks a consumer more than `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.api.stream import StreamConfig
 from ....store.errors import StoreError
 from ....store.stream import StreamStore
 
 if TYPE_CHECKING:
-    from ..consumer.core import Consumer
     from .limits import Removed
 
 NEVER_REACHED = 1 << 62  # a sequence that no consumer is beyond
+
+
+class Reader(Protocol):
+    """Who may want messages kept."""
+
+    @property
+    def filters(self) -> Sequence[str]:
+        """The subjects it selects; none: all."""
+
+    @property
+    def passed(self) -> int:
+        """The last sequence it was given."""
+
+    def wants(self, seq: int, subject: str) -> bool:
+        """Tell whether a message has to be kept for it."""
+
+    def needs(self, seq: int) -> bool:
+        """Tell the same of a message that it selects."""
 
 
 class Interest:
@@ -29,7 +46,7 @@ class Interest:
         self,
         config: StreamConfig,
         store: StreamStore,
-        consumers: Mapping[str, Consumer],
+        consumers: Mapping[str, Reader],
         removed: Removed,
     ) -> None:
         self._store = store
@@ -50,7 +67,7 @@ class Interest:
         """Say whether no consumer wants the message (under interest retention)."""
         return not any(consumer.wants(sequence, subject) for consumer in self._consumers.values())
 
-    def acked(self, sequence: int, by: Consumer) -> bool:
+    def acked(self, sequence: int, by: Reader) -> bool:
         """Let go of a message that `by` is done with, if nobody else wants it; True when it went."""
         if not (self.by_interest or self.by_work):
             return False
@@ -75,10 +92,10 @@ class Interest:
         if not (self.by_interest or self.by_work):
             return
         for consumer in list(self._consumers.values()):
-            filters, ledger = consumer.config.filters, consumer.ledger
+            filters = consumer.filters
             sequence = self._store.next_seq(filters, self._store.first_seq)
-            while 0 < sequence <= ledger.stream_seq:
-                if not ledger.needs(sequence):
+            while 0 < sequence <= consumer.passed:
+                if not consumer.needs(sequence):
                     self.acked(sequence, consumer)
                 sequence = self._store.next_seq(filters, sequence + 1)
         if not self._consumers:

@@ -135,6 +135,7 @@ class Limits:
 
     def expire(self) -> None:
         """Remove what is too old by now."""
+        self.stop()
         self._expire()
 
     def _expire(self) -> None:

@@ -158,6 +158,16 @@ class Link:
         jitter = int.from_bytes(self.stream.host.random_bytes(2), "big") % 100
         self._later(wait + (100 + jitter) * MILLISECOND)
 
+    def agreed(self) -> int:
+        """The origin's sequence up to which everything is safe here."""
+        return self.stream.store.last_seq
+
+    def refused(self, error: ApiError | None) -> None:
+        """Something that was taken did not come in after all: begin again from what did."""
+        if not self._stopped:
+            self.copied = self.agreed()
+            self.retry(error)
+
     def _interest(self, change: InterestChange) -> None:
         """The origin's API came within reach, or went out of it."""
         if change.delta < 0:
@@ -359,7 +369,7 @@ class Link:
             if error is None and not self._stopped:
                 self.stream.send(reply, headers.encode(seen), b"")
 
-        self.stream.committer.after(done)
+        self.stream.when_safe(done)
 
     # --- what it says of itself
 

@@ -37,12 +37,7 @@ class Mirror(Link):
     def accepted(self, delivered: int, pending: int) -> None:
         """What lies before the consumer's beginning is not there."""
         store = self.stream.store
-        if store.last_seq < delivered:
-            if store.messages == 0:
-                self.stream.purge(up_to=delivered + 1)
-            else:
-                store.skip_to(delivered)
-                self.stream.committer.wake()
+        self.stream.pass_by(delivered)
         self.copied = max(delivered, store.last_seq)
         self._may_answer(pending)
 
@@ -50,7 +45,7 @@ class Mirror(Link):
         """Store under the origin's sequence."""
         del original
         self._may_answer(delivery.pending)
-        self.stream.ingest.replicate(delivery.stream_seq, subject, header, body, delivery.time)
+        self.stream.mirror(self, delivery.stream_seq, subject, header, body, delivery.time)
 
     def _may_answer(self, pending: int) -> None:
         """Once nearly caught up, direct gets of the origin may be answered here."""

@@ -71,6 +71,10 @@ class Positions:
         """Give the position of a source, by its index or, for old copies, by its origin's name alone."""
         return self._known.get(index) or self._known.get(index.split(" ", 1)[0])
 
+    def known(self) -> list[tuple[str, Position]]:
+        """Give all positions, by source index."""
+        return list(self._known.items())
+
     def note(self, index: str, position: Position, copy: int) -> None:
         """The copy `copy` of `position` was stored."""
         self._known[index] = position

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ....protocol.api.cluster import ClusterInfo
 from ....protocol.api.stream import LostStreamData, StreamConfig, StreamInfo, StreamState
-from ...identity import NATS_VERSION
+from ....version import NATS_VERSION
 from ..host import API_LEVEL
 
 if TYPE_CHECKING:

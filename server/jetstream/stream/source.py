@@ -14,9 +14,7 @@ from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.identifier import name_hash
 from . import provenance
 from .delivery import Delivery
-from .ingest import Duplicate
 from .link import Link
-from .positions import Position
 
 if TYPE_CHECKING:
     from .core import Stream
@@ -70,21 +68,19 @@ class Source(Link):
             f"JetStream source stream {self.source.name!r} for stream "
             f"'{self.stream.account.name} > {self.stream.name}' was recreated, resetting source state"
         )
-        self.stream.positions.forget(self.index)
+        self.stream.begin_source_anew(self.index)
         self.copied, self._again = 0, True
 
     def take(self, delivery: Delivery, original: str, subject: str, header: bytes, body: bytes) -> None:
         """Store as a new message that tells where it came from."""
-        stream = self.stream
         value = provenance.write(self.index, delivery.stream_seq, original, self.identity)
         header = headers.set(header, provenance.HEADER, value)
-        try:
-            copy = stream.ingest.store(subject, header, body, sourced=True)
-        except Duplicate:
-            return
-        stream.positions.note(self.index, Position(delivery.stream_seq, self.identity), copy)
-        if stream.committer.idle:
-            stream.committer.wake()
+        self.stream.copy(self, delivery.stream_seq, subject, header, body)
+
+    def agreed(self) -> int:
+        """The position that is safe."""
+        known = self.stream.positions.of(self.index)
+        return known.sequence if known is not None else 0
 
     def info(self) -> StreamSourceInfo:
         """Tell the origin's sequence too."""

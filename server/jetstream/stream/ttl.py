@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from contextlib import suppress
 
 from ....protocol import headers
 from ....protocol.api.stream import StreamConfig
 from ....protocol.duration import DurationError, format_go, parse_go
-from ....protocol.errors import api_error
+from ....protocol.errors import ApiError, api_error
 from ....store.errors import StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
@@ -87,17 +88,19 @@ class Expiry:
         elif ttl:
             heapq.heappush(self._heap, (time + ttl, sequence))
             if self._timer is None or self._heap[0][1] == sequence:
-                self._rearm()
+                self.rearm()
 
     def load(self, message: StoredMessage) -> None:
-        """Take in a stored message at a start."""
-        self.stored(message.seq, message.header, message.time)
+        """Take in a stored message at a start. A source's may have a lifetime that nobody can read."""
+        with suppress(ApiError):
+            self.stored(message.seq, message.header, message.time)
 
     def forget(self, sequence: int) -> None:
         """A message is gone."""
         self._limits.keep.discard(sequence)
 
-    def _rearm(self) -> None:
+    def rearm(self) -> None:
+        """Set the timer for the next lifetime that ends."""
         self.stop()
         if self._heap:
             delay = max(self._heap[0][0] - self._clock.now(), MIN_TIMER)
@@ -109,7 +112,12 @@ class Expiry:
         while self._heap and self._heap[0][0] <= now:
             _, sequence = heapq.heappop(self._heap)
             self.expire_one(sequence)
-        self._rearm()
+        self.rearm()
+
+    def expire(self) -> None:
+        """Remove what has come to its end by now."""
+        self.stop()
+        self._run()
 
     def expire_one(self, sequence: int) -> None:
         """Let go of one message whose time has come, leaving a marker where one is due."""

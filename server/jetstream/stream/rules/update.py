@@ -19,7 +19,7 @@ def check_update(old: StreamConfig, new: StreamConfig, world: World) -> StreamCo
     config = check(new, world)
     if config.name != old.name:
         raise invalid("stream configuration name must match original")
-    if config.num_replicas > 1:
+    if config.num_replicas > 1 and not world.clustered:
         raise api_error("JSStreamReplicasNotSupportedErr")
     if config.storage != old.storage:
         raise invalid("stream configuration update can not change storage type")

@@ -24,6 +24,7 @@ class World:
     `lookup` gives the configuration of another stream of the account, or None. `duplicates_limit` is the
     server's longest duplicate window (ns, 0 = none). `max_bytes_required` and the two `max_stream_bytes`
     limits are the account's (-1 or 0 = none). `pedantic`: what the server would otherwise adjust is refused.
+    `clustered`: there are other servers for replicas.
     """
 
     lookup: Callable[[str], StreamConfig | None] = nowhere
@@ -32,6 +33,7 @@ class World:
     memory_max_stream_bytes: int = -1
     storage_max_stream_bytes: int = -1
     pedantic: bool = False
+    clustered: bool = False
 
 
 def invalid(text: str) -> ApiError:

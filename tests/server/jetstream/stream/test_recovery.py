@@ -134,3 +134,14 @@ def test_a_damaged_message_is_told_and_the_others_are_served(world: World, tmp_p
     assert world.call("STREAM.INFO.S")["state"]["lost"]["msgs"] == [2]
     assert world.call("STREAM.MSG.GET.S", {"seq": 2})["error"]["err_code"] == 10051
     assert world.publish("s") == b'{"stream":"S","seq":4}'
+
+
+def test_a_source_s_message_with_an_unreadable_lifetime_does_not_keep_its_stream_from_coming_back(
+    world: World,
+) -> None:
+    stream = world.stream(subjects=["s"], storage="file", allow_msg_ttl=True)
+    stream.ingest.store(
+        "s", b"NATS/1.0\r\nNats-TTL: soon\r\nNats-Stream-Source: A 1\r\n\r\n", b"", sourced=True
+    )
+    restart(world)
+    assert world.js.lookup("S").store.messages == 1

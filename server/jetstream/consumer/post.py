@@ -1,0 +1,24 @@
+"""Post: what the leader of a replicated consumer is given: where others agree that it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ....store.consumer import ConsumerState
+    from .ledger import Ledger
+    from .saver import Keeper
+    from .start import Start
+
+
+class Post(Protocol):
+    """One consumer's."""
+
+    def state(self) -> ConsumerState:
+        """What is agreed on."""
+
+    def start(self) -> Start:
+        """Where to read on."""
+
+    def keeper(self, ledger: Ledger) -> Keeper:
+        """Who lets the others agree on what becomes of `ledger`."""

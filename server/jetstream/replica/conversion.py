@@ -1,0 +1,77 @@
+"""From a stream on one server to a replicated one, and back.
+
+Promises: nothing that was acknowledged gets lost on the way, and consumers go on where they were; after
+`found` the store says durably that it is a replica's, as of index 0, and after `dissolve` that it is not.
+Both block for a commit. Who joins a group founded over messages is no founder: its `Replica` is made with
+`joining`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....store.consumer import MemoryConsumer
+from ..consumer import lifecycle
+from ..stream.core import Stream
+from . import state as states
+from .standing import Standing
+
+if TYPE_CHECKING:
+    from ....store.consumer import ConsumerStore
+    from ....store.stream import StreamStore
+    from .replica import Replica
+
+
+def found(stream: Stream) -> StreamStore:
+    """End a plain stream and give its store, for the first `Replica`. Raises OSError, StoreError."""
+    standings = []
+    for consumer in stream.public_consumers():
+        standing = Standing(consumer.name, consumer.created, consumer.config)
+        standing.state = consumer.ledger.state()
+        standings.append(standing)
+    store = stream.hand_over()
+    state = states.State(
+        0,
+        stream.clock.now(),
+        stream.created,
+        stream.config,
+        **states.knowledge(stream),
+        standings=standings,
+    )
+    store.note = states.encode(state)
+    store.commit_sync()
+    return store
+
+
+def dissolve(replica: Replica) -> Stream:
+    """End a replica and go on as a plain stream with its consumers. Raises ApiError, OSError, StoreError."""
+    old = replica.stream
+    account, config, created = old.account, old.config, old.created
+    positions = old.positions.to_json()
+    standings = list(old.standings.values())
+    store = replica.hand_over()
+    if config.storage == "file":
+        account.save(old, positions)
+        kept = {standing.name for standing in standings}
+        for asset in account.directory.consumers(config.name):
+            if asset.name not in kept:
+                account.directory.remove_consumer(config.name, asset.name)
+    store.note = b""
+    store.commit_sync()
+    stream = Stream(config, store, account, created)
+    account.streams[config.name] = stream
+    stream.recover(positions)
+    for standing in standings:
+        lifecycle.adopt(stream, standing.name, standing.config, standing.created, _store(stream, standing))
+    stream.start()
+    stream.start_inflow()
+    return stream
+
+
+def _store(stream: Stream, standing: Standing) -> ConsumerStore:
+    """A consumer's store with its state in it, durable where it is to be."""
+    kept = lifecycle.open_store(stream, standing.name, standing.config, standing.created)
+    store: ConsumerStore = MemoryConsumer() if kept is None else kept
+    store.save(standing.state)
+    store.commit_sync()
+    return store

@@ -1,0 +1,65 @@
+"""The time that a replicated stream goes by: that of its log's entries.
+
+Promises: `now` never falls, and says the same on every replica at the same entry, whatever their clocks say.
+Timers only run on the leader and change nothing by themselves: when the leader's own clock says that one is
+due, `due` is told, which proposes what all replicas then do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...clock import Clock, Timer
+
+
+class LogTime:
+    """Where the log has come to; shared by the clocks of a stream."""
+
+    __slots__ = ("at", "leading", "real")
+
+    def __init__(self, real: Clock, at: int = 0) -> None:
+        self.real = real
+        self.at = at
+        self.leading = False
+
+    def pass_to(self, time: int) -> None:
+        """An entry of this time is applied."""
+        self.at = max(self.at, time)
+
+    def next(self) -> int:
+        """The time for the next entry: this server's, unless that is behind the log."""
+        return max(self.real.now(), self.at)
+
+
+class _NoTimer:
+    """What a follower gets for a timer."""
+
+    def cancel(self) -> None:
+        """Do nothing."""
+
+
+_NONE = _NoTimer()
+
+
+class LogClock:
+    """A `Clock` of the log; see the module."""
+
+    __slots__ = ("_due", "_time")
+
+    def __init__(self, time: LogTime, due: Callable[[], None]) -> None:
+        self._time = time
+        self._due = due
+
+    def now(self) -> int:
+        """The time of the entry that is being applied, or was last."""
+        return self._time.at
+
+    def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
+        """Have `due` told, `delay` ns after `now`; `callback` is what the entry will do."""
+        del callback
+        time = self._time
+        if not time.leading:
+            return _NONE
+        return time.real.call_later(max(time.at + delay - time.real.now(), 0), self._due)

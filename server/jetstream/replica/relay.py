@@ -1,0 +1,124 @@
+"""Relay: lets the replicas agree on what a consumer's leader did.
+
+Promises: changes reach the log in order, one under way at a time, each relative to the one before; who waits
+(`after`) is told once all that had happened before is agreed on, and never when it is not. Plain acks and
+deliveries go together, within `REST` and a little more for much that is pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....store.consumer import ConsumerState, encode_change
+from ..consumer.alarm import Alarm
+
+if TYPE_CHECKING:
+    from ...clock import Clock
+    from ..consumer.ledger import Ledger
+    from ..consumer.saver import Keeper
+    from ..consumer.start import Start
+    from .standing import Standing
+
+REST = 10_000_000  # ns between two changes of one consumer
+PER_PENDING = 5_000  # ns more of it per pending message: all of them are compared
+
+# Proposes (name, base, whole, change); tells whether it was taken in, None: nobody knows.
+Propose = Callable[[str, int, bool, bytes, Callable[[bool | None], None]], None]
+
+
+class Relay:
+    """A `Keeper` that keeps a ledger's state in the log."""
+
+    def __init__(self, standing: Standing, ledger: Ledger, clock: Clock, propose: Propose) -> None:
+        self._standing = standing
+        self._ledger = ledger
+        self._clock = clock
+        self._propose = propose
+        self._alarm = Alarm(clock, self._begin)
+        self._agreed: ConsumerState | None = standing.state
+        self._waiting: list[Callable[[], None]] = []
+        self._dirty = self._running = self._closed = False
+        self._last = 0
+
+    def changed(self) -> None:
+        """Let it be known soon."""
+        if self._dirty or self._closed:
+            return
+        self._dirty = True
+        if not self._running:
+            self._arm()
+
+    def _arm(self) -> None:
+        rest = REST + len(self._ledger.pending) * PER_PENDING
+        self._alarm.at(max(self._last + rest, self._clock.now()))
+
+    def after(self, done: Callable[[], None]) -> None:
+        """Let it be known at once, and call `done` when it is agreed on."""
+        if self._closed:
+            return
+        self._waiting.append(done)
+        self._dirty = True
+        if not self._running:
+            self._alarm.at(self._clock.now())
+
+    def _begin(self) -> None:
+        if self._running or self._closed or not self._dirty:
+            return
+        self._dirty = False
+        waiting, self._waiting = self._waiting, []
+        self._last = self._clock.now()
+        self._running = True
+        state = self._ledger.state()
+        base = self._agreed
+        change = encode_change(state, base)
+
+        def finished(taken: bool | None) -> None:
+            self._running = False
+            if self._closed:
+                return
+            self._agreed = state if taken else None  # what is not known is said as a whole next time
+            if taken:
+                for done in waiting:
+                    done()
+            else:
+                self._waiting = waiting + self._waiting
+                self._dirty = True
+            if self._waiting and taken:
+                self._alarm.at(self._clock.now())
+            elif self._dirty:
+                self._arm()
+
+        self._propose(self._standing.name, self._standing.version, base is None, change, finished)
+
+    def close(self) -> None:
+        """End: another leads. What was not agreed on will be done again."""
+        self._closed = True
+        self._alarm.clear()
+        self._waiting.clear()
+
+    def abandon(self) -> None:
+        """End: the consumer is deleted."""
+        self.close()
+
+
+class LeaderPost:
+    """A `Post` for the leader of one consumer."""
+
+    def __init__(self, standing: Standing, clock: Clock, propose: Propose) -> None:
+        self._standing = standing
+        self._clock = clock
+        self._propose = propose
+
+    def state(self) -> ConsumerState:
+        """What is agreed on; the caller gets its own."""
+        state = self._standing.state
+        return ConsumerState(state.delivered, state.ack_floor, dict(state.pending), dict(state.redelivered))
+
+    def start(self) -> Start:
+        """Where to read on."""
+        return self._standing.start()
+
+    def keeper(self, ledger: Ledger) -> Keeper:
+        """Who lets the others agree on what becomes of `ledger`."""
+        return Relay(self._standing, ledger, self._clock, self._propose)

@@ -1,0 +1,349 @@
+"""Replica: one server's copy of a stream, as the application of its Raft group.
+
+States: current (entries are applied as they come) and refilling (what is here cannot lead to the log's
+entries; they wait, while messages and state come from the leader, see `refill`). Promises: `applied` is what
+the disk holds for certain at a start; an entry's answer goes out once, from the leader that applied it;
+nothing damaged goes on (`failure`). Knows no asyncio and no network: proposes through `Log`, is told by its
+group.
+
+The log may be compacted up to `take()`'s index, never further: that is the last checkpoint (`checkpoint`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Protocol
+
+from ....store.errors import StoreError
+from . import entry as entries
+from . import state as states
+from .checkpoint import Checkpoint
+from .refill import BEGUN, Refill, SenderError, answer
+from .stream import Outcome, ReplicatedStream
+
+if TYPE_CHECKING:
+    from ....protocol.api.stream import StreamConfig
+    from ....store.stream import StreamStore
+    from ...accounts.parcel import Message
+    from ...accounts.subscription import Publish
+    from ..account import JetStreamAccount
+    from ..consumer.core import Consumer
+
+MOST_WAITING = 32 << 20  # bytes of entries that wait for the end of a refill
+_MARK = Struct("<qQ")  # what a snapshot says: the stream's creation, the index
+
+
+class ReplicaError(Exception):
+    """This replica cannot go on; another one can."""
+
+
+class Log(Protocol):
+    """Where a leader proposes."""
+
+    def propose(self, data: Sequence[bytes], done: Callable[[int | Exception], None]) -> None:
+        """Have entries committed; `done` gets the last one's index once it is applied here, or why not."""
+
+
+class Owner(Protocol):
+    """Who made the replica."""
+
+    def replaced(self, replica: Replica) -> None:
+        """Its stream is another object over the same store now."""
+
+    def ask(self, replica: Replica, question: bytes) -> None:
+        """Put it to the leader (`answer`), or again some time later; the answer goes to `answered`."""
+
+    def unused(self, consumer: Consumer) -> None:
+        """Nobody uses a consumer any more: it may be deleted."""
+
+    def failed(self, replica: Replica, error: BaseException) -> None:
+        """Its disk refuses: the group is to give up."""
+
+
+class Replica:
+    """One replica. applied: up to which index it is durable; failure: why it has ended, or ""."""
+
+    def __init__(
+        self,
+        config: StreamConfig,
+        store: StreamStore,
+        account: JetStreamAccount,
+        created: int,
+        log: Log,
+        owner: Owner,
+        *,
+        joining: bool = False,
+    ) -> None:
+        """`config` counts as long as the store has no state yet.
+
+        joining: it was not there when the group was founded, and what was there then is not in the log; a
+        store without a state is filled from the leader's. Raises StateError.
+        """
+        self._store = store
+        self._account = account
+        self._created = created
+        self._log = log
+        self._owner = owner
+        self._outcomes: dict[int, Outcome] = {}
+        self._waiting: list[tuple[int, bytes]] = []
+        self._waiting_bytes = 0
+        self._saving = False
+        self._waiting_from = self._waiting_upto = 0
+        self.failure = ""
+        self.refill: Refill | None = None
+        begun = store.note.startswith(BEGUN)
+        state = states.decode(store.note) if store.note and not begun else None
+        if state is not None and state.created != created:
+            raise states.StateError("it is of another stream of this name")
+        if state is None and config.first_seq > 1 and not store.last_seq:
+            store.skip_to(config.first_seq - 1)
+        self.stream = self._over(config if state is None else state.config, state)
+        self._begin()
+        if begun or (joining and state is None):
+            self._refill(0)
+
+    def _over(self, config: StreamConfig, state: states.State | None) -> ReplicatedStream:
+        stream = ReplicatedStream(config, self._store, self._account, self._created, desk=self)
+        if state is not None:
+            states.install(stream, state)
+        stream.start()
+        return stream
+
+    def _begin(self) -> None:
+        host = self._account.host
+        self.checkpoint = Checkpoint(self.stream, host.runner, host.clock, self._reached, self._refused)
+        self.applied = self.checkpoint.durable
+
+    # --- the group's application
+
+    def apply(self, news: Sequence[tuple[int, bytes]], upto: int) -> None:
+        """Take committed entries; the state is that of `upto` then. Raises what ends this replica."""
+        if self.failure:
+            raise ReplicaError(self.failure)
+        if self.refill is not None:
+            self._wait(news, upto)
+            return
+        stream, size = self.stream, 0
+        for index, data in news:
+            outcome = stream.apply_entry(index, data)
+            size += len(data)
+            if outcome is not None and stream.leading:
+                self._outcomes[index] = outcome
+        stream.settle_entries(upto)
+        self.checkpoint.grown(size)
+
+    def take(self) -> tuple[int, bytes] | None:
+        """A snapshot: (index, what it says); it names a checkpoint. None: there is none, one is begun."""
+        index = self.applied
+        if not index:
+            self.checkpoint.begin()
+            return None
+        return index, _MARK.pack(self._created, index)
+
+    def restore(self, data: bytes, index: int) -> None:
+        """A snapshot of the leader's has come: fetch a state of that index or a later one."""
+        created, _ = _MARK.unpack(data)
+        if created != self._created:
+            raise ReplicaError("a snapshot of another stream")
+        if index > self.stream.index or self.refill is not None:
+            self._refill(index)
+
+    # --- leadership
+
+    def lead(self) -> bool:
+        """This replica leads and has applied everything before. False: it cannot, and must resign."""
+        if self.refill is not None or self.failure:
+            return False
+        self.stream.lead()
+        return True
+
+    def follow(self) -> None:
+        """Another one leads."""
+        self.stream.follow()
+        self._outcomes.clear()
+
+    # --- refilling
+
+    def _refill(self, index: int) -> None:
+        """Wait for a state of `index` or later."""
+        self.follow()
+        self.checkpoint.stop()
+        self.applied = 0
+        if self.refill is None:
+            self.refill = Refill(self._store, self._created)
+            self._waiting_from = self._waiting_upto = index
+        self._waiting_from = max(self._waiting_from, index)
+        self._ask()
+
+    def _ask(self) -> None:
+        if self.refill is not None and not self._saving:
+            self._owner.ask(self, self.refill.ask())
+
+    def answer(self, question: bytes) -> bytes:
+        """Help another replica. Raises SenderError when this one cannot."""
+        if self.failure or self.refill is not None:
+            raise SenderError("this replica is not current")
+        return answer(self.stream, question)
+
+    def answered(self, data: bytes) -> None:
+        """An answer has come; the next question follows once it is on the disk.
+
+        Raises RefillError: it was damaged, `ask` again; MisfitError: only an empty store can help.
+        """
+        refill = self.refill
+        if refill is None or self._saving:
+            return
+        refill.take(data)
+        commit = self._store.begin_commit()
+        if commit is None:
+            self._saved(None)
+            return
+        self._saving = True
+
+        def done(error: BaseException | None) -> None:
+            self._saving = False
+            self._store.finish(commit)
+            self._saved(error)
+
+        self._account.host.runner.work(commit.run, done)
+
+    def _saved(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._refused(error)
+        elif self.refill is not None and (self.refill.state is None or not self._refilled()):
+            self._ask()
+
+    def _wait(self, news: Sequence[tuple[int, bytes]], upto: int) -> None:
+        self._waiting += news
+        self._waiting_bytes += sum(len(data) for _, data in news)
+        self._waiting_upto = upto
+        if self._waiting_bytes > MOST_WAITING:
+            # The state that is being fetched will be newer than these.
+            self._waiting_from = upto
+            self._waiting.clear()
+            self._waiting_bytes = 0
+
+    def _refilled(self) -> bool:
+        """The refill has come to its end and is on the disk: go on from there; False: it was too old."""
+        assert self.refill is not None and self.refill.state is not None
+        state = self.refill.state
+        if state.index < self._waiting_from:
+            self.refill = Refill(self._store, self._created)
+            return False
+        self.refill = None
+        self.stream.hand_over()
+        self.stream = self._over(state.config, state)
+        self._begin()
+        self._owner.replaced(self)
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        self.apply([(index, data) for index, data in waiting if index > state.index], self._waiting_upto)
+        return True
+
+    # --- what the leader proposes
+
+    def read(self, run: list[Publish]) -> None:
+        """Publishes that came together: judged when they are applied, but for the account's room."""
+        if self.stream.committer.error is None:
+            run = self._with_room(run)
+            if run:
+                data = entries.encode_publishes(self.stream.time.next(), run)
+                self._log.propose([data], _nothing)
+
+    def _with_room(self, run: list[Publish]) -> list[Publish]:
+        quota = self._account.quota(self.stream.config.storage)
+        if not quota.guarded:
+            return run
+        kept = []
+        room = 0
+        for publish in run:
+            size = room + self._store.size_of(publish[0].decode("utf-8", "surrogateescape"), 0, publish[3])
+            refusal = quota.refusal(size)
+            if refusal is None:
+                kept.append(publish)
+                room = size
+            elif publish[1]:
+                self.stream.send_each([(publish[1], self.stream.ingest.refusal(refusal))])
+        return kept
+
+    def receive(self, message: Message) -> None:
+        """One publish."""
+        reply = message.reply.encode("utf-8", "surrogateescape")
+        payload = message.header + message.body
+        subject = message.subject.encode("utf-8", "surrogateescape")
+        self.read([(subject, reply, len(message.header), len(payload), payload + b"\r\n")])
+
+    def order(self, entry: entries.Entry, done: Callable[[Outcome | Exception], None]) -> None:
+        """Have one entry agreed on; `done` gets what it came to, an ApiError too, or why it was not."""
+
+        def finished(result: int | Exception) -> None:
+            done(result if isinstance(result, Exception) else self._outcomes.pop(result, None))
+
+        self._log.propose([entries.encode(entry)], finished)
+
+    def now(self) -> int:
+        """The time for an entry that is proposed now."""
+        return self.stream.time.next()
+
+    def due(self, what: int) -> None:
+        """Something has come to its end."""
+        self.order(entries.Expire(self.now(), what), _nothing)
+
+    def change(
+        self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
+    ) -> None:
+        """A consumer did something; see `relay`."""
+
+        def finished(outcome: Outcome | Exception) -> None:
+            done(None if isinstance(outcome, Exception) else bool(outcome))
+
+        self.order(entries.Change(self.now(), name, base, whole, change), finished)
+
+    def unused(self, consumer: Consumer) -> None:
+        """A consumer has ended by itself."""
+        if consumer.name in self.stream.standings:
+            self._owner.unused(consumer)
+
+    # --- the end
+
+    def _reached(self, index: int) -> None:
+        """A checkpoint is on the disk: who compacts asks `take`."""
+        self.applied = index
+
+    def _refused(self, error: BaseException) -> None:
+        if self.failure:
+            return
+        self.failure = f"the stream's store: {error}"
+        self.stream.committer.error = error
+        self.follow()
+        self._owner.failed(self, error)
+
+    def damaged(self, where: str) -> None:
+        """A message was found damaged: this replica is not like the others any more."""
+        self._refused(StoreError(f"a message is damaged: {where}"))
+
+    def stop(self) -> None:
+        """Stop with the server, leaving everything on the disk. Raises OSError, StoreError."""
+        self.follow()
+        if self.failure or self.refill is not None:
+            self.checkpoint.stop()
+            self.stream.abandon()
+            return
+        self.checkpoint.close()
+        self.stream.stop()
+
+    def hand_over(self) -> StreamStore:
+        """End, and give the store with all that was applied; see `conversion`. Raises OSError, StoreError."""
+        self.follow()
+        self.checkpoint.close()
+        return self.stream.hand_over()
+
+    def delete(self) -> None:
+        """Remove the replica and its messages."""
+        self.follow()
+        self.checkpoint.stop()
+        self.stream.delete()
+
+
+def _nothing(_: object) -> None:
+    """Publishers are answered when their entry is applied, and ask again when it is not."""

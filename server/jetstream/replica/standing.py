@@ -1,0 +1,101 @@
+"""Standing: where a consumer of a replicated stream stands, as all replicas agree.
+
+Promises: changed only by entries, so that it is the same at the same index everywhere; what it says of a
+message's being wanted decides what interest and work queues keep. The leader's own ledger is ahead of it, by
+what is not agreed on yet; who leads next goes on from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.subject import matches
+from ....store.consumer import ConsumerState, apply_change
+from ..consumer.start import Start
+
+if TYPE_CHECKING:
+    from ....store.stream import StreamStore
+
+
+class Standing:
+    """One consumer's. version: how many changes were applied; picked, resume: see `consumer.start.Start`."""
+
+    __slots__ = ("config", "created", "filters", "name", "picked", "resume", "state", "version")
+
+    def __init__(self, name: str, created: int, config: ConsumerConfig) -> None:
+        self.name = name
+        self.created = created
+        self.config = config
+        self.filters = tuple(config.filters)
+        self.state = ConsumerState()
+        self.version = 0
+        self.picked: list[int] = []
+        self.resume = 0
+
+    def begin(self, start: Start) -> None:
+        """It is new, and begins there."""
+        before = max(start.next_seq - 1, 0)
+        self.state = ConsumerState((0, before), (0, before))
+        self.picked, self.resume = list(start.picked), start.resume
+
+    def configure(self, config: ConsumerConfig) -> None:
+        """Take over another configuration."""
+        self.config = config
+        self.filters = tuple(config.filters)
+
+    # --- where it stands
+
+    @property
+    def passed(self) -> int:
+        """The last stream sequence delivered."""
+        return self.state.delivered[1]
+
+    def start(self) -> Start:
+        """Where the next leader reads on."""
+        after = self.state.delivered[1] + 1
+        if self.picked:
+            return Start(self.picked[0], list(self.picked), self.resume)
+        return Start(max(after, self.resume) if self.resume else after, [])
+
+    def needs(self, seq: int) -> bool:
+        """Tell whether a message that it selects has to be kept for it."""
+        state = self.state
+        return seq in state.redelivered or seq > state.delivered[1] or seq in state.pending
+
+    def wants(self, seq: int, subject: str) -> bool:
+        """Tell whether a message has to be kept for it."""
+        filters = self.filters
+        selected = not filters or subject in filters or any(matches(one, subject) for one in filters)
+        return selected and self.needs(seq)
+
+    # --- changes
+
+    def change(self, body: bytes, store: StreamStore, *, whole: bool) -> list[int]:
+        """Take in what the leader did; give the sequences that it is done with by that, ascending."""
+        before = self.state
+        if whole:
+            self.state = ConsumerState()
+            apply_change(body, self.state)
+            cared = set(before.pending) | set(before.redelivered)
+        else:
+            pending, redelivered = dict(before.pending), dict(before.redelivered)
+            self.state = ConsumerState(before.delivered, before.ack_floor, pending, redelivered)
+            apply_change(body, self.state)
+            cared = before.pending.keys() - pending.keys() | before.redelivered.keys() - redelivered.keys()
+        self.version += 1
+        passed = self.state.delivered[1]
+        if self.resume:
+            self.picked = [seq for seq in self.picked if seq > passed]
+            if not self.picked and passed >= self.resume:
+                self.resume = 0
+        cared.update(self._between(store, before.delivered[1], passed))
+        return sorted(seq for seq in cared if not self.needs(seq))
+
+    def _between(self, store: StreamStore, after: int, upto: int) -> Iterator[int]:
+        """The messages it selects and was given lately."""
+        seq = store.next_seq(self.filters, after + 1)
+        while 0 < seq <= upto:
+            yield seq
+            seq = store.next_seq(self.filters, seq + 1)

@@ -1,0 +1,191 @@
+"""What a replica knows besides its messages: the state that goes with each checkpoint, and with a snapshot.
+
+Promises: with the messages of the same moment it is all that the next entries' effects depend on; what the
+messages tell themselves (ids that are still stored, lifetimes) is read back from them. A JSON object for what
+is small, and columns for what can be much. Bytes that are no state raise StateError.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from struct import Struct, error
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from ....protocol import headers
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.stream import StreamConfig
+from ....store.consumer import ConsumerState, apply_change, encode_change
+from ....store.errors import StoreError
+from ..stream.dedupe import HEADER as MSG_ID
+from ..stream.positions import Position
+from .standing import Standing
+
+if TYPE_CHECKING:
+    from ....store.stream import StreamStore
+    from ..stream.core import Stream
+    from ..stream.dedupe import DedupeWindow
+    from .stream import ReplicatedStream
+
+VERSION = 1
+_HEAD = Struct("<BI")
+_LENGTH = Struct("<I")
+_IDENTIFIER = Struct("<qQH")
+
+
+class StateError(ValueError):
+    """These bytes are no state that this server understands."""
+
+
+@dataclass(slots=True)
+class State:
+    """index, time: of the last entry. created: the stream's, ns; which stream it is, if the name came again.
+
+    remembered_from: the first message whose id is remembered; gone: (time, sequence, id) of those remembered
+    whose message is not stored (any more). positions: source -> (sequence, identity).
+    """
+
+    index: int
+    time: int
+    created: int
+    config: StreamConfig
+    last_id: bytes = b""
+    remembered_from: int = 0
+    gone: list[tuple[int, int, bytes]] = field(default_factory=list)
+    positions: dict[str, tuple[int, str]] = field(default_factory=dict)
+    standings: list[Standing] = field(default_factory=list)
+
+
+class Knowledge(TypedDict):
+    """Some of `State`."""
+
+    last_id: bytes
+    remembered_from: int
+    gone: list[tuple[int, int, bytes]]
+    positions: dict[str, tuple[int, str]]
+
+
+def gather(stream: ReplicatedStream) -> State:
+    """Give the state of a stream now; it shares its consumers' states, which are never changed in place."""
+    standings = list(stream.standings.values())
+    return State(
+        stream.index, stream.time.at, stream.created, stream.config, **knowledge(stream), standings=standings
+    )
+
+
+def knowledge(stream: Stream) -> Knowledge:
+    """Give what any stream knows besides its messages and consumers."""
+    store, order = stream.store, stream.dedupe.order()
+    return {
+        "last_id": stream.dedupe.last_id,
+        "remembered_from": order[0][2] if order else store.last_seq + 1,
+        "gone": [(time, seq, name) for time, name, seq in order if store.next_seq((), seq) != seq],
+        "positions": {index: (known.sequence, known.identity) for index, known in stream.positions.known()},
+    }
+
+
+def install(stream: ReplicatedStream, state: State) -> None:
+    """Let a stream just made over the messages of that moment know what `gather` gave."""
+    stream.index = state.index
+    stream.time.pass_to(state.time)
+    for index, (sequence, identity) in state.positions.items():
+        stream.positions.note(index, Position(sequence, identity), 0)
+    stream.standings.update({standing.name: standing for standing in state.standings})
+    _remember(stream.dedupe, stream.store, state)
+    stream.dedupe.last_id = state.last_id
+    if stream.expiry.active:
+        for headed in stream.store.headed(stream.store.first_seq):
+            try:
+                message = stream.store.get(headed)
+            except StoreError:
+                continue
+            stream.expiry.load(message)
+
+
+def _remember(dedupe: DedupeWindow, store: StreamStore, state: State) -> None:
+    """Bring the window back in its order: that of the sequences."""
+    known = [(seq, time, name) for time, seq, name in state.gone]
+    for headed in store.headed(state.remembered_from):
+        try:
+            message = store.get(headed)
+        except StoreError:
+            continue
+        name = headers.get(message.header, MSG_ID)
+        if name:
+            known.append((headed, message.time, name))
+    for seq, time, name in sorted(known):
+        dedupe.remember(name, seq, time)
+
+
+def encode(state: State) -> bytes:
+    """Give a state's bytes."""
+    document = {
+        "index": state.index,
+        "time": state.time,
+        "created": state.created,
+        "config": state.config.to_json(),
+        "last_id": state.last_id.hex(),
+        "remembered_from": state.remembered_from,
+        "gone": len(state.gone),
+        "positions": {index: list(position) for index, position in state.positions.items()},
+        "consumers": [_describe(standing) for standing in state.standings],
+    }
+    head = json.dumps(document, separators=(",", ":")).encode()
+    parts = [_HEAD.pack(VERSION, len(head)), head]
+    for time, seq, name in state.gone:
+        parts += (_IDENTIFIER.pack(time, seq, len(name)), name)
+    for standing in state.standings:
+        change = encode_change(standing.state, None)
+        parts += (_LENGTH.pack(len(change)), change)
+    return b"".join(parts)
+
+
+def _describe(standing: Standing) -> dict[str, Any]:
+    return {
+        "name": standing.name,
+        "created": standing.created,
+        "config": standing.config.to_json(),
+        "version": standing.version,
+        "picked": standing.picked,
+        "resume": standing.resume,
+    }
+
+
+def decode(data: bytes) -> State:
+    """Read a state. Raises StateError."""
+    try:
+        return _decode(data)
+    except (error, ValueError, KeyError, TypeError, IndexError) as fault:
+        raise StateError(f"not the state of a replica: {fault}") from fault
+
+
+def _decode(data: bytes) -> State:
+    version, size = _HEAD.unpack_from(data)
+    if version != VERSION:
+        raise StateError(f"version {version}")
+    at = _HEAD.size + size
+    document = json.loads(data[_HEAD.size : at])
+    state = State(
+        document["index"],
+        document["time"],
+        document["created"],
+        StreamConfig.from_json(document["config"]),
+        bytes.fromhex(document["last_id"]),
+        document["remembered_from"],
+        positions={index: (seq, name) for index, (seq, name) in document["positions"].items()},
+    )
+    for _ in range(document["gone"]):
+        time, seq, length = _IDENTIFIER.unpack_from(data, at)
+        at += _IDENTIFIER.size + length
+        state.gone.append((time, seq, data[at - length : at]))
+    for one in document["consumers"]:
+        standing = Standing(one["name"], one["created"], ConsumerConfig.from_json(one["config"]))
+        (length,) = _LENGTH.unpack_from(data, at)
+        at += _LENGTH.size + length
+        standing.state = ConsumerState()
+        apply_change(data[at - length : at], standing.state)
+        standing.version, standing.picked, standing.resume = one["version"], one["picked"], one["resume"]
+        state.standings.append(standing)
+    if at != len(data):
+        raise StateError("it has another length than it says")
+    return state

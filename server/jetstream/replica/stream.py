@@ -1,0 +1,386 @@
+"""A stream that is driven by a log: the core of any stream, with the log in the place of its server.
+
+Promises: what it holds follows from the entries alone, so that all replicas hold the same after the same
+entry; `apply` is the only way in. Only while it leads does it listen, answer, deliver and propose; a
+follower says nothing to anybody. A store that fails ends the replica (`apply_entry` raises), never just one
+message: it would not be like the others any more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError, api_error
+from ....store.errors import StoreError
+from ..consumer.core import Consumer
+from ..consumer.start import choose
+from ..quota import Quota
+from ..stream.core import Stream
+from ..stream.ingest import Duplicate
+from ..stream.positions import Position
+from ..stream.rules.basis import Rules
+from . import entry as entries
+from .arrivals import Arrivals
+from .dice import Dice
+from .logtime import LogClock, LogTime
+from .relay import LeaderPost
+from .settler import AppliedSettler
+from .standing import Standing
+
+if TYPE_CHECKING:
+    from ....store.stream import StreamStore
+    from ...accounts.parcel import Message
+    from ...accounts.subscription import Publish
+    from ..account import JetStreamAccount
+    from ..stream.commit import Done, Settler
+    from ..stream.link import Link
+    from ..stream.source import Source
+
+# What an entry came to, for who proposed it: a number or True; an ApiError; None: nothing to tell.
+Outcome = int | bool | ApiError | None
+
+
+class Counted(Quota):
+    """Counts what is used and refuses nothing: room is judged by the leader before it proposes."""
+
+    __slots__ = ()
+
+    @property
+    def guarded(self) -> bool:
+        """Never: servers are not equally full."""
+        return False
+
+    def refusal(self, size: int) -> ApiError | None:
+        """Never."""
+        del size
+        return None
+
+
+class Desk(Protocol):
+    """Where a leader hands in what is to be agreed on."""
+
+    def read(self, run: list[Publish]) -> None:
+        """Publishes that came together."""
+
+    def receive(self, message: Message) -> None:
+        """One publish."""
+
+    def due(self, what: int) -> None:
+        """Something has come to its end: AGE or LIFETIMES."""
+
+    def order(self, entry: entries.Entry, done: Callable[[Outcome | Exception], None]) -> None:
+        """Have an entry agreed on; `done` gets what it came to, or why it was not."""
+
+    def change(
+        self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
+    ) -> None:
+        """What a consumer did; see `relay`."""
+
+    def unused(self, consumer: Consumer) -> None:
+        """A consumer has ended by itself, since nobody used it (or `Unseat` ended it)."""
+
+
+class ReplicatedStream(Stream):
+    """One replica. index: of the last entry applied. desk: takes, while it leads, what is to be proposed."""
+
+    def __init__(
+        self,
+        config: StreamConfig,
+        store: StreamStore,
+        account: JetStreamAccount,
+        created: int,
+        *,
+        desk: Desk,
+    ) -> None:
+        self.index = 0
+        self.time = LogTime(account.host.clock)
+        self.dice = Dice()
+        self.standings: dict[str, Standing] = {}
+        self._desk = desk
+        self.arrivals = Arrivals(account.host.runner, self.time.next, desk.order)
+        super().__init__(config, store, account, created)
+
+    def _rules(self) -> Rules:
+        due = self._desk.due
+        age = LogClock(self.time, lambda: due(entries.AGE))
+        ttl = LogClock(self.time, lambda: due(entries.LIFETIMES))
+        quota = Counted(parent=self.account.quota(self.config.storage))
+        return Rules(age, age, ttl, self.dice.below, quota, self.standings)
+
+    def _settler(self) -> Settler:
+        self.applied = AppliedSettler(self.host.runner, self.send, self.send_each, self._settled)
+        return self.applied
+
+    def _settled(self) -> None:
+        last = self.store.last_seq
+        if self.leading:
+            self._committed(last)
+        else:
+            self.committed_seq = last
+            self.settle()
+
+    # --- who it is
+
+    @property
+    def leading(self) -> bool:
+        """Whether this replica leads."""
+        return self.time.leading
+
+    def start(self) -> None:
+        """Begin as a follower: nothing is enforced but by entries, nothing heard."""
+        self.settle()
+
+    def start_inflow(self) -> None:
+        """Follow origins only as the leader."""
+        if self.leading:
+            super().start_inflow()
+
+    def _listen(self) -> None:
+        """Hear the subjects only as the leader; what is heard goes to the log first."""
+        account = self.account.account
+        wanted = set(self.config.subjects) if self.leading and self.config.mirror is None else set()
+        for subject in set(self._subscriptions) - wanted:
+            account.unsubscribe(self._subscriptions.pop(subject))
+        for subject in wanted - set(self._subscriptions):
+            self._subscriptions[subject] = account.subscribe(
+                subject, self._desk.receive, reader=self._desk.read
+            )
+
+    def lead(self) -> None:
+        """Everything before this leadership is applied: speak for the stream."""
+        self.time.leading = True
+        self.limits.rearm()
+        self.expiry.rearm()
+        for standing in self.standings.values():
+            self._man(standing)
+        self.direct.configure()
+        self._listen()
+        self.start_inflow()
+
+    def follow(self) -> None:
+        """Another leads: be silent."""
+        self.time.leading = False
+        self._listen()
+        for consumer in list(self.consumers.values()):
+            consumer.retire()
+        self.consumers.clear()
+        if self.inflow is not None:
+            self.inflow.stop()
+            self.inflow = None
+        self.direct.stop()
+        self.limits.stop()
+        self.expiry.stop()
+
+    def abandon(self) -> None:
+        """Stop and leave on the disk only what the last checkpoint left."""
+        self._silence()
+        self.committer.close()
+        self.store.abandon()
+
+    # --- what the core does otherwise
+
+    def send(self, subject: str, header: bytes, body: bytes) -> None:
+        """Publish, as the leader."""
+        if self.leading:
+            super().send(subject, header, body)
+
+    def send_each(self, messages: list[tuple[bytes, bytes]]) -> None:
+        """Publish, as the leader."""
+        if self.leading:
+            super().send_each(messages)
+
+    def troubled(self, error: Exception) -> None:
+        """A fault of the store ends this replica; any other is the same on all of them."""
+        if isinstance(error, (StoreError, OSError)):
+            raise error
+        if self.leading:
+            super().troubled(error)
+
+    def _tidy(self) -> None:
+        """Nothing by itself: what is given back must not run ahead of what is kept."""
+
+    def remove_acked(self, sequence: int, consumer: Consumer) -> None:
+        """Nothing yet: the message goes when the replicas agree that it is acknowledged."""
+
+    def consumer_changed(self) -> None:
+        """Nothing yet: see `_seat` and `_unseat`."""
+
+    def _save_positions(self) -> None:
+        """Nothing: they are part of the replica's state."""
+
+    # --- what comes from other streams, to the leader
+
+    def mirror(self, link: Link, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+        """Propose a message of the mirror's origin."""
+        self.arrivals.add(entries.Mirrored, (sequence, time, subject, header, body), link.refused)
+
+    def copy(self, link: Source, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+        """Propose a message of a source."""
+        message = (link.index, link.identity, sequence, subject, header, body)
+        self.arrivals.add(entries.Copied, message, link.refused)
+
+    def pass_by(self, sequence: int) -> None:
+        """Propose to use up sequences."""
+
+        def propose(error: BaseException | None) -> None:
+            if error is not None or self.store.last_seq >= sequence:
+                return
+            now = self.time.next()
+            if self.store.messages == 0:
+                self._desk.order(entries.Purge(now, "", sequence + 1, 0), _nothing)
+            else:
+                self._desk.order(entries.Skip(now, sequence), _nothing)
+
+        self.when_safe(propose)  # after what an earlier attempt brought
+
+    def begin_source_anew(self, index: str) -> None:
+        """Propose to forget a source's position."""
+        self._desk.order(entries.Forget(self.time.next(), index), _nothing)
+
+    def when_safe(self, done: Done) -> None:
+        """Call `done` once all that came so far is agreed on."""
+        self.arrivals.after(done)
+
+    # --- entries
+
+    def apply_entry(self, index: int, data: bytes) -> Outcome:
+        """Apply an entry; one that was applied before does nothing. Raises what ends this replica."""
+        if index <= self.index:
+            return None
+        entry = entries.decode(data)
+        self.time.pass_to(entry.time)
+        self.dice.begin(index)
+        outcome = _APPLY[type(entry)](self, entry)
+        self.index = index
+        return outcome
+
+    def settle_entries(self, upto: int) -> None:
+        """All entries up to `upto` were given: tell of what they came to."""
+        self.index = max(self.index, upto)
+        self.applied.settle()
+
+    def _publishes(self, entry: entries.Publishes) -> Outcome:
+        self.ingest.read(entry.run)
+        return None
+
+    def _delete(self, entry: entries.Delete) -> Outcome:
+        return self.delete_message(entry.sequence, erase=entry.erase)
+
+    def _purge(self, entry: entries.Purge) -> Outcome:
+        return self.purge(subject=entry.subject, up_to=entry.up_to, keep=entry.keep)
+
+    def _expiry(self, entry: entries.Expire) -> Outcome:
+        if entry.what == entries.AGE:
+            self.limits.expire()
+        else:
+            self.expiry.expire()
+        return True
+
+    def _configure(self, entry: entries.Configure) -> Outcome:
+        config = StreamConfig.from_json(json.loads(entry.config))
+        self.apply(config)
+        if not self.leading:
+            self.direct.stop()
+        return True
+
+    def _skip(self, entry: entries.Skip) -> Outcome:
+        self.store.skip_to(entry.last)
+        return True
+
+    def _mirrored(self, entry: entries.Mirrored) -> Outcome:
+        stored = 0
+        for sequence, time, subject, header, body in entry.messages:
+            if sequence > self.store.last_seq:  # a leader may have asked again for what came already
+                self.ingest.replicate(sequence, subject, header, body, time)
+                stored += 1
+        return stored
+
+    def _copied(self, entry: entries.Copied) -> Outcome:
+        """Store what came from sources; ends at the first refusal, which is given."""
+        stored = 0
+        for index, identity, sequence, subject, header, body in entry.messages:
+            known = self.positions.of(index)
+            if known is not None and known.identity == identity and sequence <= known.sequence:
+                continue
+            try:
+                copy = self.ingest.store(subject, header, body, sourced=True)
+                stored += 1
+            except Duplicate as duplicate:
+                copy = duplicate.sequence
+            except ApiError as error:
+                return error
+            except Exception as error:  # one message must not end all replicas
+                self.troubled(error)
+                return api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
+            self.positions.note(index, Position(sequence, identity), copy)
+        return stored
+
+    def _forget(self, entry: entries.Forget) -> Outcome:
+        self.positions.forget(entry.source)
+        return True
+
+    # --- consumers
+
+    def _seat(self, entry: entries.Seat) -> Outcome:
+        config = ConsumerConfig.from_json(json.loads(entry.config))
+        standing = self.standings.get(entry.name)
+        if standing is None:
+            self.standings[entry.name] = standing = Standing(entry.name, entry.created, config)
+            standing.begin(choose(config, self.store, self.config.max_msgs_per_subject))
+            if self.leading:
+                self._man(standing)
+            return True
+        standing.configure(config)
+        consumer = self.consumers.get(entry.name)
+        if consumer is not None:
+            consumer.update(config)
+        self.interest.sweep()
+        return True
+
+    def _man(self, standing: Standing) -> None:
+        """Deliver to a consumer's readers, from where the replicas agree that it stands."""
+        post = LeaderPost(standing, self.clock, self._desk.change)
+        consumer = Consumer(self, standing.name, standing.config, standing.created, post=post)
+        self.consumers[standing.name] = consumer
+        consumer.start(self._desk.unused)
+
+    def _unseat(self, entry: entries.Unseat) -> Outcome:
+        if self.standings.pop(entry.name, None) is None:
+            return False
+        consumer = self.consumers.pop(entry.name, None)
+        if consumer is not None:
+            consumer.delete()
+        self.interest.sweep()
+        return True
+
+    def _change(self, entry: entries.Change) -> Outcome:
+        standing = self.standings.get(entry.name)
+        if standing is None or (not entry.whole and entry.base != standing.version):
+            return False
+        for sequence in standing.change(entry.change, self.store, whole=entry.whole):
+            self.interest.acked(sequence, standing)
+        return True
+
+
+def _nothing(_: object) -> None:
+    """A link that was not heard begins again by itself."""
+
+
+_APPLY: dict[type[Any], Callable[[ReplicatedStream, Any], Outcome]] = {
+    entries.Publishes: ReplicatedStream._publishes,
+    entries.Delete: ReplicatedStream._delete,
+    entries.Purge: ReplicatedStream._purge,
+    entries.Expire: ReplicatedStream._expiry,
+    entries.Configure: ReplicatedStream._configure,
+    entries.Seat: ReplicatedStream._seat,
+    entries.Unseat: ReplicatedStream._unseat,
+    entries.Change: ReplicatedStream._change,
+    entries.Mirrored: ReplicatedStream._mirrored,
+    entries.Copied: ReplicatedStream._copied,
+    entries.Skip: ReplicatedStream._skip,
+    entries.Forget: ReplicatedStream._forget,
+}

@@ -1,0 +1,230 @@
+"""Replicas of one stream over a log in memory: a leader that applies at once, followers that do when told."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from lib.fake_clock import FakeClock
+from lib.fake_disk import FakeDisk, PowerCut
+from lib.streams import Ear, HandRunner
+from pyjs.protocol.api.consumer import ConsumerConfig
+from pyjs.protocol.api.stream import StreamConfig
+from pyjs.server.accounts.account import Account
+from pyjs.server.accounts.flusher import Flusher
+from pyjs.server.config.options import AccountJetStream
+from pyjs.server.jetstream.account import JetStreamAccount
+from pyjs.server.jetstream.consumer import lifecycle
+from pyjs.server.jetstream.consumer.config import check as check_consumer
+from pyjs.server.jetstream.consumer.core import Consumer
+from pyjs.server.jetstream.consumer.info import stamped
+from pyjs.server.jetstream.host import Host
+from pyjs.server.jetstream.quota import Quota
+from pyjs.server.jetstream.replica import Replica, entry, state
+from pyjs.server.jetstream.stream.core import Stream
+from pyjs.server.jetstream.stream.rules.create import check
+from pyjs.server.jetstream.stream.rules.update import check_update
+from pyjs.server.jetstream.stream.rules.world import World
+from pyjs.store.file import FileStream
+
+Done = Callable[[int | Exception], None]
+CREATED = 1_600_000_000_000_000_000
+DIRECTORY = "/s/msgs"
+NAMES = ("one", "two", "three")
+
+
+def made(config: dict[str, Any]) -> StreamConfig:
+    """The configuration of the stream `S`, as an API request would make it."""
+    wanted = StreamConfig.from_json({"name": "S", "subjects": ["s.>"], "num_replicas": 1, **config})
+    return check(wanted, World(lookup=lambda _: None))
+
+
+def changed(old: StreamConfig, changes: dict[str, Any]) -> StreamConfig:
+    """The configuration after an update."""
+    wanted = StreamConfig.from_json({**old.to_json(), **changes})
+    world = World(lookup=lambda _: None)
+    return check_update(old, check(wanted, world), world)
+
+
+def consumer_config(stream: Stream, name: str, config: dict[str, Any]) -> ConsumerConfig:
+    """A durable consumer's configuration, as an API request would make it."""
+    wanted = ConsumerConfig.from_json({"durable_name": name, "mem_storage": True, **config})
+    return check_consumer(stamped(wanted), stream.config, lifecycle.bounds(stream))
+
+
+class Site:
+    """A server's account `A` with a disk and a clock of its own."""
+
+    def __init__(self, clock: FakeClock | None = None) -> None:
+        self.clock = clock or FakeClock()
+        self.disk = FakeDisk()
+        self.answers: list[tuple[str, bytes]] = []
+        self.start()
+
+    def start(self) -> None:
+        """The process begins; nothing is opened yet."""
+        self.runner = HandRunner()
+        self.account = Account("A", Flusher(self.clock))
+        self.account.subscribe("ack.*", lambda message: self.answers.append((message.subject, message.body)))
+        host = Host(clock=self.clock, runner=self.runner, server_name="x", random_bytes=lambda n: b"r" * n)
+        directory: Any = None
+        limits = {"": AccountJetStream()}
+        self.jetstream = JetStreamAccount(self.account, host, directory, limits, Quota(), Quota())
+
+    def store(self, *, exact: bool) -> FileStream:
+        return FileStream(DIRECTORY, fs=self.disk, block_size=2000, exact=exact)
+
+    def pull(self, name: str, count: int) -> list[tuple[str, str, bytes, bytes]]:
+        """(subject, ack subject, header, body) of each message that a pull request gets at once."""
+        got: list[tuple[str, str, bytes, bytes]] = []
+        ear = self.account.subscribe(
+            "inbox",
+            lambda message: got.append((message.subject, message.reply, message.header, message.body)),
+        )
+        request = b'{"batch":%d,"no_wait":true}' % count
+        self.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{name}", request, reply="inbox")
+        self.clock.advance(0)
+        self.account.unsubscribe(ear)
+        return [one for one in got if one[1]]
+
+
+class Alone(Site):
+    """The stream on a server by itself, as it is without any log."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        super().__init__()
+        self.stream = Stream(made(config), self.store(exact=False), self.jetstream, CREATED)
+        self.jetstream.streams["S"] = self.stream
+        self.stream.start()
+
+    def consumer(self, name: str, config: dict[str, Any]) -> Consumer:
+        wanted = ConsumerConfig.from_json({"durable_name": name, "mem_storage": True, **config})
+        return lifecycle.create(self.stream, wanted)
+
+
+class Member(Site):
+    """One replica. `log` is where it proposes."""
+
+    def __init__(self, log: MemoryLog, config: dict[str, Any], clock: FakeClock | None = None) -> None:
+        super().__init__(clock)
+        self.log = log
+        self.config = made(config)
+        self.questions: list[bytes] = []
+        self.unused_names: list[str] = []
+        self.open()
+
+    def open(self) -> None:
+        self.replica = Replica(self.config, self.store(exact=True), self.jetstream, CREATED, self.log, self)
+        self.at = self.replica.applied
+
+    @property
+    def stream(self) -> Any:
+        return self.replica.stream
+
+    # the replica's owner
+
+    def replaced(self, replica: Replica) -> None:
+        self.jetstream.streams["S"] = replica.stream
+
+    def ask(self, replica: Replica, question: bytes) -> None:
+        del replica
+        self.questions.append(question)
+
+    def unused(self, consumer: Consumer) -> None:
+        self.unused_names.append(consumer.name)
+
+    def failed(self, replica: Replica, error: BaseException) -> None:
+        raise AssertionError(error)
+
+    # what happens to it
+
+    def catch_up(self, upto: int, most: int = 1 << 30) -> None:
+        """Apply the log's entries up to an index, at most so many."""
+        news = self.log.entries[self.at : min(upto, self.at + most)]
+        if news:
+            self.at += len(news)
+            self.replica.apply(list(enumerate(news, self.at - len(news) + 1)), self.at)
+
+    def mark(self, index: int) -> bytes:
+        """A snapshot of the log at `index`, as `take` would give it."""
+        return struct.pack("<qQ", CREATED, index)
+
+    def crash_soon(self, choose: Callable[[int], int]) -> None:
+        """Crash, in the middle of a checkpoint if the power is to go."""
+        with suppress(PowerCut):
+            self.replica.checkpoint.begin()
+        self.crash(choose)
+
+    def crash(self, choose: Callable[[int], int]) -> None:
+        """The machine goes down and comes back."""
+        self.disk.crash(choose)
+        self.start()
+        self.open()
+
+    def standing(self) -> bytes:
+        """All that it knows besides the messages, as bytes that are equal when it is."""
+        return state.encode(state.gather(self.stream))
+
+    def messages(self) -> list[Any]:
+        return contents(self.stream)
+
+
+def contents(stream: Stream) -> list[Any]:
+    """All messages, and the figures."""
+    store = stream.store
+    found: list[Any] = [(store.first_seq, store.last_seq, store.messages, store.bytes)]
+    sequence = 1
+    while (message := store.next((), sequence)) is not None:
+        found.append(tuple(message))
+        sequence = message.seq + 1
+    return found
+
+
+class MemoryLog:
+    """A log whose leader applies what it proposes at once."""
+
+    def __init__(self) -> None:
+        self.entries: list[bytes] = []
+        self.leader: Member | None = None
+        self._asked: list[tuple[Sequence[bytes], Done]] = []
+        self._busy = False
+
+    def propose(self, data: Sequence[bytes], done: Done) -> None:
+        self._asked.append((data, done))
+        self.pump()
+
+    def pump(self) -> None:
+        if self._busy or self.leader is None:
+            return
+        self._busy = True
+        try:
+            while self._asked:
+                data, done = self._asked.pop(0)
+                self.entries += data
+                self.leader.catch_up(len(self.entries))
+                done(len(self.entries))
+        finally:
+            self._busy = False
+
+    def lead(self, member: Member) -> None:
+        """Let `member` lead from now on."""
+        if self.leader is not None:
+            self.leader.replica.follow()
+        for _, done in self._asked:
+            done(OSError("lost"))
+        self._asked.clear()
+        member.catch_up(len(self.entries))
+        self.leader = member
+        member.replica.lead()
+
+
+def order(member: Member, wanted: entry.Entry) -> list[Any]:
+    """What an entry came to."""
+    got: list[Any] = []
+    member.replica.order(wanted, got.append)
+    return got
+
+
+__all__ = ["Alone", "Ear", "Member", "MemoryLog", "Site", "contents", "order"]

@@ -1,0 +1,114 @@
+"""Checkpoints: what is on the disk, when, and what a disk that refuses means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lib.replicas import Member, MemoryLog
+from pyjs.server.jetstream.replica import ReplicaError, entry
+
+SECOND = 1_000_000_000
+
+
+class Frail(Member):
+    """A replica whose failures are remembered."""
+
+    failures: list[BaseException]
+
+    def failed(self, replica: Any, error: BaseException) -> None:
+        del replica
+        self.failures.append(error)
+
+
+def led(kind: type[Member] = Member) -> tuple[MemoryLog, Member]:
+    log = MemoryLog()
+    member = kind(log, {})
+    member.clock.advance(1)
+    log.lead(member)
+    return log, member
+
+
+def put(member: Member, count: int = 1) -> None:
+    for _ in range(count):
+        member.replica.read([(b"s.a", b"ack.1", 0, 1, b"1\r\n")])
+
+
+def test_the_log_may_forget_what_a_checkpoint_has_and_no_more() -> None:
+    _, member = led()
+    put(member, 3)
+    assert (member.replica.applied, member.stream.index) == (0, 3)
+    assert member.replica.take() is None  # begins one
+    assert member.replica.take() == (3, member.mark(3))
+    put(member)
+    assert member.replica.take() == (3, member.mark(3))
+    syncs = member.disk.syncs
+    member.clock.advance(2 * SECOND)
+    assert member.disk.syncs > syncs
+    assert member.replica.applied == 4
+
+
+def test_answers_do_not_wait_for_a_checkpoint() -> None:
+    _, member = led()
+    put(member, 3)
+    assert (len(member.answers), member.disk.syncs) == (3, 0)
+
+
+def test_after_a_crash_the_log_leads_on_from_the_checkpoint() -> None:
+    log, member = led()
+    put(member, 3)
+    member.clock.advance(2 * SECOND)
+    put(member, 2)
+    wanted = member.messages()
+    log.leader = None
+    member.crash(lambda most: most)  # all that was written is there; it was not committed
+    assert (member.replica.applied, member.stream.store.messages) == (3, 3)
+    member.catch_up(len(log.entries))
+    assert member.messages() == wanted
+
+
+def test_entries_that_were_applied_do_nothing() -> None:
+    log, member = led()
+    put(member, 3)
+    wanted = member.messages()
+    member.replica.apply(list(enumerate(log.entries, 1)), 3)
+    assert member.messages() == wanted
+
+
+def test_a_clean_stop_leaves_everything_on_the_disk() -> None:
+    _, member = led()
+    put(member, 3)
+    member.replica.stop()
+    member.disk.kill()
+    member.start()
+    member.open()
+    assert (member.replica.applied, member.stream.store.messages) == (3, 3)
+
+
+def test_a_disk_that_refuses_ends_the_replica() -> None:
+    Frail.failures = []
+    _, member = led(Frail)
+    put(member, 3)
+    member.disk.fail("sync")
+    member.clock.advance(2 * SECOND)
+    assert [type(error) for error in Frail.failures] == [OSError]
+    assert not member.stream.leading
+    with pytest.raises(ReplicaError, match="the stream's store"):
+        member.replica.apply([(4, entry.encode(entry.Skip(1, 9)))], 4)
+    member.replica.stop()
+
+
+def test_a_damaged_message_ends_the_replica() -> None:
+    Frail.failures = []
+    _, member = led(Frail)
+    put(member)
+    member.replica.damaged("block 1 at 200")
+    assert "damaged: block 1 at 200" in member.replica.failure
+    put(member)
+    assert len(member.answers) == 1
+
+
+def test_an_entry_of_a_newer_server_ends_the_replica() -> None:
+    _, member = led()
+    with pytest.raises(entry.EntryError):
+        member.replica.apply([(1, b"\x09\x01" + bytes(8))], 1)

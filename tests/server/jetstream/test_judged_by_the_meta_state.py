@@ -1,0 +1,87 @@
+"""The rules for configurations, judged by what a cluster has decided instead of by streams that run here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lib.meta_site import Site
+from pyjs.protocol.api.stream import StreamConfig
+from pyjs.protocol.errors import ApiError
+from pyjs.server.cluster.meta.effect import Effect, Refused, Stale, StreamMade
+from pyjs.server.cluster.meta.state import View
+from pyjs.server.jetstream.stream.rules.create import check
+from pyjs.server.jetstream.stream.rules.update import check_update
+from pyjs.server.jetstream.stream.rules.world import World
+
+
+def world(view: View) -> World:
+    def lookup(name: str) -> StreamConfig | None:
+        document = view.config(name)
+        return None if document is None else StreamConfig.from_json(document)
+
+    return World(lookup=lookup, clustered=True)
+
+
+def judge(site: Site, **asked: Any) -> Any:
+    """The command for a wish of a client."""
+    view = site.state.view("A")
+    config = check(StreamConfig.from_json(asked), world(view))
+    return site.desk.create_stream(view, config.to_json(), site.asker, len(site.log) + 1)
+
+
+def create(site: Site, **asked: Any) -> list[Effect]:
+    return site.put(judge(site, **asked))
+
+
+def update(site: Site, **asked: Any) -> list[Effect]:
+    view = site.state.view("A")
+    old = view.config(asked["name"])
+    assert old is not None
+    config = check_update(StreamConfig.from_json(old), StreamConfig.from_json(asked), world(view))
+    return site.put(site.desk.update_stream(view, config.to_json(), site.asker))
+
+
+def test_replicas_are_allowed_and_defaults_are_stored() -> None:
+    site = Site()
+    [made] = create(site, name="S", num_replicas=3)
+    assert isinstance(made, StreamMade) and len(made.stream.peers) == 3
+    config = StreamConfig.from_json(made.stream.config)
+    assert (config.subjects, config.max_msgs, config.duplicate_window) == (["S"], -1, 120_000_000_000)
+    update(site, name="S", num_replicas=1)
+    assert len(site.state.of_account("A")[0].peers) == 1
+    with pytest.raises(ApiError) as refused:
+        create(site, name="T", num_replicas=6)
+    assert refused.value.err_code == 10052
+
+
+def test_alone_there_are_no_replicas() -> None:
+    with pytest.raises(ApiError) as refused:
+        check_update(StreamConfig(name="S"), StreamConfig(name="S", num_replicas=3), World())
+    assert refused.value.err_code == 10074
+
+
+def test_an_equal_wish_finds_the_stream() -> None:
+    site = Site()
+    create(site, name="S", num_replicas=3)
+    assert [type(effect).__name__ for effect in create(site, name="S", num_replicas=3)] == ["Existing"]
+
+
+def test_two_mirrors_of_each_other_do_not_come_to_be() -> None:
+    """Each was judged before the other was there; the log lets only one of them in."""
+    site = Site()
+    create(site, name="A", subjects=["a"])
+    first = judge(site, name="M1", sources=[{"name": "M2"}])
+    second = judge(site, name="M2", sources=[{"name": "M1"}])
+    assert isinstance(site.put(first)[0], StreamMade)
+    assert site.put(second) == [Stale("stream M1")]
+    with pytest.raises(ApiError, match="detected cycle"):
+        judge(site, name="M2", sources=[{"name": "M1"}])
+
+
+def test_a_late_overlap_is_refused_by_the_log() -> None:
+    site = Site()
+    first, second = judge(site, name="S", subjects=["a.*"]), judge(site, name="T", subjects=["a.b"])
+    site.put(first)
+    [effect] = site.put(second)
+    assert isinstance(effect, Refused) and effect.error.err_code == 10065
