@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .jetstream.engine import JetStream
     from .leaf import Leafs
     from .monitor.http import Monitor
+    from .operator import Operator
+    from .route import Routes
     from .system import System
 
 SHUTDOWN = "Server Shutdown"
@@ -62,6 +64,8 @@ class Server:
         self.random_bytes: Callable[[int], bytes] = os.urandom
         self.jetstream: JetStream | None = None
         self.leafs: Leafs | None = None
+        self.operator: Operator | None = None
+        self.routes: Routes | None = None
         self.monitor: Monitor | None = None
         self.system: System | None = None
         self.lame_duck = False
@@ -87,9 +91,17 @@ class Server:
         self.clock = LoopClock(loop)
         self.identity = ServerIdentity.new(options.server_name, self.clock.now(), self.random_bytes)
         banner.starting(self.log, self.identity, options)
-        self.registry = Registry(options, self.clock)
+        self._make_registry(options)
         self.worker = Worker(loop)
-        self.clients = Clients(options, self.registry, self.identity, self.clock, self.worker, self.log)
+        self.clients = Clients(
+            options,
+            self.registry,
+            self.identity,
+            self.clock,
+            self.worker,
+            self.log,
+            gatekeeper=self.operator.authenticator if self.operator is not None else None,
+        )
         self.listener = ClientListener(self.clients)
         self._running = True
         try:
@@ -101,7 +113,21 @@ class Server:
         self.log.info(f"Listening for client connections on {options.host}:{self.port}")
         self.log.info("Server is ready")
 
+    def _make_registry(self, options: Options) -> None:
+        """The accounts, and who makes them if that is not the options."""
+        if not options.operator and not options.trusted_keys:
+            self.registry = Registry(options, self.clock)
+            return
+        from .operator import Operator, Trusted
+
+        trusted = Trusted.of(options)
+        self.registry = Registry(options, self.clock)
+        self.operator = Operator(trusted, options, self.registry, self.clock, self.log, self.random_bytes)
+
     async def _start_parts(self) -> None:
+        if self.operator is not None:
+            self._parts.append(self.operator)
+            await self.operator.start()
         if self.options.jetstream.enabled:
             from .jetstream.engine import JetStream
 
@@ -114,23 +140,44 @@ class Server:
                 self.log,
                 server_name=self.identity.name,
                 server_id=self.identity.id,
+                find=self.operator.accounts.fetch if self.operator is not None else None,
             )
             self.clients.info.jetstream = True
+            if self.operator is not None:
+                self.operator.accounts.observers.append(self.jetstream.follow)
             await self.jetstream.start()
             banner.jetstream(self.log, self.jetstream)
         leafnodes = self.options.leafnodes
         if leafnodes.port is not None or leafnodes.remotes:
             from .leaf import Leafs
 
-            self.leafs = Leafs(self.clients, jetstream=self.jetstream is not None)
+            operator = self.operator
+            self.leafs = Leafs(
+                self.clients,
+                jetstream=self.jetstream is not None,
+                find=operator.find_account if operator is not None else None,
+            )
             self._parts.append(self.leafs)
+            if operator is not None:
+                operator.accounts.observers.append(self.leafs.follow)
             await self.leafs.start()
+        cluster = self.options.cluster
+        if cluster is not None and self.jetstream is None and (cluster.port is not None or cluster.routes):
+            from .route import Routes
+
+            self.routes = Routes(self.clients)
+            self._parts.append(self.routes)
+            if self.operator is not None:
+                self.operator.accounts.observers.append(self.routes.account_made)
+            await self.routes.start()
         await self._start_monitor()
         from .system import System
 
         self.system = System(self, self.log, self.random_bytes)
         self._parts.append(self.system)
         await self.system.start()
+        if self.operator is not None:
+            self.operator.accounts.observers.append(self.system.account_changed)
 
     async def _start_monitor(self) -> None:
         options = self.options
@@ -206,6 +253,8 @@ class Server:
             self.listener.tls_context(options.tls)
         if self.leafs is not None and options.leafnodes.tls is not None:
             self.leafs.listener.tls_context(options.leafnodes.tls)
+        if self.operator is not None:
+            self.operator.reload(options)
         gone = self.registry.reload(options)
         self.options = options
         self.clients.reload(options)
@@ -213,6 +262,8 @@ class Server:
             self.jetstream.reload(options)
         if self.leafs is not None:
             self.leafs.reload(options)
+        if self.routes is not None:
+            self.routes.reload(options)
         if self.system is not None:
             self.system.accounts_changed()
         for account in gone:
@@ -230,7 +281,9 @@ class Server:
             await self.leafs.stop_accepting()
         if self.system is not None:
             self.system.lame_duck()
-        self.clients.lame_duck(self.clients.info.connect_urls)
+        self.clients.lame_duck(self.routes.other_urls() if self.routes is not None else [])
+        if self.routes is not None:
+            self.routes.lame_duck()
         if not self.clients.connections:
             await self.stop()
             return

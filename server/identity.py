@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..version import NATS_VERSION
+
 if TYPE_CHECKING:
     from .config import Options
 
-# The release of nats-server whose protocols and APIs are spoken: clients and tools switch features on by it.
-NATS_VERSION = "2.15.1"
 _SERVER_PREFIX = 13 << 3  # a leading "N" in base32
 
 

@@ -82,8 +82,7 @@ def _complain(text: str) -> None:
 
 
 def _inform(line: CommandLine, program: str) -> int:
-    from ..version import __version__
-    from .identity import NATS_VERSION
+    from ..version import NATS_VERSION, __version__
 
     if line.command == "version" or line.get("version"):
         sys.stdout.write(f"{program}: v{__version__} (nats-server v{NATS_VERSION})\n")

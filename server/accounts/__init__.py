@@ -4,8 +4,10 @@ The router's door: `Account`, `Message`, `Subscription`, `Registry`. Pure of I/O
 """
 
 from .account import Account, Watch
+from .charter import Charter
+from .draft import AccountsError
 from .parcel import Message, Parcel
-from .registry import AccountsError, Registry
+from .registry import Registry
 from .source import INTERNAL, Kind, LeafSink, Sink, Source
 from .subscription import InterestChange, Subscription
 
@@ -13,6 +15,7 @@ __all__ = [
     "INTERNAL",
     "Account",
     "AccountsError",
+    "Charter",
     "InterestChange",
     "Kind",
     "LeafSink",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ...protocol.subject import has_wildcard, is_subset, is_valid, matches
+from ...protocol.subject import has_wildcard, is_valid, matches
 from ...protocol.wire.encode import tail as tail_of
 from .exports import ServiceExport, StreamExport
 from .families import ACKS, Families
@@ -26,7 +26,8 @@ from .source import INTERNAL, Kind, Source
 from .subscription import InterestChange, Reader, Subscription
 
 if TYPE_CHECKING:
-    from ..config.options import AccountOptions
+    from ..config.options import AccountJetStream, AccountOptions
+    from .charter import Charter
     from .flusher import Flusher
     from .plan import Outbox
     from .users import User
@@ -77,11 +78,28 @@ def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -
     return len(plan.targets)
 
 
+def _imports_streams(subscription: Subscription) -> bool:
+    """Whether it hears imported streams through this server; what a route tells does through its own."""
+    return subscription.parent is None and subscription.kind not in (Kind.IMPORT, Kind.ROUTER)
+
+
+M = TypeVar("M", StreamImport, ServiceImport)
+
+
+def _kept(old: Iterable[M], new: Iterable[M]) -> list[M]:
+    """`new` without repetitions, and with the old objects where they are the same."""
+    held = {each.key: each for each in old}
+    return list({each.key: held.get(each.key, each) for each in new}.values())
+
+
 class Account:
     """One account: interest, plans, exports, imports, mappings, limits, and who is connected.
 
     plans is the hot path's cache, subject bytes -> Plan; `plan()` fills it. connections and leafs are
-    counted by the listeners. jetstream is set by JetStream when it serves the account.
+    counted by the listeners; elsewhere: (clients, leafs) connected to other servers, by server id. jetstream
+    is set by JetStream when it serves the account; grants are its limits there by tier ("" is the account as
+    a whole), None: it has no JetStream. charter: of an account made from a token, whose public key is then
+    the name; display is what people call it.
     """
 
     def __init__(
@@ -90,6 +108,9 @@ class Account:
         self.name = name
         self.options: AccountOptions | None = None
         self.nkey = ""
+        self.display = name
+        self.charter: Charter | None = None
+        self.grants: dict[str, AccountJetStream] | None = None
         self.plans: dict[bytes, Plan] = {}
         self.generation = 0
         self.interest = Interest()
@@ -103,6 +124,7 @@ class Account:
         self.users: dict[str, User] = {}
         self.connections: set[Source] = set()
         self.leafs: set[Source] = set()
+        self.elsewhere: dict[str, tuple[int, int]] = {}
         self.jetstream: Any = None
         self.flusher = flusher
         self.responses = Responses(self, flusher.clock, random_bytes)
@@ -113,6 +135,28 @@ class Account:
 
     def __repr__(self) -> str:
         return f"<Account {self.name}>"
+
+    @property
+    def label(self) -> str:
+        """The name for logs: with what people call it, if that is another."""
+        return self.name if self.display == self.name else f"{self.name}/{self.display}"
+
+    # --- connections, those to other servers of the cluster included
+
+    def elsewhere_sums(self) -> tuple[int, int]:
+        """How many clients and leafs are connected to other servers."""
+        numbers = self.elsewhere.values()
+        return sum(clients for clients, _ in numbers), sum(leafs for _, leafs in numbers)
+
+    @property
+    def full(self) -> bool:
+        """Whether one more client would be too many."""
+        return 0 <= self.limits.connections <= len(self.connections) + self.elsewhere_sums()[0]
+
+    @property
+    def full_of_leafs(self) -> bool:
+        """Whether one more leaf would be too many."""
+        return 0 <= self.limits.leafs <= len(self.leafs) + self.elsewhere_sums()[1]
 
     # --- internal subscribers and publishers
 
@@ -226,7 +270,7 @@ class Account:
         subscription.closed = False
         self.interest.insert(subscription)
         self._invalidate(subscription.subject)
-        if self.imports_streams and subscription.kind != Kind.IMPORT and subscription.parent is None:
+        if self.imports_streams and _imports_streams(subscription):
             self.add_shadows(subscription)
         if self._watches:
             self._announce(subscription, subscription.weight)
@@ -384,38 +428,33 @@ class Account:
                 shadow.account.remove_subscription(shadow)
 
     def set_imports(self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]) -> None:
-        """Replace all imports; live subscriptions hear accordingly at once."""
-        held = [s for s in self.interest if s.parent is None and s.kind != Kind.IMPORT]
-        for subscription in held:
-            self.remove_shadows(subscription)
-        for service in self.imports_services:
+        """Replace all imports; live subscriptions hear accordingly at once.
+
+        Those that stay the same stay the same objects, and responses awaited through them still come.
+        """
+        streams, services = _kept(self.imports_streams, streams), _kept(self.imports_services, services)
+        if streams != self.imports_streams:
+            self._set_streams(streams)
+        before, after = set(self.imports_services), set(services)
+        gone = [service for service in self.imports_services if service not in after]
+        self.imports_services = services
+        for service in gone:
             if service.subscription is not None:
                 self.remove_subscription(service.subscription)
             service.exporter.responses.forget_service(service)
-        self.imports_streams = list(streams)
-        self.imports_services = list(services)
-        for service in self.imports_services:
-            service.subscription = Subscription(service.local, service)
-            self.add_subscription(service.subscription)
-        if self.imports_streams:
+        for service in services:
+            if service not in before:
+                service.subscription = Subscription(service.local, service)
+                self.add_subscription(service.subscription)
+
+    def _set_streams(self, streams: list[StreamImport]) -> None:
+        held = [s for s in self.interest if _imports_streams(s)]
+        for subscription in held:
+            self.remove_shadows(subscription)
+        self.imports_streams = streams
+        if streams:
             for subscription in held:
                 self.add_shadows(subscription)
-
-    def export_for(
-        self, importer: str, subject: str, kind: type[StreamExport] | type[ServiceExport]
-    ) -> StreamExport | ServiceExport | None:
-        """The export through which `importer` may take `subject`; None: there is none, or not for it."""
-        exports: Iterable[StreamExport | ServiceExport] = (
-            self.exports_streams if kind is StreamExport else self.exports_services
-        )
-        return next((export for export in exports if export.allows(importer, subject)), None)
-
-    def exports_subject(self, subject: str, kind: type[StreamExport] | type[ServiceExport]) -> bool:
-        """Whether `subject` is exported to anyone at all."""
-        exports: Iterable[StreamExport | ServiceExport] = (
-            self.exports_streams if kind is StreamExport else self.exports_services
-        )
-        return any(is_subset(subject, export.subject) for export in exports)
 
     def stop(self) -> None:
         """Leave no timer behind."""

@@ -1,7 +1,8 @@
 """Who may connect: credentials against the configuration's users, nkeys, token or single user.
 
 Promises constant-time comparison of secrets and never to run bcrypt itself: a `Verdict` with a `check` wants
-that run off the loop. Judges only; it knows no connection.
+that run off the loop. Judges only; it knows no connection. `Gatekeeper` is whoever decides; by tokens that is
+`operator`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import binascii
 import hmac
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .permissions import Permissions
 from .users import User
@@ -42,13 +43,47 @@ class Credentials(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """user None: refused. check: run it on another thread, refused unless it gives True."""
+    """user None: refused. check: run it on another thread, refused unless it gives True.
+
+    lookup: nothing is decided; call it with what takes the final verdict, later and once. why: of a refusal,
+    for the log.
+    """
 
     user: User | None
     check: Callable[[], bool] | None = None
+    lookup: Callable[[Callable[[Verdict], None]], None] | None = None
+    why: str = ""
 
 
 REFUSED = Verdict(None)
+
+
+class Gatekeeper(Protocol):
+    """Who decides about clients. The attributes are as `Authenticator` has them."""
+
+    @property
+    def required(self) -> bool:
+        """Whether anyone must identify himself."""
+
+    @property
+    def uses_nkeys(self) -> bool:
+        """Whether INFO needs a nonce."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a client must identify itself (INFO's auth_required)."""
+
+    @property
+    def no_auth_user(self) -> User | None:
+        """Who those are that give no credentials; None: nobody."""
+
+    def find(self, name: str) -> User | None:
+        """A user of the configuration."""
+
+    def judge(
+        self, given: Credentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
+    ) -> Verdict:
+        """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
 
 
 class Authenticator:
@@ -93,8 +128,11 @@ class Authenticator:
         """A user by name or public nkey."""
         return self._users.get(name) or self._nkeys.get(name)
 
-    def judge(self, given: Credentials, nonce: bytes, connection_type: str = STANDARD) -> Verdict:
+    def judge(
+        self, given: Credentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
+    ) -> Verdict:
         """Decide about one CONNECT. `nonce` is what was sent in INFO; connection_type as in users' lists."""
+        del host
         if not self.required:
             return Verdict(self._anyone)
         verdict = self._identify(given, nonce)
@@ -163,15 +201,11 @@ def check_bcrypt(hashed: str, given: str) -> bool:
 
 def verify(public: str, nonce: bytes, signature: str) -> bool:
     """Whether `signature` (base64, URL or standard alphabet) is that of `nonce` by the user nkey `public`."""
-    from nacl.exceptions import BadSignatureError
-    from nacl.signing import VerifyKey
+    from ...keys.nkey import verify as verify_raw
 
     text = signature.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-        # one prefix byte, 32 of the key, two of a checksum
-        key = base64.b32decode(public + "=" * (-len(public) % 8))
-        VerifyKey(key[1:33]).verify(nonce, raw)
-    except (binascii.Error, ValueError, BadSignatureError):
+    except (binascii.Error, ValueError):
         return False
-    return True
+    return verify_raw(public, nonce, raw)

@@ -30,14 +30,20 @@ JS_ACK = b"$JS.ACK."
 class StreamImport:
     """Messages of `exporter` under `subject`, seen here under `local`."""
 
-    __slots__ = ("_reverse", "export", "exporter", "local", "subject", "transform")
+    __slots__ = ("_given", "_reverse", "export", "exporter", "local", "subject", "transform")
 
     def __init__(self, exporter: Account, export: StreamExport, subject: str, local: str) -> None:
         self.exporter = exporter
         self.export = export
         self.subject = subject
         self.local = without_placeholders(local)
+        self._given = local
         self.transform, self._reverse = _transforms(subject, local)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for imports that are the same, down to the export they come through."""
+        return id(self.exporter), id(self.export), self.subject, self._given
 
     def shadow_subject(self, wanted: str) -> str | None:
         """What to subscribe to in the exporter for an interest in `wanted` here; None: they do not meet."""
@@ -53,6 +59,7 @@ class ServiceImport:
     """Requests made here on `local`, answered by `exporter` on `subject`. A sink."""
 
     __slots__ = (
+        "_given",
         "export",
         "exporter",
         "importer",
@@ -79,9 +86,15 @@ class ServiceImport:
         self.export = export
         self.subject = without_placeholders(subject)
         self.local = without_placeholders(local)
+        self._given = local
         self.share = share
         _, self.transform = _transforms(self.subject, local)
         self.subscription: Subscription | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for imports that are the same, down to the export they come through."""
+        return id(self.exporter), id(self.export), self.subject, self._given, self.share
 
     def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
         """Hand the request on; False when nobody there heard it (the requestor then gets its 503)."""

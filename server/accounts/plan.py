@@ -50,14 +50,18 @@ Target = tuple["Subscription", Outbox, Callable[[bytes], None], bytes, bytes]
 
 
 class Group:
-    """A queue group: local members, and remote ones (leafs, routes), each as often as its weight says."""
+    """A queue group: members in this cluster, and the more distant ones of leafs, each as often as it weighs.
+
+    What a route tells on behalf of a leaf (`origin`) is distant too.
+    """
 
     __slots__ = ("members", "queue", "remotes")
 
     def __init__(self, queue: str, members: list[Subscription]) -> None:
         self.queue = queue.encode()
-        self.members = tuple(m for m in members if m.kind not in _REMOTE)
-        self.remotes = tuple(m for m in members if m.kind in _REMOTE for _ in range(max(1, m.weight)))
+        near = [m for m in members if m.kind != Kind.LEAF and not (m.kind == Kind.ROUTER and m.origin)]
+        self.members = tuple(m for m in near for _ in range(m.weight if m.kind in _REMOTE else 1))
+        self.remotes = tuple(m for m in members if m not in near for _ in range(max(1, m.weight)))
 
 
 _NARROW = 16
@@ -71,8 +75,9 @@ class Plan:
 
     subject and text: the subject as bytes and str. plain: local subscriptions without a queue; remotes:
     those of leafs and routes. Only when `simple`: targets, choices (one target of each is served) and
-    callbacks are all. leafs: some targets are leaf connections; what comes from a leaf, or is shown under
-    another subject, then goes the careful way. wide: how many targets, if many. headers: all of them take
+    callbacks are all. leafs: some targets are other servers; what comes from one, or is shown under another
+    subject, then goes the careful way. near: the targets of what comes over a route, that is those that are
+    no routes; None when some are leafs. wide: how many targets, if many. headers: all of them take
     messages with headers.
     direct: there are targets, and nothing else. reader: the one who hears it is this reader of runs.
     `silent`: nobody hears it and no mapping leads elsewhere. special: wide, callbacks or silent is set.
@@ -86,6 +91,7 @@ class Plan:
         "headers",
         "leafs",
         "mapping",
+        "near",
         "plain",
         "reader",
         "remotes",
@@ -113,6 +119,7 @@ class Plan:
         self.direct = False
         self.headers = True
         self.leafs = False
+        self.near: tuple[Target, ...] | None = ()
         self.wide = 0
         self.silent = self.special = not plain and not groups and mapping is None
         self.simple = mapping is None and not subject.startswith(RESERVED)
@@ -139,6 +146,7 @@ class Plan:
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
+        plan.near = self.near
         plan.leafs, plan.direct, plan.reader = self.leafs, self.direct, self.reader
         plan.special = self.special
         return plan
@@ -153,7 +161,8 @@ class Plan:
                 callbacks.append(subscription)
             else:
                 return False
-        if self.remotes and not self._add_leafs(targets):
+        near = len(targets)
+        if self.remotes and not self._add_servers(targets):
             return False
         choices = []
         for group in self.groups:
@@ -165,38 +174,41 @@ class Plan:
                 self.headers = self.headers and target[1].headers
         self.wide = len(targets) if len(targets) > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
+        routes = all(target[0].kind == Kind.ROUTER for target in self.targets[near:])
+        self.near = self.targets[:near] if routes else None
         self.special = bool(self.wide or callbacks)
         self.direct = bool(targets) and not choices and not callbacks
         if not targets and not choices and len(callbacks) == 1 and callbacks[0].reader is not None:
             self.reader = callbacks[0]
         return True
 
-    def _add_leafs(self, targets: list[Target]) -> bool:
-        """Leafs that take their frames as they are, each once however many of its interests match."""
+    def _add_servers(self, targets: list[Target]) -> bool:
+        """Leafs and routes that take frames as they are, each once however many of its interests match."""
         seen = set()
         for subscription in self.remotes:
-            leaf = subscription.sink
-            if leaf in seen:
+            server = cast("LeafSink", subscription.sink)
+            if server in seen:
                 continue
-            seen.add(leaf)
-            if subscription.kind != Kind.LEAF or not cast("Outbox", leaf).fast:
+            seen.add(server)
+            if not cast("Outbox", server).fast:
                 return False
-            target = self._target(subscription, b"LMSG ")
-            shown = target[3][5:-1].decode("utf-8", "surrogateescape")
-            if not cast("LeafSink", leaf).may_send(shown):
+            shown = self.subject
+            if subscription.transform is not None:
+                shown = shown_to(subscription, self.text)
+            if not server.may_send(shown.decode("utf-8", "surrogateescape")):
                 return False
-            targets.append(target)
+            outbox, prefix, header_prefix = server.quick(shown)
+            targets.append((subscription, outbox, outbox.out.append, prefix, header_prefix))
         self.leafs = True
         return True
 
-    def _target(self, subscription: Subscription, verb: bytes = b"MSG ") -> Target:
+    def _target(self, subscription: Subscription) -> Target:
         shown = self.subject
         if subscription.transform is not None:
             shown = shown_to(subscription, self.text)
         outbox = cast("Outbox", subscription.sink)
-        # Between servers there is no sid.
-        rest = b"%b %b " % (shown, subscription.sid) if subscription.sid else shown + b" "
-        return subscription, outbox, outbox.out.append, verb + rest, b"HMSG " + rest
+        rest = b"%b %b " % (shown, subscription.sid)
+        return subscription, outbox, outbox.out.append, b"MSG " + rest, b"HMSG " + rest
 
 
 def shown_to(subscription: Subscription, text: str) -> bytes:

@@ -2,6 +2,7 @@
 
 Promises that an account keeps its identity (and with it its subscriptions and streams) through reloads.
 Refuses imports that are not exported, not allowed, or that form a cycle, before anything is changed.
+Accounts made from tokens live here too; who makes them (`operator`) wires them, and no reload touches them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import random
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from ...protocol.subject import collide, is_valid
-from ...protocol.transform import without_placeholders
+from ...protocol.subject import is_valid
 from ..config.options import AccountOptions, ExportOptions, ImportOptions, MappingOptions, Options
 from .account import Account, AccountLimits
+from .draft import AccountsError, Draft, Link, comes_round, make_import
 from .exports import ResponseType, ServiceExport, StreamExport
 from .flusher import Flusher
 from .imports import ServiceImport, StreamImport
@@ -28,10 +29,6 @@ GLOBAL = "$G"
 SYSTEM = "$SYS"
 
 
-class AccountsError(ValueError):
-    """Accounts that cannot be: an import not exported, not allowed or in a cycle, an impossible mapping."""
-
-
 class Registry:
     """Accounts by name. `global_account` is `$G`; `system` the system account, or None when switched off."""
 
@@ -42,7 +39,8 @@ class Registry:
         self.flusher = Flusher(clock)
         self.accounts: dict[str, Account] = {}
         self._random = random_bytes
-        self.global_account = self._ensure(GLOBAL)
+        self._appointed: Account | None = None
+        self.global_account = self.make(GLOBAL)
         self.system: Account | None = None
         self.reload(options)
 
@@ -55,10 +53,10 @@ class Registry:
 
         Raises AccountsError, and then has changed nothing but empty new accounts.
         """
-        system = "" if options.no_system_account else options.system_account or SYSTEM
+        system = self._system_name(options)
         names = {GLOBAL, *options.accounts, *([system] if system else [])}
         for name in sorted(names - self.accounts.keys()):
-            self._ensure(name)
+            self.make(name)
         prepared = {
             name: _Prepared(self, self.accounts[name], options.accounts.get(name), options)
             for name in sorted(names)
@@ -66,28 +64,47 @@ class Registry:
         for plan in prepared.values():
             plan.resolve(prepared)
         for plan in prepared.values():
-            _refuse_cycles(plan, prepared)
-        gone = [account for name, account in self.accounts.items() if name not in names]
+            plan.refuse_cycles(prepared)
+        gone = [
+            account
+            for name, account in self.accounts.items()
+            if name not in names and account.charter is None and account is not self._appointed
+        ]
         for account in gone:
             account.set_imports((), ())
             del self.accounts[account.name]
         for plan in prepared.values():
             plan.apply()
-        self.system = self.accounts[system] if system else None
+        self.system = self._appointed or (self.accounts[system] if system else None)
         return gone
+
+    def appoint(self, account: Account) -> None:
+        """Make an account that no configuration names the system account, whatever reloads come."""
+        self._appointed = self.system = account
+
+    def _system_name(self, options: Options) -> str:
+        """The account that the options make the system account; "" for none.
+
+        By operators' tokens it comes later, unless they name none.
+        """
+        if options.no_system_account or self._appointed is not None:
+            return ""
+        by_tokens = bool(options.operator or options.trusted_keys)
+        return "" if by_tokens and options.system_account else options.system_account or SYSTEM
 
     def stop(self) -> None:
         """Leave no timer behind."""
         for account in self.accounts.values():
             account.stop()
 
-    def _ensure(self, name: str) -> Account:
+    def make(self, name: str) -> Account:
+        """A new account, which as yet may and does nothing."""
         account = self.accounts[name] = Account(name, self.flusher, random_bytes=self._random)
         return account
 
 
 class _Prepared:
-    """What one account is going to be."""
+    """What one account is going to be, by the options."""
 
     def __init__(
         self, registry: Registry, account: Account, given: AccountOptions | None, options: Options
@@ -95,76 +112,70 @@ class _Prepared:
         self.registry = registry
         self.account = account
         self.options = given or AccountOptions(name=account.name)
-        self.streams = [_stream_export(e) for e in self.options.exports if e.kind == "stream"]
-        self.services = [_service_export(e) for e in self.options.exports if e.kind == "service"]
         mappings = self.options.mappings
         if account.name == GLOBAL:
             mappings = [*mappings, *options.mappings]
-        self.mappings = _mappings(mappings)
+        exports, share = self.options.exports, self.options.jetstream
+        self.draft = Draft(
+            AccountLimits(self.options.limits),
+            [_stream_export(e) for e in exports if e.kind == "stream"],
+            [_service_export(e) for e in exports if e.kind == "service"],
+            _mappings(mappings),
+            None if share is None else {"": share},
+        )
+        self.draft.settle(account)
+        self.links = [_link(entry) for entry in self.options.imports]
         self.stream_imports: list[StreamImport] = []
         self.service_imports: list[ServiceImport] = []
 
     def resolve(self, prepared: dict[str, _Prepared]) -> None:
-        for entry in self.options.imports:
-            exporter = prepared.get(entry.account)
+        for link in self.links:
+            exporter = prepared.get(link.account)
             if exporter is None:
                 raise AccountsError(
-                    f"account {self.account.name!r} imports from unknown account {entry.account!r}"
+                    f"account {self.account.name!r} imports from unknown account {link.account!r}"
                 )
-            if entry.kind == "stream":
-                self._resolve_stream(entry, exporter)
-            else:
-                self._resolve_service(entry, exporter)
+            self._resolve(link, exporter)
 
-    def _resolve_stream(self, entry: ImportOptions, exporter: _Prepared) -> None:
-        export = _allowing(exporter.streams, self.account.name, entry.subject)
+    def _resolve(self, link: Link, exporter: _Prepared) -> None:
+        draft = exporter.draft
+        export: StreamExport | ServiceExport | None
+        if link.kind == "stream":
+            export = _allowing(draft.streams, self.account.name, link.subject)
+        else:
+            export = _allowing(draft.services, self.account.name, link.subject)
         if export is None:
-            raise AccountsError(self._refusal("stream", entry))
-        try:
-            made = StreamImport(exporter.account, export, entry.subject, _local(entry))
-        except ValueError as error:
             raise AccountsError(
-                f"account {self.account.name!r}, stream import {entry.subject!r}: {error}"
-            ) from error
-        self.stream_imports.append(made)
-
-    def _resolve_service(self, entry: ImportOptions, exporter: _Prepared) -> None:
-        export = _allowing(exporter.services, self.account.name, entry.subject)
-        if export is None:
-            raise AccountsError(self._refusal("service", entry))
-        try:
-            made = ServiceImport(
-                self.account, exporter.account, export, entry.subject, _local(entry), entry.share
+                f"account {self.account.name!r} may not import {link.kind} {link.subject!r} "
+                f"from account {link.account!r}: it is not exported to it"
             )
-        except ValueError as error:
-            raise AccountsError(
-                f"account {self.account.name!r}, service import {entry.subject!r}: {error}"
-            ) from error
-        self.service_imports.append(made)
+        made = make_import(link, self.account, exporter.account, export)
+        if isinstance(made, StreamImport):
+            self.stream_imports.append(made)
+        else:
+            self.service_imports.append(made)
 
-    def _refusal(self, kind: str, entry: ImportOptions) -> str:
-        return (
-            f"account {self.account.name!r} may not import {kind} {entry.subject!r} "
-            f"from account {entry.account!r}: it is not exported to it"
-        )
+    def refuse_cycles(self, prepared: dict[str, _Prepared]) -> None:
+        for link in self.links:
+            if comes_round(self.account.name, link, lambda name: prepared[name].links):
+                raise AccountsError(
+                    f"{link.kind} import {link.subject!r} of account {self.account.name!r} forms a cycle"
+                )
 
     def apply(self) -> None:
         account = self.account
         account.options = self.options
         account.nkey = self.options.nkey
-        account.exports_streams = self.streams
-        account.exports_services = self.services
-        account.mappings = self.mappings
-        account.limits = AccountLimits(self.options.limits)
+        self.draft.apply(account)
         account.set_imports(self.stream_imports, self.service_imports)
-        account.forget_plans()
 
 
-def _local(entry: ImportOptions) -> str:
-    """What the import is called in the importing account."""
+def _link(entry: ImportOptions) -> Link:
     if entry.prefix and not entry.to:
-        return f"{entry.prefix.removesuffix('.')}.{entry.subject}"
-    return entry.to or entry.subject
+        local = f"{entry.prefix.removesuffix('.')}.{entry.subject}"
+    else:
+        local = entry.to or entry.subject
+    return Link(entry.kind, entry.account, entry.subject, local, entry.share)
 
 
 def _allowing(exports: Iterable[E], importer: str, subject: str) -> E | None:
@@ -204,25 +215,3 @@ def _mappings(entries: Iterable[MappingOptions]) -> Mappings:
         )
     except MappingError as error:
         raise AccountsError(str(error)) from error
-
-
-def _refuse_cycles(start: _Prepared, prepared: dict[str, _Prepared]) -> None:
-    """Follow each import of `start` through imports that feed it; coming back to `start` is a cycle."""
-    for kind in ("service", "stream"):
-        for entry in (e for e in start.options.imports if e.kind == kind):
-            seen = {start.account.name}
-            todo = [(entry.account, entry.subject)]
-            while todo:
-                name, subject = todo.pop()
-                if name == start.account.name:
-                    raise AccountsError(
-                        f"{kind} import {entry.subject!r} of account {start.account.name!r} forms a cycle"
-                    )
-                if name in seen:
-                    continue
-                seen.add(name)
-                todo.extend(
-                    (further.account, further.subject)
-                    for further in prepared[name].options.imports
-                    if further.kind == kind and collide(without_placeholders(_local(further)), subject)
-                )

@@ -26,7 +26,9 @@ class Rule(enum.Enum):
     ECHO = enum.auto()  # back to the publisher itself only if it wants its echo
     OTHER_LEAF = enum.auto()  # never to the leaf it came from, nor to another leaf of the same cluster
     NOT_FROM_HUB = enum.auto()  # only if the source leaf is a spoke of ours
-    ONLY_TO_SPOKES = enum.auto()  # only if the sink is a spoke of ours, or for a service's reply
+    ONLY_TO_SPOKES = (
+        enum.auto()
+    )  # only to a spoke of ours and not to its sender's cluster; or a service's reply
     RESPONSE = enum.auto()  # only responses of services
     NEVER = enum.auto()
 
@@ -78,6 +80,8 @@ def may_hear(parcel: Parcel, subscription: Subscription) -> bool:
     if rule is Rule.NOT_FROM_HUB:
         return not source.is_spoke
     if rule is Rule.ONLY_TO_SPOKES:
+        if source.remote_cluster and source.remote_cluster == sink.remote_cluster:
+            return False
         return not sink.is_spoke or parcel.subject.startswith(SERVICE_REPLY)
     if rule is Rule.RESPONSE:
         return parcel.subject.startswith(SERVICE_REPLY)
@@ -122,14 +126,17 @@ def route(plan: Plan, parcel: Parcel, queues: tuple[bytes, ...] | None = None) -
 
 
 def _serve(group: Group, parcel: Parcel) -> tuple[bool, Subscription | None]:
-    """Give the message to one local member, starting anywhere; failing that, name a remote one."""
+    """Give the message to a member here, or name one of a route, starting anywhere; else one of a leaf."""
     members = group.members
     count = len(members)
     start = int(random.random() * count)
     for i in range(count):
         member = members[(start + i) % count]
-        if may_hear(parcel, member) and _deliver(member, parcel):
-            return True, None
+        if may_hear(parcel, member):
+            if member.kind == Kind.ROUTER:
+                return False, member
+            if _deliver(member, parcel):
+                return True, None
     remotes = group.remotes
     count = len(remotes)
     start = int(random.random() * count)

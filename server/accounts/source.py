@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from .parcel import Parcel
+    from .plan import Outbox
     from .subscription import Subscription
 
 
@@ -45,8 +46,8 @@ class Sink(Protocol):
 
 
 class LeafSink(Protocol):
-    """A leaf connection, as sink and source. `deliver` is called once per message, whatever number of
-    interests matched.
+    """A leaf connection, or an account's part of a route, as sink and source. `deliver_leaf` is called once
+    per message, whatever number of interests matched.
 
     is_spoke: this side is the spoke (the peer is the hub). remote_cluster: the peer's cluster name, never
     echoed to.
@@ -58,6 +59,9 @@ class LeafSink(Protocol):
 
     def may_send(self, subject: str) -> bool:
         """Whether this connection's deny lists and permissions let `subject` out."""
+
+    def quick(self, subject: bytes) -> tuple[Outbox, bytes, bytes]:
+        """For messages taken as they are: where they go, and what precedes them without and with headers."""
 
     def deliver_leaf(self, parcel: Parcel, queues: tuple[bytes, ...]) -> bool:
         """Send one message; `queues` are the groups the peer must serve (plain interest is then implied

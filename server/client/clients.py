@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..accounts.auth import Authenticator
+from ..accounts.auth import Authenticator, Gatekeeper
 from ..logging import Log, Silent
 from .info import InfoDocument
 
@@ -63,7 +63,10 @@ class Clients:
         offload: Offload,
         log: Log | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
+        *,
+        gatekeeper: Gatekeeper | None = None,
     ) -> None:
+        """`gatekeeper` decides who may connect; without one the users of the options."""
         self.options = options
         self.registry = registry
         self.identity = identity
@@ -77,7 +80,8 @@ class Clients:
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
         self.events: Events | None = None
         self.info = InfoDocument(options, identity, options.port)
-        self.authenticator = Authenticator(options, registry)
+        self._gatekeeper = gatekeeper
+        self.authenticator: Gatekeeper = gatekeeper or Authenticator(options, registry)
         self.info.auth_required = self.authenticator.asks
         self._last_id = 0
 
@@ -122,10 +126,10 @@ class Clients:
             self.info.connect_urls = urls
             self.announce()
 
-    def lame_duck(self, own_urls: list[str]) -> None:
-        """Tell every client that this server is going away."""
+    def lame_duck(self, other_urls: list[str]) -> None:
+        """Tell every client that this server is going away, and where others are."""
         self.info.lame_duck = True
-        self.info.connect_urls = [url for url in self.info.connect_urls if url not in own_urls]
+        self.info.connect_urls = other_urls
         self.announce()
 
     def close_all(self, reason: str) -> None:
@@ -141,7 +145,7 @@ class Clients:
         """
         advertised = self.options.client_advertise != options.client_advertise
         self.options = self.info.options = options
-        self.authenticator = Authenticator(options, self.registry)
+        self.authenticator = self._gatekeeper or Authenticator(options, self.registry)
         self.info.auth_required = self.authenticator.asks
         for connection in list(self.connections.values()):
             connection.reload()

@@ -8,7 +8,7 @@ closed; whatever a client sends, the only exception out of `receive` is a defect
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...protocol.subject import is_literal
 from ...protocol.wire import encode
@@ -102,7 +102,7 @@ class ClientConnection(Connection):
 
     def _let_go(self, reason: str) -> None:
         self._quick = False
-        self.handshake.stop()
+        self.handshake.leave()
         self.subscriptions.leave()
         self.stop_writing()
         account, events = self.account, self.clients.events
@@ -211,9 +211,10 @@ class ClientConnection(Connection):
                 self.clients.flusher.flush()
                 self._spread = 0
         if plan.callbacks:
+            assert self.account is not None
             body_at = len(tail) - 2 - size
             header = tail[body_at : body_at + header_size] if header_size else b""
-            self._call_back(plan, reply, header, tail[body_at + header_size : -2])
+            self._call_back(plan, self.account, self, reply, header, tail[body_at + header_size : -2])
         elif reply and plan.silent:
             self._no_responders(plan.subject, reply)
 
@@ -343,7 +344,7 @@ class ClientConnection(Connection):
         if self.options.protocol >= 1 and self.heartbeat.greeted and not self.closed_reason:
             self.handshake.send_info()
 
-    def who(self) -> dict[str, str]:
+    def who(self) -> dict[str, Any]:
         """See Connection."""
         return self.handshake.who()
 

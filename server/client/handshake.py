@@ -1,16 +1,17 @@
 """How a client becomes known: INFO, CONNECT, authentication, its account, and what a reload makes of it.
 
 Promises that nothing but CONNECT is served before it is known who speaks, that bcrypt runs off the loop, and
-that a second CONNECT starts over.
+that a second CONNECT starts over. While the account of a token is looked up, the time to log in runs on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
-from ..accounts.auth import STANDARD, Credentials
+from ..accounts.auth import STANDARD, Credentials, Verdict
 from ..accounts.users import User
 from ..connection.introduction import new_nonce
 from .connect import ConnectOptions
@@ -55,6 +56,12 @@ class Handshake:
             self._timer.cancel()
             self._timer = None
 
+    def leave(self) -> None:
+        """The connection is gone, or logs in anew."""
+        self.stop()
+        if self.user is not None and self.user.session is not None:
+            self.user.session.end()
+
     def send_info(self, **more: object) -> None:
         """Send INFO as it is now."""
         connection = self._connection
@@ -96,30 +103,43 @@ class Handshake:
         if self.identified:
             connection.subscriptions.clear()
             self.identified = False
-        self.stop()
+            self.leave()
         connection.options = options
         connection.heartbeat.connected()
         self._credentials = options.credentials
-        verdict = connection.clients.authenticator.judge(self._credentials, self._nonce, STANDARD)
-        if verdict.user is not None and verdict.check is not None:
-            user = verdict.user
-            connection.hold()
-            connection.clients.offload(verdict.check, lambda passed: self._checked(user, passed))
-            return
-        self._decided(verdict.user)
+        self._follow(self._judge(), self._decided)
 
-    def _checked(self, user: User, passed: bool) -> None:
-        if self._connection.closed_reason:
-            return
-        self._decided(user if passed else None)
-        self._connection.clients.flusher.flush()
-        self._connection.go_on()
-
-    def _decided(self, user: User | None) -> None:
+    def _judge(self) -> Verdict:
         connection = self._connection
-        options = connection.options
+        judge = connection.clients.authenticator.judge
+        return judge(self._credentials, self._nonce, STANDARD, connection.peer[0])
+
+    def _follow(self, verdict: Verdict, decided: Callable[[Verdict], None]) -> None:
+        """Call `decided` with the final verdict, and serve nothing before."""
+        connection = self._connection
+
+        def come(final: Verdict) -> None:
+            if not connection.closed_reason:
+                decided(final)
+                connection.clients.flusher.flush()
+                connection.go_on()
+
+        if verdict.lookup is not None:
+            connection.hold()
+            verdict.lookup(come)
+        elif verdict.check is not None:
+            connection.hold()
+            user = verdict.user
+            connection.clients.offload(verdict.check, lambda passed: come(Verdict(user if passed else None)))
+        else:
+            decided(verdict)
+
+    def _decided(self, verdict: Verdict) -> None:
+        self.stop()
+        connection = self._connection
+        options, user = connection.options, verdict.user
         if user is None or options.account or options.new_account:
-            self._refuse()
+            self._refuse(verdict.why)
             return
         if options.protocol not in {0, 1}:
             connection.fail("invalid client protocol", "Bad Client Protocol Version")
@@ -141,8 +161,13 @@ class Handshake:
         self.identified = True
         self.stop()
         connection.delivery.set_permissions(user.permissions)
-        self._limit_payload(account)
+        self._limit_payload(user)
         connection.refresh()
+        if connection.subscriptions.limit == 0:
+            connection.fail("maximum subscriptions exceeded", "Maximum Subscriptions Exceeded")
+            return False
+        if user.session is not None:
+            user.session.begin(self)
         if connection.clients.events is not None:
             connection.clients.events.client_connected(connection)
         return True
@@ -151,8 +176,7 @@ class Handshake:
         connection = self._connection
         if connection.account is not None:
             connection.account.connections.discard(connection)
-        limit = account.limits.connections
-        if 0 <= limit <= len(account.connections):
+        if account.full:
             connection.fail(
                 "maximum account active connections exceeded", "Maximum Account Connections Exceeded"
             )
@@ -161,18 +185,18 @@ class Handshake:
         account.connections.add(connection)
         return True
 
-    def _limit_payload(self, account: Account) -> None:
+    def _limit_payload(self, user: User) -> None:
         connection = self._connection
-        limit = connection.clients.options.max_payload
-        if 0 <= account.limits.payload < limit:
-            limit = account.limits.payload
-        connection.parser.max_payload = limit
+        limits = (connection.clients.options.max_payload, user.account.limits.payload, user.payload)
+        connection.parser.max_payload = min(limit for limit in limits if limit >= 0)
         connection.parser.max_control_line = connection.clients.options.max_control_line
 
-    def _refuse(self) -> None:
+    def _refuse(self, why: str = "") -> None:
         connection = self._connection
         clients = connection.clients
         name = connection.options.user or connection.options.nkey
+        if why:
+            clients.log.debug(f"{connection} - {why}")
         clients.log.error(f"{connection} - authentication error" + (f" - User {name!r}" if name else ""))
         if clients.events is not None:
             clients.events.client_refused(connection, _REFUSED)
@@ -192,23 +216,17 @@ class Handshake:
         if not self.identified or self.user is None:
             return
         before = self.user
+        if before.session is not None:
+            self._limit_payload(before)
+            connection.refresh()
+            before.session.recheck()
+            return
         authenticator = connection.clients.authenticator
         user = authenticator.find(before.label) if before.label else authenticator.no_auth_user
         if user is None or user.password != before.password:
-            verdict = authenticator.judge(self._credentials, self._nonce, STANDARD)
-            if verdict.check is not None and verdict.user is not None:
-                decided = verdict.user
-                connection.hold()
-                connection.clients.offload(verdict.check, lambda passed: self._rechecked(decided, passed))
-                return
-            user = verdict.user
+            self._follow(self._judge(), lambda verdict: self._renew(verdict.user))
+            return
         self._renew(user)
-
-    def _rechecked(self, user: User, passed: bool) -> None:
-        if not self._connection.closed_reason:
-            self._renew(user if passed else None)
-            self._connection.clients.flusher.flush()
-            self._connection.go_on()
 
     def _renew(self, user: User | None) -> None:
         connection = self._connection
@@ -217,9 +235,37 @@ class Handshake:
             return
         if user.account is not connection.account and not self._enter(user.account):
             return
+        self._become(user)
+
+    # --- what its session does (accounts.users.Holder)
+
+    def fail(self, text: str, reason: str) -> None:
+        """Say why, and close."""
+        self._connection.fail(text, reason)
+
+    def close(self, reason: str) -> None:
+        """Close without a word."""
+        self._connection.close(reason)
+
+    def refuse(self) -> None:
+        """Say that the login no longer holds, and close."""
+        self._refuse()
+
+    def apply(self, user: User) -> None:
+        """The same user, with other permissions or limits from now on."""
+        before = self.user
+        if before is not None and before.permissions == user.permissions:
+            self.user = user
+            self._limit_payload(user)
+            self._connection.subscriptions.recheck_limit()
+        else:
+            self._become(user)
+
+    def _become(self, user: User) -> None:
+        connection = self._connection
         self.user = user
         connection.delivery.set_permissions(user.permissions)
-        self._limit_payload(user.account)
+        self._limit_payload(user)
         connection.subscriptions.recheck()
         if connection.closed_reason:
             return
@@ -227,8 +273,12 @@ class Handshake:
             connection.subscriptions.move()
         connection.refresh()
 
-    def who(self) -> dict[str, str]:
-        """User, name and what it is written in."""
+    def who(self) -> dict[str, Any]:
+        """User, name and what it is written in, and the token if there is one."""
         options = self._connection.options
-        user = self.user.label if self.user is not None else ""
-        return {"user": user, "name": options.name, "lang": options.lang, "ver": options.version}
+        who = {"user": "", "name": options.name, "lang": options.lang, "ver": options.version}
+        if self.user is not None:
+            who["user"] = self.user.label
+            if self.user.session is not None:
+                who |= self.user.session.describe()
+        return who

@@ -54,6 +54,8 @@ class InfoDocument:
         if self.jetstream:
             document["jetstream"] = True
         document.update((key, value) for key, value in client.items() if value)
+        if options.cluster is not None and options.cluster.name:
+            document["cluster"] = options.cluster.name
         if self.jetstream and options.jetstream.domain:
             document["domain"] = options.jetstream.domain
         if self.connect_urls:

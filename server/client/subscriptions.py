@@ -35,12 +35,14 @@ class Subscriptions:
 
     @property
     def limit(self) -> int:
-        """The most there may be; 0: any number."""
+        """The most there may be; -1: any number."""
         connection = self._connection
-        limits = [connection.clients.options.max_subscriptions]
+        limits = [connection.clients.options.max_subscriptions or -1]
         if connection.account is not None:
             limits.append(connection.account.limits.subscriptions)
-        return min((limit for limit in limits if limit > 0), default=0)
+        if connection.handshake.user is not None:
+            limits.append(connection.handshake.user.subscriptions)
+        return min((limit for limit in limits if limit >= 0), default=-1)
 
     def subscribe(self, raw_subject: bytes, raw_queue: bytes, sid: bytes) -> None:
         """SUB. The same sid again is accepted and changes nothing."""
@@ -54,7 +56,7 @@ class Subscriptions:
             connection.violation(refusal)
             return
         limit = self.limit
-        if limit and len(self._by_sid) >= limit:
+        if 0 <= limit <= len(self._by_sid):
             connection.violation("maximum subscriptions exceeded")
             return
         if sid not in self._by_sid:
@@ -176,5 +178,10 @@ class Subscriptions:
                 )
             else:
                 connection.delivery.watch_denied(subscription.subject, subscription.queue)
-        if self.limit and len(self._by_sid) > self.limit:
+        self.recheck_limit()
+
+    def recheck_limit(self) -> None:
+        """Limits are others: close with too many."""
+        connection = self._connection
+        if 0 <= self.limit < len(self._by_sid):
             connection.fail("maximum subscriptions exceeded", "Maximum Subscriptions Exceeded")

@@ -6,6 +6,7 @@ that cannot be followed rejects the whole new configuration, as with nats-server
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,7 +20,13 @@ RESTART = (
     "jetstream.meta_compact_size",
     "jetstream.meta_compact_sync",
     "leafnodes.compression",
+    "resolver",
 )
+
+
+# What a value may hold that no log should: user and password in a URL, a token.
+_LOGIN = re.compile(r"""(?<=://)[^\s'"]*@""")
+_TOKEN = re.compile(r"\beyJ[\w-]+\.[\w.-]+")
 
 
 class Change(NamedTuple):
@@ -90,4 +97,4 @@ def _shown(value: Any, spec: Spec) -> str:
         return "[REDACTED]"
     if isinstance(value, (list, dict)) and spec.section is not None:
         return f"{len(value)} entries"
-    return str(value)
+    return _TOKEN.sub("[JWT]", _LOGIN.sub("[REDACTED]@", str(value)))

@@ -14,26 +14,23 @@ from .tree import Position, Problem
 
 
 class Row(NamedTuple):
-    """A dotted path of an option (`*` for each of a list or map), what happens, and why."""
+    """A dotted path of an option (`*` for each of a list or map), what happens, and why.
+
+    beside: a path that must be set too.
+    """
 
     path: str
     action: str
     why: str
+    beside: str = ""
 
 
-_NO_OPERATOR = "accounts from JWTs are not served yet"
 _NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
 _NO_PROXY = "trusted proxies are not served yet, and connections could not be checked"
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _NO_OCSP = "OCSP is not served yet, and revoked certificates would be accepted"
 
 UNSERVED: tuple[Row, ...] = (
-    Row("operator", "refuse", _NO_OPERATOR),
-    Row("trusted_keys", "refuse", _NO_OPERATOR),
-    Row("resolver", "refuse", _NO_OPERATOR),
-    Row("resolver_preload", "refuse", _NO_OPERATOR),
-    Row("resolver_pinned_accounts", "refuse", _NO_OPERATOR),
-    Row("default_sentinel", "refuse", _NO_OPERATOR),
     Row(
         "authorization.auth_callout",
         "refuse",
@@ -64,7 +61,13 @@ UNSERVED: tuple[Row, ...] = (
     ),
     Row("ocsp", "warn", "OCSP stapling is not served yet"),
     Row("ocsp_cache", "warn", "OCSP is not served yet"),
-    Row("cluster", "warn", "routes are not served yet, this server stays alone"),
+    Row(
+        "cluster",
+        "warn",
+        "JetStream is not clustered yet, a server with JetStream stays alone",
+        beside="jetstream.enabled",
+    ),
+    Row("cluster.accounts", "warn", "all accounts share one connection between two servers"),
     Row("gateway", "warn", "gateways are not served yet"),
     Row("websocket", "warn", "WebSocket is not served yet"),
     Row("mqtt", "warn", "MQTT is not served yet"),
@@ -73,7 +76,6 @@ UNSERVED: tuple[Row, ...] = (
     Row("prof_port", "warn", "there is no Go profiler here"),
     Row("prof_block_rate", "warn", "there is no Go profiler here"),
     Row("accounts.*.msg_trace", "warn", "message traces are not served yet"),
-    Row("client_advertise", "warn", "clients are told the listener's own address"),
     Row("write_timeout", "warn", "a late write always closes the connection"),
     Row("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
     Row("tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
@@ -91,6 +93,8 @@ def unserved(options: Options) -> tuple[list[Problem], list[Problem]]:
     """What these options ask for that is not there: (warnings, refusals), each with its place."""
     found: dict[str, list[Problem]] = {"warn": [], "refuse": []}
     for row in UNSERVED:
+        if row.beside and not _set_paths(options, row.beside.split("."), ""):
+            continue
         for path in _set_paths(options, row.path.split("."), ""):
             position = _position(options, path)
             found[row.action].append(Problem(position, f"{path}: {row.why}"))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...protocol.wire.ops import Op
     from ..accounts import Account
     from ..accounts.plan import Outbox, Plan
-    from ..accounts.source import Kind
+    from ..accounts.source import Kind, Source
     from .heartbeat import Heartbeat
     from .host import Host
     from .secure import SecureWire
@@ -71,7 +71,7 @@ class Connection(Outbound):
         """The wire is there."""
         raise NotImplementedError
 
-    def who(self) -> dict[str, str]:
+    def who(self) -> dict[str, Any]:
         """What the peer told of itself when it logged in, as `client_info` has it."""
         raise NotImplementedError
 
@@ -134,11 +134,13 @@ class Connection(Outbound):
         for box in behind:
             box.when_writable(resume)
 
-    def _call_back(self, plan: Plan, reply: bytes, header: bytes, body: bytes) -> None:
+    @staticmethod
+    def _call_back(
+        plan: Plan, account: Account, source: Source, reply: bytes, header: bytes, body: bytes
+    ) -> None:
         """Give a message to the internal subscribers of a plan."""
-        assert self.account is not None
         shown = reply.decode("utf-8", "surrogateescape")
-        message = Message(plan.text, shown, header, body, self.account, self)
+        message = Message(plan.text, shown, header, body, account, source)
         for subscription in plan.callbacks:
             subscription.delivered += 1
             if subscription.callback is not None:

@@ -34,7 +34,6 @@ class SocketProtocol(asyncio.Protocol):
         self._undecided = False  # the next bytes tell whether the peer speaks TLS
         self._timer: Timer | None = None
         self.connection: Connection | None = None
-        listener.opened(self)
 
     # --- what each kind says
 
@@ -62,6 +61,8 @@ class SocketProtocol(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Make the connection and let it begin."""
+        # Not before: some loops make the protocol of a dial that then fails, and it would never be gone.
+        self._listener.opened(self)
         self._transport = cast("asyncio.Transport", transport)
         sock = self._transport.get_extra_info("socket")
         if sock is not None and sock.family in {socket.AF_INET, socket.AF_INET6}:

@@ -11,7 +11,7 @@ from ..accounts.users import User
 
 if TYPE_CHECKING:
     from ..accounts import Account, Registry
-    from ..accounts.auth import Authenticator
+    from ..accounts.auth import Gatekeeper
     from ..config.options import Options
 
 _BCRYPT = ("$2a$", "$2b$", "$2x$", "$2y$")
@@ -20,7 +20,7 @@ _BCRYPT = ("$2a$", "$2b$", "$2x$", "$2y$")
 class LeafAuthenticator:
     """The leaf users of one configuration. `clients` judges when the block is silent."""
 
-    def __init__(self, options: Options, registry: Registry, clients: Authenticator) -> None:
+    def __init__(self, options: Options, registry: Registry, clients: Gatekeeper) -> None:
         self._clients = clients
         self._users: dict[str, User] = {}
         self._nkey: User | None = None
@@ -48,8 +48,8 @@ class LeafAuthenticator:
         elif authorization.account and not clients.required:
             self._anyone = User(own)
 
-    def judge(self, given: Credentials, nonce: bytes) -> Verdict:
-        """Decide about one CONNECT. `nonce` is what was sent in INFO."""
+    def judge(self, given: Credentials, nonce: bytes, host: str) -> Verdict:
+        """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
         if self._anyone is not None:
             return Verdict(self._anyone)
         if self._nkey is not None:
@@ -58,7 +58,7 @@ class LeafAuthenticator:
         if self._users:
             user = self._users.get(given.user)
             return REFUSED if user is None else _compare(user, given.password)
-        return self._clients.judge(given, nonce, LEAFNODE)
+        return self._clients.judge(given, nonce, LEAFNODE, host)
 
 
 def _compare(user: User, given: str) -> Verdict:

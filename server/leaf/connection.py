@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...protocol.wire import encode
 from ...protocol.wire.leaf import LeafParser
@@ -20,6 +20,7 @@ from ..accounts.source import Kind
 from ..clock import SECOND
 from ..connection import Connection
 from ..connection.heartbeat import Heartbeat
+from ..connection.trace import control
 from .advertiser import Advertiser
 from .frames import ACK, leaf_frame, split_delivery
 from .gate import Gate
@@ -28,7 +29,7 @@ from .subscriptions import LeafSubscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.plan import Plan
+    from ..accounts.plan import Outbox, Plan
     from ..connection import Wire
     from .leafs import Leafs
     from .remote import Remote
@@ -105,7 +106,7 @@ class LeafConnection(Connection):
         super().fail(text, reason)
 
     def _let_go(self, reason: str) -> None:
-        self.handshake.stop()
+        self.handshake.leave()
         self.advertiser.stop()
         if self.account is not None:
             self.account.leafs.discard(self)
@@ -164,8 +165,8 @@ class LeafConnection(Connection):
                     if not box.dirty:
                         box.dirty = True
                         dirty.append(box)
-            if plan.callbacks:
-                self._call_back(plan, reply, payload[:header_size], payload[header_size:])
+            if plan.callbacks and account is not None:
+                self._call_back(plan, account, self, reply, payload[:header_size], payload[header_size:])
         self.in_msgs += count
         self.in_bytes += size_sum
         if account is not None:
@@ -216,8 +217,8 @@ class LeafConnection(Connection):
 
     def _control_operation(self, operation: Op) -> None:
         code = operation[0]
-        if self.leafs.options.trace:
-            self.leafs.log.trace(f"{self} - <<- {operation!r}")
+        if self.leafs.options.trace and code != FAULT:
+            self.leafs.log.trace(f"{self} - {control(operation)}")
         if code == LSUB:
             if self._may_speak():
                 self.subscriptions.subscribe(operation[1], operation[2], operation[3])
@@ -273,6 +274,10 @@ class LeafConnection(Connection):
         """See LeafSink."""
         return self.gate.may_send(subject)
 
+    def quick(self, subject: bytes) -> tuple[Outbox, bytes, bytes]:
+        """See LeafSink."""
+        return self, b"LMSG %b " % subject, b"HMSG %b " % subject
+
     def deliver_leaf(self, parcel: Parcel, queues: tuple[bytes, ...]) -> bool:
         """See LeafSink."""
         if self.closed_reason or not self.joined:
@@ -283,6 +288,6 @@ class LeafConnection(Connection):
             self.gate.expect_reply(parcel.reply.decode("utf-8", "surrogateescape"), self.clock.now())
         return True
 
-    def who(self) -> dict[str, str]:
+    def who(self) -> dict[str, Any]:
         """See Connection."""
         return self.handshake.who()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import re
-from pathlib import Path
 
-# Two blocks, each between dashed lines that name it: the JWT first, then the seed.
-_BLOCK = re.compile(r"-{3,}[^\n]*-{3,}\r?\n([\w\-.=]+)\r?\n-{3,}[^\n]*-{3,}")
+from ...keys import IdentityError, KeyPair, Role
+from ...keys import read_credentials as read_file
 
 
 class CredentialsError(Exception):
@@ -17,13 +15,10 @@ class CredentialsError(Exception):
 def read_credentials(path: str) -> tuple[str, str]:
     """The user JWT and the seed in a credentials file. Raises CredentialsError."""
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CredentialsError(f"credentials file {path}: {error}") from error
-    blocks = _BLOCK.findall(text)
-    if len(blocks) < 2:
-        raise CredentialsError(f"credentials file {path} is malformed: it needs a JWT and a seed")
-    return blocks[0], blocks[1]
+        found = read_file(path)
+    except IdentityError as error:
+        raise CredentialsError(f"credentials file: {error}") from error
+    return found.jwt, found.seed
 
 
 def sign(seed: str, nonce: str) -> tuple[str, str]:
@@ -31,15 +26,11 @@ def sign(seed: str, nonce: str) -> tuple[str, str]:
 
     Raises CredentialsError.
     """
-    import nkeys
-
-    pair = None
     try:
-        pair = nkeys.from_seed(seed.encode())
-        raw = pair.sign(nonce.encode())
-        return pair.public_key.decode(), base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-    except Exception as error:
-        raise CredentialsError("malformed seed") from error
+        pair = KeyPair(seed, Role.USER)
+    except IdentityError as error:
+        raise CredentialsError(f"malformed seed: {error}") from error
+    try:
+        return pair.public_key, base64.urlsafe_b64encode(pair.sign(nonce.encode())).rstrip(b"=").decode()
     finally:
-        if pair is not None:
-            pair.wipe()
+        pair.wipe()

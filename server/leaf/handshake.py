@@ -8,11 +8,11 @@ served before, that bcrypt runs off the loop, and that who does not go on is clo
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
-from ..accounts.auth import Credentials
+from ..accounts.auth import Credentials, Verdict
 from ..clock import SECOND
 from ..connection.introduction import new_nonce
 from .connect import HubInfo, LeafConnect
@@ -37,8 +37,8 @@ class Handshake(Protocol):
     def begin(self) -> None:
         """The wire is there."""
 
-    def stop(self) -> None:
-        """No more timers."""
+    def leave(self) -> None:
+        """The connection is gone."""
 
     def connect(self, raw: bytes) -> None:
         """CONNECT came."""
@@ -52,7 +52,7 @@ class Handshake(Protocol):
     def still_welcome(self) -> bool:
         """Whether, after a reload, the peer may stay as it is."""
 
-    def who(self) -> dict[str, str]:
+    def who(self) -> dict[str, Any]:
         """What the peer told of itself when it logged in, as client info has it."""
 
 
@@ -65,6 +65,7 @@ class Accepted:
         self._nonce = b""
         self._credentials = Credentials()
         self._version = ""
+        self._denied: list[str] = []
         self.user: User | None = None
 
     def begin(self) -> None:
@@ -81,23 +82,36 @@ class Accepted:
             self._timer.cancel()
             self._timer = None
 
+    def leave(self) -> None:
+        """The connection is gone."""
+        self.stop()
+        if self.user is not None and self.user.session is not None:
+            self.user.session.end()
+
     def send_info(self, **more: object) -> None:
         """Send INFO as it is now."""
         connection = self._connection
         fields = {"client_id": connection.id, "nonce": self._nonce.decode(), **more}
         connection.send_line(connection.leafs.documents.info(fields))
 
-    def who(self) -> dict[str, str]:
-        """User, name and version."""
-        user = self.user.label if self.user is not None else ""
-        return {"user": user, "name": self._connection.name, "ver": self._version}
+    def who(self) -> dict[str, Any]:
+        """User, name and version, and the token if there is one."""
+        who = {"user": "", "name": self._connection.name, "ver": self._version}
+        if self.user is not None:
+            who["user"] = self.user.label
+            if self.user.session is not None:
+                who |= self.user.session.describe()
+        return who
 
     def still_welcome(self) -> bool:
         """Whether the same user would still join the same account with the same permissions."""
         before = self.user
         if before is None:
             return False
-        user = self._connection.leafs.authenticator.judge(self._credentials, self._nonce).user
+        if before.session is not None:
+            before.session.recheck()
+            return True
+        user = self._judge().user
         return (
             user is not None
             and user.account is before.account
@@ -129,28 +143,36 @@ class Accepted:
             connection.leafs.log.warning(f"{connection} - {fault.reason}")
             connection.close(_VIOLATION)
             return
-        self.stop()
         self._credentials = given.credentials
         self._version = given.version
-        verdict = connection.leafs.authenticator.judge(self._credentials, self._nonce)
-        user = verdict.user
-        if user is not None and verdict.check is not None:
+        verdict = self._judge()
+
+        def come(final: Verdict) -> None:
+            if not connection.closed_reason:
+                self._decided(given, final)
+                connection.leafs.flusher.flush()
+                connection.go_on()
+
+        if verdict.lookup is not None:
+            connection.hold()
+            verdict.lookup(come)
+        elif verdict.check is not None:
             connection.hold()
             connection.leafs.offload(
-                verdict.check, lambda passed: self._checked(given, user if passed else None)
+                verdict.check, lambda passed: come(Verdict(verdict.user if passed else None))
             )
-            return
-        self._decided(given, user)
+        else:
+            self._decided(given, verdict)
 
-    def _checked(self, given: LeafConnect, user: User | None) -> None:
-        if self._connection.closed_reason:
-            return
-        self._decided(given, user)
-        self._connection.leafs.flusher.flush()
-        self._connection.go_on()
-
-    def _decided(self, given: LeafConnect, user: User | None) -> None:
+    def _judge(self) -> Verdict:
         connection = self._connection
+        return connection.leafs.authenticator.judge(self._credentials, self._nonce, connection.peer[0])
+
+    def _decided(self, given: LeafConnect, verdict: Verdict) -> None:
+        self.stop()
+        connection, user = self._connection, verdict.user
+        if verdict.why:
+            connection.leafs.log.debug(f"{connection} - {verdict.why}")
         if given.lang:
             connection.fail("attempted to connect to leaf node port", "Incorrect Port")
         elif user is None:
@@ -178,7 +200,7 @@ class Accepted:
             self.send_info(connect_info=True, remote_account=user.account.name)
             text = f'connection rejected since minimum version required is "{least}"'
             connection.fail(text, "Minimum Version Required")
-        elif 0 <= user.account.limits.leafs <= len(user.account.leafs):
+        elif user.account.full_of_leafs:
             text = "maximum account active connections exceeded"
             connection.fail(text, "Maximum Account Connections Exceeded")
         else:
@@ -189,6 +211,8 @@ class Accepted:
         connection = self._connection
         leafs = connection.leafs
         self.user = user
+        if user.session is not None:
+            user.session.begin(self)
         connection.name = given.name or given.server_id
         connection.remote_cluster = given.cluster
         connection.remote_domain = given.domain
@@ -196,12 +220,8 @@ class Accepted:
         connection.peer_headers = given.headers and not leafs.options.no_header_support
         connection.isolated = connection.isolated or given.isolate
         connection.is_spoke = given.is_hub
-        publishes, hears = user_lists(user.permissions)
-        gate = connection.gate
-        # What the user may hear is what goes to the leaf; what it may publish is what is taken from it.
-        gate.set(send=hears, ask=publishes, accept=publishes)
-        gate.replies = user.permissions.responses if user.permissions is not None else None
-        gate.deny(send=given.deny_pub)
+        self._denied = given.deny_pub
+        hears, publishes = self._permit(user)
         leafs.replace_duplicate(connection, user.account)
         connection.join(user.account)
         leafs.deny_jetstream(connection)
@@ -213,6 +233,41 @@ class Accepted:
         )
         connection.advertiser.start()
         leafs.announce(connection)
+
+    def _permit(self, user: User) -> tuple[Lists, Lists]:
+        """Let pass what the user may; gives what it may hear and what it may publish."""
+        publishes, hears = user_lists(user.permissions)
+        gate = self._connection.gate
+        # What the user may hear is what goes to the leaf; what it may publish is what is taken from it.
+        gate.set(send=hears, ask=publishes, accept=publishes)
+        gate.replies = user.permissions.responses if user.permissions is not None else None
+        gate.deny(send=self._denied)
+        return hears, publishes
+
+    # --- what its session does (accounts.users.Holder)
+
+    def fail(self, text: str, reason: str) -> None:
+        """Say why, and close."""
+        self._connection.fail(text, reason)
+
+    def close(self, reason: str) -> None:
+        """Close without a word."""
+        self._connection.close(reason)
+
+    def refuse(self) -> None:
+        """Say that the login no longer holds, and close."""
+        self._connection.fail("Authorization Violation", _REFUSED)
+
+    def apply(self, user: User) -> None:
+        """The same user, with other permissions from now on; the leaf is told of them."""
+        before, self.user = self.user, user
+        connection = self._connection
+        if before is None or before.permissions == user.permissions or not connection.joined:
+            return
+        hears, publishes = self._permit(user)
+        connection.leafs.deny_jetstream(connection)
+        self.send_info(**{"import": hears.to_info(), "export": publishes.to_info()})
+        connection.advertiser.resync()
 
     def _too_late(self) -> None:
         self._timer = None
@@ -238,7 +293,11 @@ class Solicited:
             self._timer.cancel()
             self._timer = None
 
-    def who(self) -> dict[str, str]:
+    def leave(self) -> None:
+        """The connection is gone."""
+        self.stop()
+
+    def who(self) -> dict[str, Any]:
         """A hub does not log in."""
         return {}
 
@@ -306,7 +365,8 @@ class Solicited:
         try:
             credentials = self._remote.credentials(info.nonce)
         except CredentialsError as error:
-            connection.close(f"Credentials unusable: {error}")
+            leafs.log.error(f"{connection} - {error}")  # noqa: TRY400 - the peer's side needs no traceback
+            connection.close("Credentials unusable")
             return False
         jetstream = account.jetstream is not None
         connection.send_line(leafs.documents.connect(self._remote.options, credentials, jetstream))
@@ -329,7 +389,7 @@ class Solicited:
         self.stop()
         account = connection.account
         assert account is not None
-        if 0 <= account.limits.leafs <= len(account.leafs):
+        if account.full_of_leafs:
             text = "maximum account active connections exceeded"
             connection.fail(text, "Maximum Account Connections Exceeded")
             return

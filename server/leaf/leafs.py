@@ -7,6 +7,7 @@ account the later one stays.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.identifier import new_id
@@ -20,7 +21,7 @@ from .socket_protocol import LeafProtocol
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.auth import Authenticator
+    from ..accounts.auth import Gatekeeper
     from ..config.options import Options
     from .connection import LeafConnection
 
@@ -34,7 +35,10 @@ SHUTDOWN = "Server Shutdown"
 class LeafHost(Host, Protocol):
     """A server's clients: their users may join as leafs, too."""
 
-    authenticator: Authenticator
+    authenticator: Gatekeeper
+
+
+FindAccount = Callable[[str], Awaitable["Account | None"]]
 
 
 class LeafEvents(Protocol):
@@ -54,8 +58,10 @@ class Leafs:
     them, where that differs. listener: its sockets, those of remotes as well.
     """
 
-    def __init__(self, host: LeafHost, *, jetstream: bool = False) -> None:
+    def __init__(self, host: LeafHost, *, jetstream: bool = False, find: FindAccount | None = None) -> None:
+        """`find` finds accounts that nobody has asked for yet, by name."""
         self._host = host
+        self._find = find
         self.options: Options = host.options
         self.registry = host.registry
         self.identity = host.identity
@@ -174,6 +180,20 @@ class Leafs:
             return [f"{host}:{port}" if colon and port.isdigit() else f"{leafnodes.advertise}:{self.port}"]
         return [] if leafnodes.host in _EVERYWHERE else [f"{leafnodes.host}:{self.port}"]
 
+    async def find_account(self, name: str) -> Account | None:
+        """The account that a remote is bound to; None: there is none such, as yet."""
+        return self.registry.get(name) if self._find is None else await self._find(name)
+
+    def follow(self, account: Account) -> None:
+        """An account was made or changed: domains are reached through its mappings as before."""
+        documents = self.documents
+        domain = self.options.default_js_domain.get(account.name)
+        if domain and account.jetstream is None:
+            self._map(account, default_mappings(domain))
+        if account.leafs and documents.domain and documents.jetstream:
+            self._map_local_domain(account)
+        account.forget_plans()
+
     # --- connections
 
     def opened(self, connection: LeafConnection) -> None:
@@ -214,14 +234,17 @@ class Leafs:
 
     def _for_account(self, connection: LeafConnection) -> str:
         remote = connection.remote
-        return f" for account: {remote.options.account}" if remote is not None else ""
+        if remote is None:
+            return ""
+        account = self.registry.get(remote.options.account)
+        return f" for account: {account.label if account is not None else remote.options.account}"
 
     def suffix(self, connection: LeafConnection) -> str:
         """What the log says of a closed connection besides."""
         if connection.account is None:
             return ""
         remote = f" - Remote: {connection.name}" if connection.name else ""
-        return f" - Account: {connection.account.name}{remote}"
+        return f" - Account: {connection.account.label}{remote}"
 
     def replace_duplicate(self, connection: LeafConnection, account: Account) -> None:
         """The same leaf came again: what is left of its former connection goes."""

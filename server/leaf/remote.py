@@ -158,7 +158,7 @@ class Remote:
         try:
             if target.websocket:
                 raise OSError("WebSocket is not served yet")
-            if leafs.registry.get(self.options.account) is None:
+            if await leafs.find_account(self.options.account) is None:
                 raise OSError(f"unknown local account {self.options.account!r}")
             async with asyncio.timeout(timeout / SECOND):
                 await asyncio.get_running_loop().create_connection(make, target.host, target.port)

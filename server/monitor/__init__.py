@@ -8,7 +8,7 @@ from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
 from .jsz import JszRequest, jsz
-from .peers import LeafzRequest, gatewayz, leafz, routez
+from .peers import LeafzRequest, RoutezRequest, gatewayz, leafz, routez
 from .request import RequestError
 from .subsz import SubszRequest, subsz
 from .varz import varz
@@ -22,6 +22,7 @@ __all__ = [
     "LeafzRequest",
     "Monitored",
     "RequestError",
+    "RoutezRequest",
     "SubszRequest",
     "accountz",
     "accstatz",

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
-from ..accounts.exports import ServiceExport
+from ..accounts.exports import Export, ResponseType, ServiceExport
 from .request import RequestError, asked
 from .subsz import statistics
-from .view import Monitored, head
+from .view import SECOND, Monitored, head
 
 if TYPE_CHECKING:
     from ..accounts import Account
@@ -36,16 +36,22 @@ def accountz(server: Monitored, request: AccountzRequest | None = None) -> dict[
     return document | {"account_detail": _detail(server, account)}
 
 
+_RESPONSES = {
+    ResponseType.SINGLETON: "Singleton",
+    ResponseType.STREAM: "Streamed",
+    ResponseType.CHUNKED: "Chunked",
+}
+
+
 def _detail(server: Monitored, account: Account) -> dict[str, Any]:
-    detail: dict[str, Any] = {
-        "account_name": account.name,
-        "update_time": format_rfc3339(server.identity.start),
-    }
+    charter = account.charter
+    updated = server.identity.start if charter is None else charter.updated
+    detail: dict[str, Any] = {"account_name": account.name, "update_time": format_rfc3339(updated)}
     if account is server.registry.system:
         detail["is_system"] = True
     detail |= {
-        "expired": False,
-        "complete": True,
+        "expired": charter is not None and charter.expired,
+        "complete": charter is None or charter.complete,
         "jetstream_enabled": account.jetstream is not None,
         "leafnode_connections": len(account.leafs),
         "client_connections": len(account.connections),
@@ -62,7 +68,47 @@ def _detail(server: Monitored, account: Account) -> dict[str, Any]:
     ):
         if value:
             detail[key] = value
-    return detail | {"name_tag": account.name, "sublist_stats": statistics([account])}
+    return detail | _charter(account, server.clock.now()) | {"sublist_stats": statistics([account])}
+
+
+def _charter(account: Account, now: int) -> dict[str, Any]:
+    """What the account's token adds."""
+    if account.charter is None:
+        return {"name_tag": account.display}
+    from ...keys import Level
+
+    claims = account.charter.claims
+    found: dict[str, Any] = {
+        "jwt": account.charter.token,
+        "issuer_key": claims.iss,
+        "name_tag": account.display,
+    }
+    if claims.tags:
+        found["tags"] = claims.tags
+    found["decoded_jwt"] = claims.document()
+    issues = [
+        {"description": i.text, "blocking": i.level is Level.ERROR, "time_check": i.level is Level.TIME}
+        for i in claims.issues(now)
+    ]
+    if issues:
+        found["validation_result_jwt"] = issues
+    revoked = _times(claims.nats.revocations)
+    if revoked:
+        found["revoked_user"] = revoked
+    return found
+
+
+def _times(revocations: dict[str, int]) -> dict[str, str]:
+    return {key: format_rfc3339(at * SECOND) for key, at in sorted(revocations.items())}
+
+
+def _revoked(account: Account, kind: str, export: Export) -> dict[str, str]:
+    """Whose activations of an export are revoked, up to when."""
+    given = account.charter.claims.nats.exports if account.charter is not None else []
+    for each in given:
+        if each.type == kind and each.subject == export.subject:
+            return _times(each.revocations)
+    return {}
 
 
 def _exports(account: Account) -> list[dict[str, Any]]:
@@ -70,11 +116,16 @@ def _exports(account: Account) -> list[dict[str, Any]]:
     for export in (*account.exports_streams, *account.exports_services):
         entry: dict[str, Any] = {"subject": export.subject}
         if isinstance(export, ServiceExport):
-            entry |= {"type": "service", "response_type": export.response_type.value.capitalize()}
+            entry |= {"type": "service", "response_type": _RESPONSES[export.response_type]}
         else:
             entry["type"] = "stream"
+        if export.private:
+            entry["token_req"] = True
         if export.accounts is not None:
             entry["approved_accounts"] = sorted(export.accounts)
+        revoked = _revoked(account, entry["type"], export)
+        if revoked:
+            entry["revoked_activations"] = revoked
         found.append(entry)
     return found
 
@@ -86,6 +137,7 @@ def _imports(account: Account) -> list[dict[str, Any]]:
             entry: dict[str, Any] = {
                 "subject": each.subject,
                 "account": each.exporter.name,
+                **({"to": each.local} if kind == "service" else {}),
                 "local_subject": each.local,
                 "type": kind,
                 "invalid": False,
@@ -111,7 +163,7 @@ def account_statistics(account: Account) -> dict[str, Any]:
     zero = {name: {"msgs": 0, "bytes": 0} for name in ("gateways", "routes", "leafs")}
     return {
         "acc": account.name,
-        "name": account.name,
+        "name": account.display,
         "conns": len(account.connections),
         "leafnodes": len(account.leafs),
         "total_conns": len(account.connections) + len(account.leafs),

@@ -167,6 +167,13 @@ def _document(row: _Row, request: ConnzRequest) -> dict[str, Any]:
             document["authorized_user"] = _user(connection)
         if connection.account is not None:
             document["account"] = connection.account.name
+            document["name_tag"] = connection.account.display
+        user = connection.handshake.user
+        if user is None and options.jwt:
+            document["jwt"] = options.jwt
+        if user is not None and user.session is not None:
+            told = user.session.describe()
+            document |= {name: told[name] for name in ("jwt", "issuer_key", "tags") if told[name]}
     return document | _subscriptions(connection, request)
 
 

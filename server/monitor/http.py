@@ -20,7 +20,7 @@ from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
 from .jsz import JszRequest, jsz
-from .peers import LeafzRequest, gatewayz, leafz, routez
+from .peers import LeafzRequest, RoutezRequest, gatewayz, leafz, routez
 from .request import RequestError, from_query
 from .subsz import SubszRequest, subsz
 from .varz import varz
@@ -41,7 +41,7 @@ _TEXT = "text/plain; charset=utf-8"
 Query = dict[str, str]
 PAGES: dict[str, Callable[[Monitored, Query], dict[str, Any]]] = {
     "/connz": lambda server, query: connz(server, from_query(ConnzRequest, query)),
-    "/routez": lambda server, _: routez(server),
+    "/routez": lambda server, query: routez(server, from_query(RoutezRequest, query)),
     "/gatewayz": lambda server, _: gatewayz(server),
     "/leafz": lambda server, query: leafz(server, from_query(LeafzRequest, query)),
     "/subsz": lambda server, query: subsz(server, from_query(SubszRequest, query)),

@@ -72,7 +72,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
 
 def _account(name: str, account: JetStreamAccount, request: JszRequest) -> dict[str, Any]:
     info = account.info().to_json()
-    detail: dict[str, Any] = {"name": name, "id": name}
+    detail: dict[str, Any] = {"name": account.account.display, "id": name}
     for key in ("memory", "storage", "reserved_memory", "reserved_storage"):
         detail[key] = info.get(key, 0)
     detail |= {"accounts": 0, "ha_assets": 0, "api": info["api"]}

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.duration import format_go
+from ...protocol.timestamp import format_rfc3339
 from .request import asked
-from .view import Monitored, head
+from .subsz import detail
+from .view import Monitored, head, uptime
 
 if TYPE_CHECKING:
+    from ..config.options import SubjectPermission
     from ..leaf.connection import LeafConnection
+    from ..route import RouteConnection
 
 
 @dataclass(slots=True)
@@ -59,16 +63,62 @@ def _link(link: LeafConnection, *, subs: bool) -> dict[str, Any]:
     return document
 
 
-def routez(server: Monitored) -> dict[str, Any]:
-    """The routes: none, this server stands alone."""
+@dataclass(slots=True)
+class RoutezRequest:
+    """subs: "", "1" or "detail"."""
+
+    subs: str = asked("", "subs", "-")
+    subscriptions: bool = asked(False, "-", "subscriptions")
+    subscriptions_detail: bool = asked(False, "-", "subscriptions_detail")
+
+
+def routez(server: Monitored, request: RoutezRequest | None = None) -> dict[str, Any]:
+    """The routes, in the order of their joining; one for each other server of the cluster."""
+    request = request or RoutezRequest()
     begin = head(server)
-    return {
-        "server_id": begin["server_id"],
-        "server_name": server.identity.name,
-        "now": begin["now"],
-        "num_routes": 0,
-        "routes": [],
+    document = {"server_id": begin["server_id"], "server_name": server.identity.name, "now": begin["now"]}
+    cluster = server.options.cluster
+    if cluster is not None and cluster.permissions is not None:
+        # Import is what may be published to peers, export what they may subscribe to.
+        sides = (("import", cluster.permissions.publish), ("export", cluster.permissions.subscribe))
+        document |= {name: _lists(side) for name, side in sides if side is not None}
+    links = list(server.routes.peers.values()) if server.routes is not None else []
+    now = server.clock.now()
+    return document | {"num_routes": len(links), "routes": [_route(link, request, now) for link in links]}
+
+
+def _route(link: RouteConnection, request: RoutezRequest, now: int) -> dict[str, Any]:
+    info = link.info
+    document: dict[str, Any] = {
+        "rid": link.id,
+        "remote_id": info.server_id if info is not None else "",
+        "remote_name": info.server_name if info is not None else "",
+        "did_solicit": link.remote is not None,
+        "is_configured": link.remote is not None and link.remote.explicit,
+        "ip": link.peer[0],
+        "port": link.peer[1],
+        "start": format_rfc3339(link.start),
+        "last_activity": format_rfc3339(link.last_activity),
     }
+    if link.heartbeat.rtt:
+        document["rtt"] = format_go(link.heartbeat.rtt)
+    document |= {"uptime": uptime(now - link.start), "idle": uptime(now - link.last_activity)}
+    if info is not None:
+        document |= {name: info.given[name] for name in ("import", "export") if info.given.get(name)}
+    document["pending_size"] = link.pending
+    for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes"):
+        document[name] = getattr(link, name)
+    subscriptions = [each for share in link.shares.values() for each in share.subscriptions()]
+    document["subscriptions"] = len(subscriptions)
+    if subscriptions and (request.subscriptions_detail or request.subs == "detail"):
+        document["subscriptions_list_detail"] = [detail(each, link.id) for each in subscriptions]
+    elif subscriptions and (request.subscriptions or request.subs in ("1", "true")):
+        document["subscriptions_list"] = [each.subject for each in subscriptions]
+    return document | {"compression": "off"}
+
+
+def _lists(side: SubjectPermission) -> dict[str, list[str]]:
+    return {name: list(entries) for name in ("allow", "deny") if (entries := getattr(side, name))}
 
 
 def gatewayz(server: Monitored) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...protocol.timestamp import format_rfc3339
 from ..config.options import SECOND, TLSOptions
+from ..identity import cluster_name
 from .view import Monitored, head, uptime
 
 
@@ -38,11 +39,18 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
     for key, value in (("tags", options.server_tags), ("metadata", options.server_metadata)):
         if value:
             document[key] = value
+    operator = server.operator
+    if operator is not None and operator.trusted.tokens:
+        document["trusted_operators_jwt"] = list(operator.trusted.tokens)
+        document["trusted_operators_claim"] = [each.document() for each in operator.trusted.operators]
     if server.registry.system is not None:
         document["system_account"] = server.registry.system.name
+    if operator is not None and operator.authenticator.not_pinned:
+        document["pinned_account_fails"] = operator.authenticator.not_pinned
     kinds = {"clients": 0, "routes": 0, "gateways": 0, "leafs": 0}
     statistics = server.clients.statistics
-    document["slow_consumer_stats"] = kinds | {"clients": statistics.slow_consumers}
+    slow = 0 if server.routes is None else server.routes.slow_consumers
+    document["slow_consumer_stats"] = kinds | {"clients": statistics.slow_consumers, "routes": slow}
     document["stale_connection_stats"] = kinds | {"clients": statistics.stale}
     return document
 
@@ -95,7 +103,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
     if options.leafnodes.remotes:
         leaf["remotes"] = [{"local_account": remote.account} for remote in options.leafnodes.remotes]
     return {
-        "cluster": {},
+        "cluster": _cluster(server),
         "gateway": {},
         "leaf": leaf,
         "mqtt": {},
@@ -104,6 +112,25 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         "tls_timeout": _seconds((options.tls or TLSOptions()).timeout),
         "write_deadline": options.write_deadline,
     }
+
+
+def _cluster(server: Monitored) -> dict[str, Any]:
+    """The `cluster` block; without a listener for routes only the name, if it has one."""
+    cluster, routes = server.options.cluster, server.routes
+    if cluster is None or routes is None or not routes.port:
+        name = cluster_name(server.options, server.identity)
+        return {"name": name} if name else {}
+    found: dict[str, Any] = {"name": routes.name, "addr": cluster.host, "cluster_port": routes.port}
+    found["auth_timeout"] = _seconds(routes.auth_timeout)
+    urls = [
+        url.rpartition("/")[2].rpartition("@")[2] for url in (each.rstrip("/") for each in cluster.routes)
+    ]
+    if urls:
+        found["urls"] = urls
+    found["tls_timeout"] = _seconds((cluster.tls or TLSOptions()).timeout)
+    if cluster.tls is not None:
+        found |= {"tls_required": True, "tls_verify": True}
+    return found
 
 
 def jetstream(server: Monitored) -> dict[str, Any]:
@@ -115,16 +142,18 @@ def jetstream(server: Monitored) -> dict[str, Any]:
 def _totals(server: Monitored) -> dict[str, Any]:
     clients, accounts = server.clients, server.registry.accounts.values()
     totals = clients.totals()
+    routes = server.routes
+    links = list(routes.peers.values()) if routes is not None else []
     leafs = {id(leaf): leaf for account in accounts for leaf in account.leafs}.values()
     found: dict[str, Any] = {
         "connections": len(clients.connections),
         "total_connections": clients.statistics.total,
-        "routes": 0,
-        "remotes": 0,
+        "routes": len(links),
+        "remotes": len(links),
         "leafnodes": len(leafs),
     }
     for name in ("in_msgs", "in_bytes", "out_msgs", "out_bytes"):
-        found[name] = totals[name] + sum(getattr(leaf, name, 0) for leaf in leafs)
+        found[name] = totals[name] + sum(getattr(leaf, name, 0) for leaf in (*leafs, *links))
         direction, _, unit = name.partition("_")
         found[f"{direction}_client_{unit}"] = totals[name]
     return found | {

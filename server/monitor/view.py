@@ -14,19 +14,23 @@ if TYPE_CHECKING:
     from ..identity import ServerIdentity
     from ..jetstream.engine import JetStream
     from ..leaf import Leafs
+    from ..operator import Operator
+    from ..route import Routes
 
 SECOND = 1_000_000_000
 
 
 class Monitored(Protocol):
-    """A running server, as far as monitoring looks; `app.Server` is one. jetstream None: not enabled."""
+    """A running server, as far as monitoring looks; `app.Server` is one. None: not enabled."""
 
     options: Options
     identity: ServerIdentity
     registry: Registry
     clients: Clients
+    operator: Operator | None
     jetstream: JetStream | None
     leafs: Leafs | None
+    routes: Routes | None
 
     @property
     def clock(self) -> Clock:

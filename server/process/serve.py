@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from ..accounts.registry import AccountsError
+from ..accounts import AccountsError
 from ..app import Server
 from ..config.reload import compare
 from ..config.support import unserved

@@ -11,13 +11,16 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from ..accounts.registry import GLOBAL
 from ..accounts.source import Kind
 from ..clock import SECOND
 from ..monitor import Monitored, RequestError
 from ..monitor.accountz import account_statistics
 from . import services
 from .envelope import Envelope, encode
+from .neighbours import SWEEP_INTERVAL, Neighbours
 from .statistics import statsz
+from .subscribers import Subscribers
 from .user import user_info
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from ..logging import Log
 
 STATSZ_INTERVAL = 10 * SECOND
+FIRST_STATSZ = SECOND // 4  # from there on twice as long each time
 CONNS_INTERVAL = 30 * SECOND
 BAD_REQUEST, NOT_FOUND = 400, 404
 
@@ -52,7 +56,10 @@ class System:
         self._log = log
         self._envelope = Envelope(server, random_bytes)
         self._known: set[str] = set()
-        self._timers: dict[int, Timer] = {}
+        self._timers: dict[str, Timer] = {}
+        self._statsz_interval = FIRST_STATSZ
+        self._neighbours = Neighbours(server, self._envelope, self._tell_counts, self._hurry)
+        self._subscribers = Subscribers(server, random_bytes)
         self.reloader: Reloader | None = None
 
     async def start(self) -> None:
@@ -60,12 +67,17 @@ class System:
         system = self._server.registry.system
         if system is not None:
             self._serve_system(system)
+        if self._server.operator is not None:
+            self._server.operator.serve(self._envelope.sender)
         self.accounts_changed()
         self._server.clients.events = self
         if self._server.leafs is not None:
             self._server.leafs.events = self
-        self._later(STATSZ_INTERVAL, self._tell_statistics)
+        if self._server.routes is not None:
+            self._server.routes.events = self
+        self._later(FIRST_STATSZ, self._tell_statistics)
         self._later(CONNS_INTERVAL, self._tell_connections)
+        self._later(SWEEP_INTERVAL, self._sweep)
 
     async def stop(self) -> None:
         """Tell that the server goes away, and end."""
@@ -75,6 +87,8 @@ class System:
         self._server.clients.events = None
         if self._server.leafs is not None:
             self._server.leafs.events = None
+        if self._server.routes is not None:
+            self._server.routes.events = None
 
     def lame_duck(self) -> None:
         """Tell that the server is going to go away."""
@@ -82,11 +96,16 @@ class System:
 
     def accounts_changed(self) -> None:
         """Let accounts that are new ask about themselves."""
-        system = self._server.registry.system
         for account in list(self._server.registry.accounts.values()):
-            if account is not system and account.name not in self._known:
-                self._serve_account(account)
+            self.account_changed(account)
+
+    def account_changed(self, account: Account) -> None:
+        """Let an account that is new ask about itself."""
+        if account.name not in self._known:
             self._known.add(account.name)
+            if account is not self._server.registry.system:
+                self._serve_account(account)
+            self._neighbours.ask(account)
 
     # --- services
 
@@ -103,8 +122,10 @@ class System:
         self._on(system, f"$SYS.REQ.SERVER.{own}.RELOAD", self._reload)
         for name in services.ACCOUNT:
             self._on(system, f"$SYS.REQ.ACCOUNT.*.{name}", self._account_service)
-        self._on(system, "$SYS.REQ.ACCOUNT.*.CONNS", self._connections)
-        system.subscribe("$SYS.DEBUG.SUBSCRIBERS", self._subscribers)
+        system.subscribe("$SYS.REQ.ACCOUNT.*.CONNS", self._neighbours.asked)
+        if self._server.routes is not None or self._server.leafs is not None:
+            self._neighbours.start(system)
+        self._subscribers.start(system)
         self._on(system, "$SYS.REQ.USER.INFO", self._user)
 
     def _serve_account(self, account: Account) -> None:
@@ -147,7 +168,10 @@ class System:
     def _statsz(self, _subject: str, message: Message) -> dict[str, Any] | None:
         if not services.fits(self._server, services.read(message.body)):
             return None
-        return {"server": self._envelope.sender(), "statsz": statsz(self._server)}
+        return {"server": self._envelope.sender(), "statsz": self._statistics()}
+
+    def _statistics(self) -> dict[str, Any]:
+        return statsz(self._server, self._neighbours.count)
 
     def _account_service(self, subject: str, message: Message) -> dict[str, Any] | None:
         name, service = subject.split(".")[3:5]
@@ -176,25 +200,6 @@ class System:
         if service in services.SERVER:
             return self._envelope.answer(services.SERVER[service](self._server, body))
         return None
-
-    def _connections(self, subject: str, _message: Message) -> dict[str, Any] | None:
-        account = self._server.registry.get(subject.split(".")[3])
-        return None if account is None else self._account_connections(account)
-
-    def _subscribers(self, message: Message) -> None:
-        words = message.body.decode(errors="replace").split()
-        if not message.reply or not words:
-            return
-        system = self._server.registry.system
-        assert system is not None
-        from ...protocol.subject import collide
-
-        count = sum(
-            1
-            for each in system.subscriptions()
-            if collide(each.subject, words[0]) and (len(words) < 2 or each.queue == words[1])
-        )
-        system.publish(message.reply, str(count).encode())
 
     def _user(self, _subject: str, message: Message) -> dict[str, Any] | None:
         source = message.source
@@ -233,7 +238,7 @@ class System:
         """See client.Events."""
         account = connection.account
         assert account is not None
-        fields = {"client": connection.client_info()}
+        fields = {"client": _client_of(connection)}
         self._tell(
             f"$SYS.ACCOUNT.{account.name}.CONNECT", lambda: self._envelope.event("client_connect", fields)
         )
@@ -254,15 +259,23 @@ class System:
         """See leaf.LeafEvents: as for clients."""
         self.client_disconnected(connection, reason)
 
+    def route_joined(self) -> None:
+        """See route.RouteEvents."""
+        self._hurry()
+
+    def route_left(self, server_id: str) -> None:
+        """See route.RouteEvents."""
+        self._neighbours.gone(server_id)
+
     def client_refused(self, connection: ClientConnection, reason: str) -> None:
         """See client.Events."""
         subject = f"$SYS.SERVER.{self._server.identity.id}.CLIENT.AUTH.ERR"
         self._tell(subject, lambda: self._gone(connection, reason))
 
     def _gone(self, connection: ClientConnection | LeafConnection, reason: str) -> dict[str, Any]:
-        client = connection.client_info()
-        if connection.kind == Kind.CLIENT:
-            client.setdefault("user", cast("ClientConnection", connection).options.user)
+        client = _client_of(connection)
+        if connection.account is None and connection.kind == Kind.CLIENT:
+            client |= _stranger(cast("ClientConnection", connection))
         fields = {
             "client": client,
             "sent": {"msgs": connection.out_msgs, "bytes": connection.out_bytes},
@@ -271,15 +284,17 @@ class System:
         }
         return self._envelope.event("client_disconnect", fields)
 
-    def _account_connections(self, account: Account) -> dict[str, Any]:
-        return self._envelope.event("account_connections", account_statistics(account))
-
     def _tell_account(self, account: Account) -> None:
+        if account.name == GLOBAL:
+            return
         for subject in (
             f"$SYS.ACCOUNT.{account.name}.SERVER.CONNS",
             f"$SYS.SERVER.ACCOUNT.{account.name}.CONNS",
         ):
-            self._tell(subject, lambda: self._account_connections(account))
+            self._tell_counts(account, subject)
+
+    def _tell_counts(self, account: Account, subject: str) -> None:
+        self._tell(subject, lambda: self._envelope.event("account_connections", account_statistics(account)))
 
     def _tell_connections(self) -> None:
         for account in list(self._server.registry.accounts.values()):
@@ -290,9 +305,19 @@ class System:
     def _tell_statistics(self) -> None:
         self._tell(
             f"$SYS.SERVER.{self._server.identity.id}.STATSZ",
-            lambda: {"server": self._envelope.sender(), "statsz": statsz(self._server)},
+            lambda: {"server": self._envelope.sender(), "statsz": self._statistics()},
         )
-        self._later(STATSZ_INTERVAL, self._tell_statistics)
+        self._later(self._statsz_interval, self._tell_statistics)
+        self._statsz_interval = min(2 * self._statsz_interval, STATSZ_INTERVAL)
+
+    def _hurry(self) -> None:
+        """There is someone new: tell statistics soon, and often at first."""
+        self._statsz_interval = FIRST_STATSZ
+        self._later(FIRST_STATSZ, self._tell_statistics)
+
+    def _sweep(self) -> None:
+        self._neighbours.sweep()
+        self._later(SWEEP_INTERVAL, self._sweep)
 
     def _tell(self, subject: str, document: Callable[[], dict[str, Any]]) -> None:
         system = self._server.registry.system
@@ -300,4 +325,20 @@ class System:
             system.publish(subject, encode(document()))
 
     def _later(self, delay: int, callback: Callable[[], None]) -> None:
-        self._timers[delay] = self._server.clock.call_later(delay, callback)
+        name = callback.__name__
+        if name in self._timers:
+            self._timers[name].cancel()
+        self._timers[name] = self._server.clock.call_later(delay, callback)
+
+
+def _client_of(connection: ClientConnection | LeafConnection) -> dict[str, Any]:
+    """Client info as events have it: `name_tag` is the account's there, not the user's."""
+    client, account = connection.client_info(), connection.account
+    return client if account is None else client | {"name_tag": account.display}
+
+
+def _stranger(connection: ClientConnection) -> dict[str, Any]:
+    """What one that was not let in said of itself; it counts as being in `$G`."""
+    options = connection.options
+    told = {"user": options.nkey or options.user, "jwt": options.jwt}
+    return {name: value for name, value in told.items() if value} | {"acc": GLOBAL, "name_tag": GLOBAL}

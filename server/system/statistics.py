@@ -8,10 +8,11 @@ from ..monitor import Monitored, varz
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
+    from ..route import RouteConnection
 
 
-def statsz(server: Monitored) -> dict[str, Any]:
-    """The `statsz` member of `$SYS.SERVER.<id>.STATSZ` and of the answer to a ping."""
+def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
+    """The `statsz` member of `$SYS.SERVER.<id>.STATSZ` and of the answer to a ping. others: servers known."""
     facts = varz(server)
     accounts = server.registry.accounts.values()
     sent = {"msgs": facts["out_msgs"], "bytes": facts["out_bytes"]}
@@ -28,13 +29,25 @@ def statsz(server: Monitored) -> dict[str, Any]:
         "slow_consumers": facts["slow_consumers"],
         "stale_connections": facts["stale_connections"],
         "stalled_clients": facts["stalled_clients"],
-        "active_servers": 1,
     }
+    if server.routes is not None and server.routes.peers:
+        found["routes"] = [_route(route) for route in server.routes.peers.values()]
+    found["active_servers"] = 1 + others
     if any(facts["slow_consumer_stats"].values()):
         found["slow_consumer_stats"] = facts["slow_consumer_stats"]
     if facts["jetstream"]:
         found["jetstream"] = facts["jetstream"]
     return found | {"gomaxprocs": facts["gomaxprocs"]}
+
+
+def _route(route: RouteConnection) -> dict[str, Any]:
+    return {
+        "rid": route.id,
+        "name": route.info.server_name if route.info is not None else "",
+        "sent": {"msgs": route.out_msgs, "bytes": route.out_bytes},
+        "received": {"msgs": route.in_msgs, "bytes": route.in_bytes},
+        "pending": route.pending,
+    }
 
 
 def _active(account: Account) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from ..clock import SECOND
+
 if TYPE_CHECKING:
     from ..accounts.source import Source
     from ..client.connection import ClientConnection
     from ..config.options import SubjectPermission
+
+_LONGEST = 2**63 - 1  # ns that those who ask can hold
 
 
 def user_info(source: Source) -> dict[str, Any]:
@@ -19,22 +23,27 @@ def user_info(source: Source) -> dict[str, Any]:
         "account": account.name if account is not None else "",
     }
     if account is not None:
-        found["account_name"] = account.name
+        found["account_name"] = account.display
+    session = user.session if user is not None else None
+    if session is not None:
+        found["user_name"] = session.describe()["name_tag"]
     options = user.permissions.options if user is not None and user.permissions is not None else None
     if options is not None:
         permissions: dict[str, Any] = {}
         for name, side in (("publish", options.publish), ("subscribe", options.subscribe)):
-            if side is not None:
-                permissions[name] = _side(side)
+            permissions[name] = {} if side is None else _side(side)
         if options.allow_responses is not None:
             permissions["responses"] = {
                 "max": options.allow_responses.max_msgs,
                 "ttl": options.allow_responses.expires,
             }
-        if permissions:
-            found["permissions"] = permissions
+        found["permissions"] = permissions
+    if session is not None and session.expires:
+        left = max(0, session.expires - connection.clock.now())
+        found["expires"] = min(left, _LONGEST) // SECOND * SECOND
     return found
 
 
-def _side(side: SubjectPermission) -> dict[str, list[str]]:
+def _side(side: SubjectPermission | None) -> dict[str, list[str]]:
+    """A side without lists is shown too, as nats-server does."""
     return {name: list(entries) for name in ("allow", "deny") if (entries := getattr(side, name))}

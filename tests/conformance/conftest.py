@@ -1,4 +1,4 @@
-"""What most conformance tests of JetStream start from: one server with JetStream, and its API."""
+"""What most conformance tests start from: one server with JetStream and its API, or one in operator mode."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lib.jetstream import ALONE, JetStream
+from lib.operator_site import Deployment, OperatorSite
 from lib.process import ServerProcess
+
+JETSTREAM = 'jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }'
 
 
 @pytest.fixture
@@ -14,3 +17,17 @@ def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
     """The API on a connection of the test's own; the server is shared."""
     with JetStream.of(serve(ALONE)) as api:
         yield api
+
+
+@pytest.fixture(scope="module")
+def operated() -> tuple[OperatorSite, str]:
+    """The module's operator, and a configuration with a resolver that takes what is pushed and deleted."""
+    site = OperatorSite(signing=True)
+    return site, site.full(allow_delete=True, timeout='"200ms"', more=JETSTREAM)
+
+
+@pytest.fixture
+def op(operated: tuple[OperatorSite, str], serve: Callable[[str], ServerProcess]) -> Deployment:
+    """The module's server in operator mode. A test makes accounts of its own and pushes them."""
+    site, config = operated
+    return Deployment(site, serve(config))

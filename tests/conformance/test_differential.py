@@ -256,6 +256,14 @@ class Reader:
                 js.wire.request(reply, body)
         self.both.steps.append((body, one[0]))
 
+    def wait(self) -> None:
+        """Return when both know of what is stored: the reference tells its consumers a moment after it."""
+
+        def act(js: JetStream) -> Any:
+            return js.raw(f"CONSUMER.INFO.{self.stream}.C").json().get("num_pending")
+
+        self.both.tell("what is pending", act, look=True)
+
     def look(self) -> None:
         def act(js: JetStream) -> Any:
             info = js.raw(f"CONSUMER.INFO.{self.stream}.C").json()
@@ -292,6 +300,7 @@ def test_a_pull_consumer(both: Both, unique: str, seed: int) -> None:
         if kind == "write":
             both.publish(some_subject(dice, unique), f"later {i}", {})
         elif kind == "pull":
+            reader.wait()
             reader.pull(dice.randrange(1, 6))
         elif kind == "answer":
             reader.answer(dice)

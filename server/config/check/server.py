@@ -1,4 +1,4 @@
-"""Checks of the server's own options: limits, times, monitoring, JetStream, operator mode."""
+"""Checks of the server's own options: limits, times, monitoring, JetStream."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ..options import SECOND, Options
 from ..read.context import Context
-from ..read.keys import is_public_key
 
 KNOWN_FLAGS = ("js_ack_fc_v2", "js_raft_delete_range", "js_snapshot_sources")
 _LARGE_PAYLOAD = 8 * 1024 * 1024
@@ -21,7 +20,6 @@ def check(options: Options, context: Context) -> None:
     _sizes(options, context)
     _monitoring(options, context)
     _jetstream(options, context)
-    _operator(options, context)
 
 
 def _times(options: Options, context: Context) -> None:
@@ -91,41 +89,3 @@ def _jetstream(options: Options, context: Context) -> None:
         context.error(
             where.get("default_js_domain"), f"system account {system!r} is not allowed in default_js_domain"
         )
-
-
-def _operator(options: Options, context: Context) -> None:
-    where = context.positions
-    for key in options.trusted_keys:
-        if not is_public_key(key, "O"):
-            context.error(
-                where.get("trusted_keys"), f'trust key "{key}" required to be a valid public operator nkey'
-            )
-    if options.operator and options.trusted_keys:
-        context.error(where.get("trusted_keys"), "conflicting options for trusted keys and operator")
-    if not options.operator and not options.trusted_keys:
-        return
-    for name in ("accounts", "no_auth_user"):
-        if getattr(options, name):
-            context.error(where.get(name), f"operators do not allow {name} to be configured directly")
-    if options.authorization.users:
-        context.error(
-            where.get("authorization.users"), "operators do not allow users to be configured directly"
-        )
-    if options.authorization.auth_callout is not None:
-        context.error(
-            where.get("authorization.auth_callout"),
-            "operators do not allow authorization callouts to be configured directly",
-        )
-    leaf_authorization = options.leafnodes.authorization
-    if leaf_authorization is not None and leaf_authorization.users:
-        context.error(
-            where.get("leafnodes.authorization"),
-            "operator mode does not allow specifying users in leafnode config",
-        )
-    for index, remote in enumerate(options.leafnodes.remotes):
-        if not is_public_key(remote.account, "A"):
-            context.error(
-                where.get(f"leafnodes.remotes.{index}"),
-                "operator mode requires account nkeys in remotes",
-                "account must be the public key of an account",
-            )

@@ -9,7 +9,7 @@ from .field import MINUTE, option
 
 @dataclass(slots=True)
 class ResolverOptions:
-    """The `resolver` key. kind: "memory", "url", "full" or "cache"; times in ns, limit 0: unlimited."""
+    """The `resolver` key: `MEMORY`, `URL("https://…/")`, or a map of `type` full or cache and these keys."""
 
     kind: str = ""
     url: str = ""
@@ -20,3 +20,12 @@ class ResolverOptions:
     ttl: int = option(0, "ttl", "strict_duration", "Lifetime of an entry (cache only).")
     interval: int = option(MINUTE, "interval", "strict_duration", "Time between syncs (full only).")
     timeout: int = option(1_900_000_000, "timeout", "strict_duration", "Time for a lookup.")
+
+    def __str__(self) -> str:
+        """For messages: an address may hold a password."""
+        usual = ResolverOptions()
+        more = ("allow_delete", "hard_delete", "limit", "ttl", "interval", "timeout")
+        changed = [
+            f"{name}={getattr(self, name)}" for name in more if getattr(self, name) != getattr(usual, name)
+        ]
+        return " ".join(word for word in (self.kind, self.dir, *changed) if word)

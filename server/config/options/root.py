@@ -145,7 +145,12 @@ class Options:
     auth_timeout: int = 2 * SECOND
     no_auth_user: str = option("", "no_auth_user", "string", "User of clients that give none.")
     default_sentinel: str = option(
-        "", "default_sentinel", "string", "JWT of clients that give none (operator mode).", reload=True
+        "",
+        "default_sentinel",
+        "string",
+        "JWT of clients that give none (operator mode).",
+        reload=True,
+        secret=True,
     )
     accounts: dict[str, AccountOptions] = option(
         dict, "accounts", "accounts", "Accounts: names, or a map.", reload=True, section=AccountOptions
@@ -176,7 +181,7 @@ class Options:
         None, "resolver_tls", "section", "TLS to a URL resolver.", reload=True, section=TLSOptions
     )
     resolver_preload: dict[str, str] = option(
-        dict, "resolver_preload", "string_map", "Account JWTs by public key.", reload=True
+        dict, "resolver_preload", "preload", "Account JWTs by public key.", reload=True, secret=True
     )
     resolver_pinned_accounts: list[str] = option(
         list, "resolver_pinned_accounts", "strings", "The only accounts that may be used."

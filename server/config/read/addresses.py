@@ -84,7 +84,7 @@ def _check_url(text: str, node: Node, what: str) -> str:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ConfigError.at(node.position, f"error parsing {what} url [{text!r}]") from None
+        raise ConfigError.at(node.position, f"error parsing {what} url [{redacted(text)!r}]") from None
     if not parts.scheme or not parts.hostname or port == 0:
         raise ConfigError.at(
             node.position, f"error parsing {what} url [{redacted(text)!r}]", "as nats://host:port"
@@ -94,7 +94,7 @@ def _check_url(text: str, node: Node, what: str) -> str:
 
 def redacted(url: str) -> str:
     """A URL without its password."""
-    return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1:xxxxx@", url)
+    return re.sub(r"(//[^:@/]*):.*@", r"\1:xxxxx@", url)
 
 
 def read_urls(context: Context, slot: Slot, node: Node) -> list[str]:

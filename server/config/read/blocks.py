@@ -1,14 +1,12 @@
-"""Readers of blocks with shapes of their own: jetstream, compression, resolver, TLS details and more."""
+"""Readers of blocks with shapes of their own: jetstream, compression, TLS details and more."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from ..options.field import MINUTE
 from ..options.jetstream import JetStreamOptions
 from ..options.leafnodes import CompressionOptions
-from ..options.operator import ResolverOptions
 from ..tree import ConfigError, Node
 from .context import Context, Slot, suggestion, wrong
 from .keys import is_public_key
@@ -75,54 +73,6 @@ def _mode(node: Node, text: str, on: str) -> str:
             node.position, f'unsupported compression mode "{text}"', suggestion(text, COMPRESSION)
         )
     return on if mode == "on" else mode
-
-
-_URL = re.compile(r'url(?:\(\s*"?([^\s")]*)"?\s*\))?', re.IGNORECASE)
-_FORMS = 'MEM, URL("url"), or a map with dir and type (full or cache)'
-
-
-def read_resolver(context: Context, slot: Slot, node: Node) -> ResolverOptions:
-    """`MEMORY`, `URL("...")`, or a map of type full, cache or mem."""
-    value = node.value
-    if isinstance(value, str):
-        if re.search("mem", value, re.IGNORECASE):
-            return ResolverOptions(kind="memory")
-        match = _URL.match(value.strip())
-        if match is None or not match.group(1):
-            raise ConfigError.at(node.position, f"error parsing account resolver, should be {_FORMS}")
-        return ResolverOptions(kind="url", url=match.group(1))
-    if not isinstance(value, dict):
-        raise wrong(node, "error parsing operator resolver", f"should be {_FORMS}")
-    entries = {key.lower(): item for key, item in value.items()}
-    kind_node = entries.pop("type", None)
-    if kind_node is None or not isinstance(kind_node.value, str):
-        raise ConfigError.at(node.position, f"error parsing account resolver, should be {_FORMS}")
-    kind = {"mem": "memory"}.get(kind_node.value.lower(), kind_node.value.lower())
-    if kind not in ("memory", "full", "cache"):
-        raise ConfigError.at(kind_node.position, f"error parsing account resolver, should be {_FORMS}")
-    found = ResolverOptions(kind=kind)
-    read_into(context, found, entries, slot.path)
-    _check_resolver(context, found, entries, node)
-    return found
-
-
-def _check_resolver(context: Context, found: ResolverOptions, entries: dict[str, Node], node: Node) -> None:
-    if found.kind == "memory":
-        return
-    if not found.dir:
-        context.error(node.position, "dir has no value and needs to point to a directory")
-    foreign = {"cache": ("interval", "allow_delete", "hard_delete"), "full": ("ttl",)}[found.kind]
-    for key in foreign:
-        if key in entries and entries[key].value is not False:
-            context.error(entries[key].position, f"{found.kind.upper()} does not accept {key}")
-    if found.kind == "full" and "hard_delete" in entries and not found.allow_delete:
-        context.error(entries["hard_delete"].position, "hard_delete has no effect without delete")
-    if found.kind == "cache":
-        found.interval = 0
-        if found.limit is None:
-            found.limit = 1000
-    elif found.interval == 0:
-        found.interval = MINUTE
 
 
 def read_tls_version(_: Context, slot: Slot, node: Node) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import accounts, addresses, blocks, mappings, permissions, section, users, values
+from . import accounts, addresses, blocks, mappings, operator, permissions, section, users, values
 
 if TYPE_CHECKING:
     from .section import Reader
@@ -41,9 +41,10 @@ READERS: dict[str, Reader] = {
     "permissions": permissions.read_permissions,
     "pinned_certs": blocks.read_pinned_certs,
     "port": addresses.read_port,
+    "preload": operator.read_preload,
     "proxies": blocks.read_proxies,
     "reconnect": blocks.read_reconnect,
-    "resolver": blocks.read_resolver,
+    "resolver": operator.read_resolver,
     "seconds": values.read_seconds,
     "section": section.read_section,
     "sections": section.read_sections,

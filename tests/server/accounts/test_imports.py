@@ -324,6 +324,31 @@ def test_a_private_export_and_a_token_position_let_only_the_named_in() -> None:
         registry(A={"exports": [token]}, B={"imports": [stream("A", "by.C.x")]})
 
 
+@pytest.mark.parametrize("local", ["", "t", "s.more"])
+def test_an_account_may_import_from_itself(local: str) -> None:
+    """As with nats-server; nothing goes round, what is imported is not imported again."""
+    accounts = registry(A={"exports": [OPEN_STREAM], "imports": [stream("A", "s", to=local)]})
+    heard: list[str] = []
+    accounts.accounts["A"].subscribe(">", lambda m: heard.append(m.subject))
+    accounts.accounts["A"].publish("s")
+    assert sorted(heard) == sorted(["s", local or "s"])
+
+
+def test_a_response_still_comes_after_a_reload() -> None:
+    given = options(A={"exports": [OPEN_SERVICE]}, B={"imports": [service("A", "q")]})
+    accounts = Registry(given, FakeClock())
+    exporter, importer = accounts.accounts["A"], accounts.accounts["B"]
+    asked: list[str] = []
+    answered: list[bytes] = []
+    exporter.subscribe("q", lambda m: asked.append(m.reply))
+    importer.subscribe("inbox", lambda m: answered.append(m.body))
+    importer.publish("q", reply="inbox")
+    accounts.reload(options(A={"exports": [OPEN_SERVICE, OPEN_STREAM]}, B={"imports": [service("A", "q")]}))
+    exporter.publish(asked[0], b"late")
+    assert answered == [b"late"]
+    accounts.stop()
+
+
 def test_a_reload_rewires_live_subscriptions() -> None:
     accounts = registry(A={"exports": [OPEN_STREAM]}, B={"imports": [stream("A", "s", to="one")]})
     exporter, importer = accounts.accounts["A"], accounts.accounts["B"]

@@ -47,6 +47,17 @@ def test_every_line_and_payload_is_shown_but_no_secret() -> None:
     ]
 
 
+def test_a_secret_of_the_wrong_kind_is_one_all_the_same() -> None:
+    house = House(Options(trace=True))
+    log = Lines()
+    house.clients.log = log
+    client = house.client()
+    client.says('CONNECT {"jwt": ["secret", "secret"], "sig":17, "pass" :{"a": "secret"}, "name": "n"}\r\n')
+    line = log.lines[1]
+    assert line.startswith('<<- [CONNECT {"jwt": "[REDACTED]", "sig":"[REDACTED]", "pass" :"[REDACTED]"')
+    assert "secret" not in line and "17" not in line and '"name": "n"' in line
+
+
 def test_a_reload_switches_it_on_and_off() -> None:
     house = House()
     log = Lines()

@@ -296,3 +296,11 @@ def test_keys_of_a_block_are_all_different() -> None:
 def test_the_document_of_the_options_is_current() -> None:
     document = Path(__file__).parents[3] / "docs" / "options.md"
     assert document.read_text("utf-8") == page(), "run: python -m pyjs.server.config.docs > docs/options.md"
+
+
+@pytest.mark.parametrize("url", ["nats://ann:se/cret@h:1", "nats://ann:se@cret@h:0", "nats://ann:secret@h:x"])
+def test_an_address_that_is_none_is_named_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigError, match="error parsing route url") as refused:
+        load_text(f'cluster {{ port: 6222, routes: ["{url}"] }}')
+    assert "cret" not in str(refused.value)
+    assert "ann:xxxxx@h" in str(refused.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pyjs.server.config.load import load_text
-from pyjs.server.config.options import Options, specs
+from pyjs.server.config.options import Options, ResolverOptions, specs
 from pyjs.server.config.reload import RESTART, compare
 
 
@@ -65,6 +65,16 @@ def test_a_change_that_is_followed(old: str, new: str, path: str) -> None:
         ),
         ("accounts { A {} }\nsystem_account: A", "accounts { A {} }", "for system_account: old=A, new="),
         (
+            'resolver: URL("http://a:secret@h/")',
+            'resolver: URL("http://b:secret@h/")',
+            "config reload not supported for resolver: old=url, new=url",
+        ),
+        (
+            "resolver { type: full, dir: /a }",
+            "resolver: MEMORY",
+            "config reload not supported for resolver: old=full /a, new=memory",
+        ),
+        (
             "jetstream { store_dir: /a, key: one }",
             "jetstream { store_dir: /a, key: two }",
             "config reload not supported for jetstream.key: old=[REDACTED], new=[REDACTED]",
@@ -75,6 +85,41 @@ def test_a_change_that_needs_a_restart_is_refused(old: str, new: str, text: str)
     _, refused = changes(old, new)
     assert len(refused) == 1
     assert text in refused[0]
+
+
+TOKEN = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJBIn0.c2lnbmF0dXJl"
+LOGIN = "cluster { port: 6222, routes: [nats-route://ann:%s@h:1, nats-route://h:2] }"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "secret", "shown"),
+    [
+        (Options(), Options(resolver_preload={"A": TOKEN}), "eyJ", "[REDACTED]"),
+        (Options(), Options(default_sentinel=TOKEN), "eyJ", "[REDACTED]"),
+        (Options(operator=["/op.jwt"]), Options(operator=["/op.jwt", TOKEN]), "eyJ", "['/op.jwt', '[JWT]']"),
+        (
+            load_text(LOGIN % "one"),
+            load_text(LOGIN % "two"),
+            "two",
+            "['nats-route://[REDACTED]@h:1', 'nats-route://h:2']",
+        ),
+        (
+            Options(resolver=ResolverOptions(kind="full", dir="/jwt")),
+            Options(resolver=ResolverOptions(kind="full", dir="/jwt", limit=5)),
+            "None",
+            "full /jwt limit=5",
+        ),
+        (Options(), Options(resolver=ResolverOptions(kind="url", url="http://a:b@h")), "a:b", "new=url"),
+    ],
+    ids=["preload", "sentinel", "operator", "login", "limit", "url"],
+)
+def test_what_is_said_of_a_change_holds_no_secret(
+    old: Options, new: Options, secret: str, shown: str
+) -> None:
+    found = compare(old, new)
+    said = " ".join([*found.refused, *(f"{c.old} {c.new}" for c in found.changes)])
+    assert shown in said
+    assert secret not in said.replace("old=None", "")
 
 
 def test_every_path_that_needs_a_restart_is_an_option() -> None:

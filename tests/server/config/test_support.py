@@ -51,7 +51,6 @@ def test_a_part_that_may_be_missed_is_warned_of(text: str, start: str) -> None:
             "accounts { A { users: [{user: a, pass: b,\n proxy_required: true}] } }",
             "2:2: accounts.A.users.0.proxy_required: ",
         ),
-        ("resolver: MEMORY", "1:1: resolver: "),
     ],
 )
 def test_what_would_be_unsafe_to_go_without_is_refused(text: str, start: str) -> None:

@@ -99,6 +99,29 @@ def test_the_number_of_leafs_of_an_account_is_limited(site: Callable[..., Site])
     assert Peer(house).logs_in("two") == ["-ERR 'maximum account active connections exceeded'"]
 
 
+def test_the_trace_log_has_every_line_and_no_secret(site: Callable[..., Site]) -> None:
+    lines: list[str] = []
+
+    class Lines:
+        def trace(self, text: str) -> None:
+            lines.append(text.partition(" - ")[2].partition(" - ")[2] or text)
+
+        def debug(self, text: str) -> None:
+            del text
+
+        info = warning = error = debug
+
+    given = site("trace: true")
+    given.leafs.log = Lines()
+    peer = Peer(given)
+    peer.logs_in(jwt="secret", sig="secret")
+    peer.says("LS+ a q 2", "LS- a q", "PING", "NONSENSE")
+    assert "secret" not in "".join(lines)
+    assert lines[0].startswith("<<- [CONNECT {") and '"pass": "[REDACTED]"' in lines[0]
+    assert lines[1:4] == ["<<- [LS+ a q 2]", "<<- [LS- a q]", "<<- [PING]"]
+    assert peer.closed
+
+
 def test_passwords_with_bcrypt_are_checked_off_the_loop(site: Callable[..., Site]) -> None:
     hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
     house = site(f"leafnodes {{ authorization {{ user: leaf, password: '{hashed}', account: ACC }} }}")

@@ -1,0 +1,115 @@
+"""Drafts: what an account is going to be, whatever says so (the configuration, or a token).
+
+Promises that an import which cannot be is an AccountsError that says why: who makes the accounts decides
+whether to refuse the lot or to go without the one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ...protocol.subject import collide
+from ...protocol.transform import without_placeholders
+from .exports import ServiceExport, StreamExport
+from .imports import ServiceImport, StreamImport
+from .mapping import Mappings
+
+if TYPE_CHECKING:
+    from ..config.options import AccountJetStream
+    from .account import Account, AccountLimits
+
+STREAM, SERVICE = "stream", "service"
+AnyExport = StreamExport | ServiceExport
+AnyImport = StreamImport | ServiceImport
+E = TypeVar("E", StreamExport, ServiceExport)
+
+
+class AccountsError(ValueError):
+    """Accounts that cannot be: an import not exported, not allowed or in a cycle, an impossible mapping."""
+
+
+class Link(NamedTuple):
+    """An import asked for: `subject` of `account` (its name), here as `local`. kind: "stream", "service"."""
+
+    kind: str
+    account: str
+    subject: str
+    local: str
+    share: bool = False
+
+    @property
+    def heard(self) -> str:
+        """The local subject as a pattern, placeholders as wildcards."""
+        return without_placeholders(self.local)
+
+
+@dataclass(slots=True)
+class Draft:
+    """What an account is going to be, its imports apart: those need the exporters' drafts.
+
+    jetstream: limits by tier, "" for those of the account as a whole; None: no JetStream.
+    """
+
+    limits: AccountLimits
+    streams: list[StreamExport] = field(default_factory=list)
+    services: list[ServiceExport] = field(default_factory=list)
+    mappings: Mappings = field(default_factory=Mappings)
+    jetstream: dict[str, AccountJetStream] | None = None
+
+    def settle(self, account: Account) -> None:
+        """Let the exports that stay the same be the objects that `account` has: imports hold those."""
+        self.streams = _kept(account.exports_streams, self.streams)
+        self.services = _kept(account.exports_services, self.services)
+
+    def apply(self, account: Account) -> None:
+        """Make `account` so; call `settle` before, and `set_imports` after."""
+        account.exports_streams = self.streams
+        account.exports_services = self.services
+        account.mappings = self.mappings
+        account.limits = self.limits
+        account.grants = self.jetstream
+        account.forget_plans()
+
+
+def _kept(old: Iterable[E], new: Iterable[E]) -> list[E]:
+    held = {export.key: export for export in old}
+    return [held.get(export.key, export) for export in new]
+
+
+def make_import(link: Link, importer: Account, exporter: Account, export: AnyExport) -> AnyImport:
+    """The import that `link` asks for. Raises AccountsError for a renaming that cannot be."""
+    try:
+        if isinstance(export, StreamExport):
+            return StreamImport(exporter, export, link.subject, link.local)
+        return ServiceImport(importer, exporter, export, link.subject, link.local, link.share)
+    except ValueError as error:
+        raise AccountsError(
+            f"account {importer.name!r}, {link.kind} import {link.subject!r}: {error}"
+        ) from error
+
+
+def comes_round(start: str, link: Link, links_of: Callable[[str], Iterable[Link]]) -> bool:
+    """Whether what `link` brings to the account `start` was brought there from `start` itself.
+
+    Follows the imports (`links_of` an account's name) that feed what is imported. An account may import from
+    itself: what is imported is not imported again.
+    """
+    if link.account == start:
+        return False
+    seen = {start}
+    todo = [(link.account, link.subject)]
+    while todo:
+        name, subject = todo.pop()
+        if name == start:
+            return True
+        if name in seen:
+            continue
+        seen.add(name)
+        todo.extend(
+            (further.account, further.subject)
+            for further in links_of(name)
+            if further.kind == link.kind and collide(further.heard, subject)
+        )
+    return False

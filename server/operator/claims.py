@@ -1,0 +1,279 @@
+"""Claims: the services of the system account that take, list, hand out and delete the tokens of accounts.
+
+Promises one answer for each request with a reply, in the shape of nats-server's; a token that is refused
+changes nothing; a token is applied to its account when, and only when, it is held here (memory and URL
+resolvers hold none: there it is applied to accounts that are in use).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...keys import AccountClaims, GenericClaims, IdentityError, Role, decode, is_public
+from ..clock import SECOND
+from .resolver import ResolverError
+from .resolver.folder import FolderResolver
+
+if TYPE_CHECKING:
+    from ...keys import OperatorClaims, Refusal, Trust
+    from ..accounts import Account, Message, Registry, Subscription
+    from ..clock import Clock
+    from ..logging import Log
+    from .resolver import Resolver
+    from .resolver.sync import Sync
+
+UPDATE = "$SYS.REQ.CLAIMS.UPDATE"
+LIST = "$SYS.REQ.CLAIMS.LIST"
+DELETE = "$SYS.REQ.CLAIMS.DELETE"
+ACCOUNT_UPDATES = ("$SYS.REQ.ACCOUNT.*.CLAIMS.UPDATE", "$SYS.ACCOUNT.*.CLAIMS.UPDATE")
+LOOKUP = "$SYS.REQ.ACCOUNT.*.CLAIMS.LOOKUP"
+DONE, FAILED = 200, 500
+
+
+class Accounts(Protocol):
+    """What is done with the accounts in use (see `accounts.OperatorAccounts`)."""
+
+    trust: Trust
+
+    def update(self, token: str) -> Refusal | None:
+        """Apply a token to its account."""
+
+    def expire(self, key: str, *, deleted: bool = False) -> None:
+        """End an account's time, or the account altogether."""
+
+
+class ClaimsError(Exception):
+    """Why a request fails: `message` and what it was about."""
+
+    def __init__(self, message: str, why: object, account: str = "") -> None:
+        super().__init__(f"{message} - {why}")
+        self.account = account
+
+
+class Claims:
+    """The services. `sender` gives the `server` member of answers; `operator`: the one that may demand
+    tokens signed by signing keys.
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        accounts: Accounts,
+        registry: Registry,
+        sender: Callable[[], dict[str, Any]],
+        *,
+        clock: Clock,
+        log: Log,
+        operator: OperatorClaims | None = None,
+    ) -> None:
+        self._resolver = resolver
+        self._accounts = accounts
+        self._registry = registry
+        self._sender = sender
+        self._clock = clock
+        self._log = log
+        self._operator = operator
+        self._system: Account | None = None
+        self._subscriptions: list[Subscription] = []
+        self._sync: Sync | None = None
+        self._word = "jwt update cache" if resolver.kind == "cache" else "jwt update"
+
+    def start(self) -> None:
+        """Subscribe what this kind of resolver serves, in the system account (without one: nothing)."""
+        system = self._system = self._registry.system
+        if system is None:
+            return
+        for subject in ACCOUNT_UPDATES:
+            self._on(subject, self._update_account)
+        if not isinstance(self._resolver, FolderResolver):
+            return
+        self._subscriptions.extend(self._resolver.peers.watch(system))
+        self._on(UPDATE, self._update)
+        self._on(LIST, self._list)
+        self._on(DELETE, self._delete)
+        if self._resolver.kind == "full":
+            from .resolver.sync import Sync
+
+            self._subscriptions.append(system.subscribe(LOOKUP, self._lookup))
+            self._sync = Sync(self._resolver, system, self._clock, self._log, self._apply)
+            self._sync.start()
+
+    def stop(self) -> None:
+        """Leave nothing behind."""
+        if self._sync is not None:
+            self._sync.stop()
+        if self._system is not None:
+            for subscription in self._subscriptions:
+                self._system.unsubscribe(subscription)
+        self._subscriptions.clear()
+
+    # --- answers
+
+    def _on(self, subject: str, service: Callable[[Message], dict[str, Any] | None]) -> None:
+        assert self._system is not None
+
+        def heard(message: Message) -> None:
+            try:
+                answer = service(message)
+            except ClaimsError as error:
+                about = f" ({error.account})" if error.account else ""
+                self._log.error(f"{error}{about}")
+                answer = self._failure(str(error), error.account)
+            except Exception as error:  # a mistake of ours must not end the connection that asked
+                self._log.error(f"Claims service {subject} failed: {type(error).__name__}: {error}")
+                answer = self._failure("internal error", "")
+            if message.reply and answer is not None and self._system is not None:
+                self._system.publish(message.reply, _encode(answer))
+
+        self._subscriptions.append(self._system.subscribe(subject, heard))
+
+    def _done(self, message: str, account: str = "") -> dict[str, Any]:
+        self._log.debug(f"{message} - {account}" if account else message)
+        about = {"account": account} if account else {}
+        return {"server": self._sender(), "data": about | {"code": DONE, "message": message}}
+
+    def _failure(self, description: str, account: str) -> dict[str, Any]:
+        about = {"account": account} if account else {}
+        return {"server": self._sender(), "error": about | {"code": FAILED, "description": description}}
+
+    # --- updates
+
+    def _update(self, message: Message) -> dict[str, Any]:
+        token, claims = self._read(message, "n/a")
+        self._refuse_identity(claims, claims.sub)
+        return self._take(token, claims, claims.sub)
+
+    def _update_account(self, message: Message) -> dict[str, Any]:
+        words = message.subject.split(".")
+        key = words[3] if words[1] == "REQ" else words[2]
+        token, claims = self._read(message, "n/a" if self._resolver.kind == "full" else key)
+        if claims.sub != key:
+            raise ClaimsError(f"{self._word} resulted in error", "subject does not match jwt content", key)
+        self._refuse_identity(claims, key)
+        return self._take(token, claims, key)
+
+    def _read(self, message: Message, account: str) -> tuple[str, AccountClaims]:
+        token = message.body.decode("utf-8", "replace").strip()
+        try:
+            if not token and not isinstance(self._resolver, FolderResolver):
+                raise ClaimsError("jwt update error", "request body is empty", account)
+            return token, decode(token, AccountClaims)
+        except IdentityError as error:
+            raise ClaimsError(f"{self._word} resulted in error", error, account) from None
+
+    def _refuse_identity(self, claims: AccountClaims, key: str) -> None:
+        operator = self._operator
+        if operator is not None and operator.nats.strict_signing_key_usage and claims.iss == operator.sub:
+            raise ClaimsError(
+                f"{self._word} resulted in error", "operator requires issuer to be a signing key", key
+            )
+
+    def _take(self, token: str, claims: AccountClaims, key: str) -> dict[str, Any]:
+        """Keep the token, where tokens are kept, and apply it."""
+        kind = self._resolver.kind
+        if kind != "full" and self._registry.get(key) is None:
+            return self._done(f"{self._word} skipped", key)
+        self._validate(claims, key)
+        if kind in ("full", "cache"):
+            self._warn_of_older(claims, key)
+            try:
+                self._resolver.store(key, token, newer_only=False)
+            except ResolverError as error:
+                if self._resolver.known(key) == token:
+                    self._apply(token)
+                raise ClaimsError(f"{self._word} resulted in error", error, key) from None
+        refusal = self._accounts.update(token)
+        if refusal is not None:
+            if kind not in ("full", "cache"):
+                raise ClaimsError(f"{self._word} resulted in error", refusal.detail, key)
+            self._log.error(f"DirResolver - Update for account {key} resulted in error: {refusal}")
+        if kind == "memory":
+            self._resolver.store(key, token, newer_only=False)
+        return self._done("jwt updated cache" if kind == "cache" else "jwt updated", key)
+
+    def _validate(self, claims: AccountClaims, key: str) -> None:
+        words = (
+            f"{self._word} validation failed" if self._resolver.kind == "cache" else "jwt validation failed"
+        )
+        faults = claims.issues(0).blocking(time=False)
+        if faults:
+            raise ClaimsError(words, f"validation errors: [{' '.join(f.text for f in faults)}]", key)
+        if claims.iss not in self._accounts.trust.keys:
+            raise ClaimsError(words, f"account {key} is signed by {claims.iss}, which is not trusted", key)
+        now = self._clock.now() // SECOND
+        if 0 < claims.exp <= now:
+            raise ClaimsError(words, f"account {key} has expired", key)
+        if claims.nbf > now:
+            raise ClaimsError(words, f"account {key} is not yet valid", key)
+
+    def _warn_of_older(self, claims: AccountClaims, key: str) -> None:
+        held = self._resolver.known(key)
+        if held and decode(held, AccountClaims).iat > claims.iat:
+            self._log.warning(f"A token of account {key} was pushed that is older than the one it replaces")
+
+    def _apply(self, token: str) -> None:
+        refusal = self._accounts.update(token)
+        if refusal is not None:
+            self._log.error(f"DirResolver - Update resulted in error: {refusal}")
+
+    # --- the other services
+
+    def _list(self, _message: Message) -> dict[str, Any]:
+        return {"data": self._resolver.keys(), "server": self._sender()}
+
+    def _lookup(self, message: Message) -> None:
+        assert self._system is not None and isinstance(self._resolver, FolderResolver)
+        if not message.reply or self._resolver.peers.own(message.reply):
+            return
+        token = self._resolver.known(message.subject.split(".")[3])
+        self._system.publish(message.reply, token.encode())
+
+    def _delete(self, message: Message) -> dict[str, Any]:
+        assert isinstance(self._resolver, FolderResolver)
+        who, keys = "", []
+        try:
+            claims = decode(message.body.decode("utf-8", "replace").strip(), GenericClaims)
+            who = claims.sub
+            keys = self._deletable(claims)
+        except (IdentityError, ValueError) as error:
+            raise ClaimsError(f"delete accounts request by {who} failed", error) from None
+        failures = []
+        for key in keys:
+            try:
+                self._resolver.directory.delete(key)
+            except ResolverError as error:
+                failures.append(str(error))
+                continue
+            self._accounts.expire(key, deleted=True)
+        done = len(keys) - len(failures)
+        if failures:
+            what = f"deleted {done} accounts, failed for {len(failures)}"
+            raise ClaimsError(what, "\n".join(failures))
+        return self._done(f"deleted {done} accounts")
+
+    def _deletable(self, claims: GenericClaims) -> list[str]:
+        """The accounts that a request may delete. Raises ValueError, with the words of nats-server."""
+        from .resolver.directory import Deletion
+
+        assert isinstance(self._resolver, FolderResolver)
+        if self._resolver.directory.deletion is Deletion.NONE:
+            raise ValueError("delete must be enabled in server config")
+        if claims.sub != claims.iss:
+            raise ValueError("not self signed")
+        if claims.iss not in self._accounts.trust.keys:
+            raise ValueError("not trusted")
+        keys = claims.nats.get("accounts")
+        if not isinstance(keys, list):
+            raise ValueError("malformed request")  # noqa: TRY004 it came over the wire
+        for key in keys:
+            if not isinstance(key, str) or not is_public(key, Role.ACCOUNT):
+                raise ValueError("malformed request")
+            if self._system is not None and key == self._system.name:
+                raise ValueError("not allowed to delete system account")
+        return list(dict.fromkeys(keys))
+
+
+def _encode(document: Any) -> bytes:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,167 @@
+"""Operator: operator mode's part of a server, put together.
+
+Promises: `start` returns when the resolver answers and the system account is there, or raises; `stop` leaves
+no task and no timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...keys import AccountClaims, Refusal
+from ..clock import SECOND
+from ..logging import Log, Silent
+from .accounts import OperatorAccounts
+from .authenticator import OperatorAuthenticator
+from .resolver import ResolverError, make_resolver, reload_resolver
+from .trust import OperatorError, Trusted
+
+if TYPE_CHECKING:
+    from ..accounts import Account, Registry
+    from ..clock import Clock, Timer
+    from ..config.options import Options
+    from .claims import Claims
+
+
+class Operator:
+    """accounts: those made from tokens. authenticator: who decides about clients and leafs."""
+
+    def __init__(
+        self,
+        trusted: Trusted,
+        options: Options,
+        registry: Registry,
+        clock: Clock,
+        log: Log | None = None,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        """Raises OperatorError."""
+        self.trusted = trusted
+        self.options = options
+        self._registry = registry
+        self._clock = clock
+        self._log: Log = log or Silent()
+        try:
+            self.resolver = make_resolver(
+                options,
+                trust=trusted.trust,
+                registry=registry,
+                clock=clock,
+                log=self._log,
+                random_bytes=random_bytes,
+            )
+        except ResolverError as error:
+            raise OperatorError(str(error)) from error
+        cluster = options.cluster.name if options.cluster is not None else ""
+        self.accounts = OperatorAccounts(
+            registry, trusted.trust, self.resolver, clock, self._log, cluster=cluster
+        )
+        self.authenticator = OperatorAuthenticator(self.accounts, clock, options)
+        self._claims: Claims | None = None
+        self._timer: Timer | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to resolve, and find the system account. Raises OperatorError."""
+        for line in self.trusted.described():
+            self._log.info(line)
+        try:
+            await self.resolver.start(self.options.resolver_preload)
+        except ResolverError as error:
+            raise OperatorError(f"could not start resolver: {error}") from error
+        key = self.options.system_account
+        if not key:
+            self._log.warning("Trusted Operators should utilize a System Account")
+        elif not self.options.no_system_account:
+            self._registry.appoint(await self._system_account(key))
+
+    async def _system_account(self, key: str) -> Account:
+        """The system account; one to begin with, when it must first be pushed through itself."""
+        found = await self.accounts.fetch(key)
+        only = self.trusted.only
+        if not isinstance(found, Refusal):
+            return found
+        if only is None or self.resolver.kind == "memory":
+            raise OperatorError(f"error resolving system account: {found.detail}")
+        self._log.info("Using bootstrapping system account")
+        claims = AccountClaims.new(key, key)
+        claims.iss = only.iss
+        self._later()
+        return self.accounts.bootstrap(claims)
+
+    def _later(self) -> None:
+        self._timer = self._clock.call_later(SECOND, self._again)
+
+    def _again(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._replace())
+
+    async def _replace(self) -> None:
+        """Put the real system account in the place of the one to begin with, once it can be found."""
+        key = self.options.system_account
+        account = self.accounts.account(key)
+        if account is None or account.charter is None or account.charter.token:
+            return
+        try:
+            refused = self.accounts.update(await self.resolver.fetch(key))
+        except (LookupError, OSError):
+            self._later()
+            return
+        if refused is None:
+            self._log.info("System account fetched and updated")
+        else:
+            self._log.warning(f"System account refused: {refused}")
+            self._later()
+
+    async def find_account(self, key: str) -> Account | None:
+        """The account of a public key; None when there is none to be had."""
+        found = await self.accounts.fetch(key)
+        return None if isinstance(found, Refusal) else found
+
+    def serve(self, sender: Callable[[], dict[str, Any]]) -> None:
+        """Serve the claims of accounts on the system account. `sender`: what answers say of this server."""
+        if self._registry.system is None:
+            return
+        from .claims import Claims
+
+        self._claims = Claims(
+            self.resolver,
+            self.accounts,
+            self._registry,
+            sender,
+            clock=self._clock,
+            log=self._log,
+            operator=self.trusted.only,
+        )
+        self._claims.start()
+
+    def reload(self, options: Options) -> None:
+        """Apply new options: preloaded accounts, the sentinel. Raises OperatorError, and changes nothing."""
+        try:
+            changed = reload_resolver(self.resolver, options)
+        except ResolverError as error:
+            raise OperatorError(str(error)) from error
+        self.options = options
+        self.authenticator.reload(options)
+        for key in changed:
+            token = self.resolver.known(key)
+            if token and (refused := self.accounts.update(token)) is not None:
+                self._log.error(f"Account {key} refused: {refused}")
+            if not token and self.resolver.kind == "memory":
+                self._log.info(f"Reloaded: account {key} is no longer preloaded")
+                self.accounts.expire(key)
+
+    async def stop(self) -> None:
+        """End; leaves nothing behind."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._claims is not None:
+            self._claims.stop()
+        await self.authenticator.stop()
+        await self.accounts.stop()
+        await self.resolver.stop()

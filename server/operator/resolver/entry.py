@@ -1,0 +1,55 @@
+"""Entry: what is remembered of a token, and whether the token fits the place it is found in.
+
+A token fits a key when it is an account's token, that account's, whole, without blocking faults, and signed
+by a trusted key. Its dates are not judged here: they are the account's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ....keys import AccountClaims, IdentityError, decode
+
+if TYPE_CHECKING:
+    from ....keys import Trust
+
+
+class UnfitError(ValueError):
+    """A token does not fit; the text says why and holds neither token nor secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """digest: SHA-256 of the token. issued and expires: seconds, expires 0 for never. id: the token's own."""
+
+    digest: bytes
+    issued: int
+    expires: int
+    id: str
+
+    @classmethod
+    def of(cls, key: str, token: str, trust: Trust) -> Entry:
+        """What to remember of the token of account `key`. Raises UnfitError."""
+        try:
+            claims = decode(token, AccountClaims)
+        except IdentityError as error:
+            raise UnfitError(str(error)) from None
+        if claims.sub != key:
+            raise UnfitError(f"it is the token of account {claims.sub}, not of {key}")
+        if claims.iss not in trust.keys:
+            raise UnfitError(f"account {key} is signed by {claims.iss}, which is not trusted")
+        faults = claims.issues(0).blocking(time=False)
+        if faults:
+            raise UnfitError(f"validation errors: [{' '.join(fault.text for fault in faults)}]")
+        return cls(digest_of(token), claims.iat, max(claims.exp, 0), claims.jti)
+
+    def newer_than(self, other: Entry) -> bool:
+        """Whether it should take the other's place. Of two from the same second all servers pick the same."""
+        return self.id != other.id and (self.issued, self.id) > (other.issued, other.id)
+
+
+def digest_of(token: str) -> bytes:
+    """The 32 bytes that stand for a token in the hash of a store."""
+    return hashlib.sha256(token.encode()).digest()

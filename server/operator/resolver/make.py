@@ -1,0 +1,101 @@
+"""The resolver that the options ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ...config.options import SECOND
+from .directory import Deletion, Directory
+from .folder import FolderResolver
+from .memory import MemoryResolver
+from .peers import Peers
+from .resolver import Resolver, ResolverError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ....keys import Trust
+    from ...accounts import Registry
+    from ...clock import Clock
+    from ...config.options import Options, ResolverOptions
+    from ...logging import Log
+    from .url import UrlResolver
+
+MINUTE = 60 * SECOND
+
+
+def make_resolver(
+    options: Options,
+    *,
+    trust: Trust,
+    registry: Registry,
+    clock: Clock,
+    log: Log,
+    random_bytes: Callable[[int], bytes],
+) -> Resolver:
+    """Make it, not started.
+
+    Raises ResolverError: there is none, its address is none, its certificates are none.
+    """
+    given = options.resolver
+    if given is None:
+        raise ResolverError("operators require an account resolver to be configured")
+    if given.kind == "url":
+        from .url import UrlResolver
+
+        return UrlResolver(given.url, clock, log, context=_context(options))
+    if given.kind == "memory":
+        return MemoryResolver(trust, log)
+    peers = Peers(registry, clock, random_bytes)
+    return FolderResolver(
+        given.kind,
+        _directory(given, trust, clock, log),
+        peers,
+        trust,
+        clock,
+        log,
+        timeout=given.timeout,
+        interval=given.interval,
+        sweep=min(MINUTE, max(given.ttl // 2, SECOND)) if given.ttl else MINUTE,
+    )
+
+
+def reload_resolver(resolver: Resolver, options: Options) -> list[str]:
+    """Follow `resolver_preload` and `resolver_tls`; gives the accounts whose tokens changed or are gone.
+
+    Raises ResolverError, unchanged.
+    """
+    if resolver.kind == "url":
+        cast("UrlResolver", resolver).use(_context(options))
+    return resolver.reload(options.resolver_preload)
+
+
+def _context(options: Options) -> ssl.SSLContext | None:
+    if options.resolver_tls is None:
+        return None
+    from ...config.tls import TLSConfigError, client_context
+
+    try:
+        return client_context(options.resolver_tls)
+    except TLSConfigError as error:
+        raise ResolverError(f"resolver_tls: {error}") from error
+
+
+def _directory(given: ResolverOptions, trust: Trust, clock: Clock, log: Log) -> Directory:
+    deletion = Deletion.NONE
+    if given.kind == "cache":  # it can be had again
+        deletion = Deletion.REMOVE
+    elif given.allow_delete:
+        deletion = Deletion.REMOVE if given.hard_delete else Deletion.RENAME
+    return Directory(
+        Path(given.dir),
+        trust,
+        clock,
+        log,
+        limit=given.limit or 0,
+        evict=given.kind == "cache",
+        ttl=given.ttl,
+        deletion=deletion,
+    )

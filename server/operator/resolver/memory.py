@@ -1,0 +1,74 @@
+"""MemoryResolver: the preloaded accounts and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .entry import Entry, UnfitError
+from .preload import checked
+from .resolver import AccountAbsentError, ResolverError
+
+if TYPE_CHECKING:
+    from ....keys import Trust
+    from ...logging import Log
+
+
+class MemoryResolver:
+    """Tokens held until the server ends."""
+
+    kind = "memory"
+
+    def __init__(self, trust: Trust, log: Log) -> None:
+        self._trust = trust
+        self._log = log
+        self._preload: dict[str, str] = {}
+        self._tokens: dict[str, tuple[str, Entry]] = {}
+
+    async def start(self, preload: Mapping[str, str]) -> None:
+        """See Resolver.start."""
+        self.reload(preload)
+
+    async def stop(self) -> None:
+        """Nothing to end."""
+
+    async def fetch(self, key: str) -> str:
+        """See Resolver.fetch."""
+        token = self.known(key)
+        if not token:
+            raise AccountAbsentError(f"account {key} is not preloaded")
+        return token
+
+    def known(self, key: str) -> str:
+        """See Resolver.known."""
+        held = self._tokens.get(key)
+        return "" if held is None else held[0]
+
+    def store(self, key: str, token: str, *, newer_only: bool) -> bool:
+        """See Resolver.store."""
+        try:
+            entry = Entry.of(key, token, self._trust)
+        except UnfitError as error:
+            raise ResolverError(str(error)) from None
+        held = self._tokens.get(key)
+        if held is not None and (token == held[0] or (newer_only and not entry.newer_than(held[1]))):
+            return False
+        self._tokens[key] = (token, entry)
+        return True
+
+    def keys(self) -> list[str]:
+        """See Resolver.keys."""
+        return sorted(self._tokens)
+
+    def reload(self, preload: Mapping[str, str]) -> list[str]:
+        """Follow the configuration where it changed: what was pushed for other accounts stays."""
+        fit = checked(preload, self._trust, self._log)
+        before = {key: token for key, (token, _) in self._tokens.items()}
+        for key in self._preload.keys() - fit.keys():
+            self._tokens.pop(key, None)
+        for key, token in fit.items():
+            if self._preload.get(key) != token:
+                self.store(key, token, newer_only=False)
+        self._preload = fit
+        after = {key: token for key, (token, _) in self._tokens.items()}
+        return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))

@@ -1,0 +1,114 @@
+"""Peers: asks the other servers for an account, over the system account.
+
+The first answer that fits counts. The search ends without one when every server that is known of has answered
+that it has none (an empty message), with the timeout, or at once when there is nobody to ask. Servers become
+known by the statistics that each of them tells every ten seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....protocol.identifier import new_id
+from ...accounts import Kind
+from ...clock import SECOND
+
+if TYPE_CHECKING:
+    from ...accounts import Account, Message, Registry, Subscription
+    from ...clock import Clock
+
+INBOX = "$SYS._INBOX."
+SILENT = 60 * SECOND
+_REMOTE = (Kind.LEAF, Kind.ROUTER)
+
+
+class Peers:
+    """The servers that the system account reaches."""
+
+    def __init__(self, registry: Registry, clock: Clock, random_bytes: Callable[[int], bytes]) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._random = random_bytes
+        self._prefix = f"{INBOX}{new_id(random_bytes, 8)}."
+        self._waiting: set[asyncio.Future[str]] = set()
+        self._servers: dict[str, int] = {}  # when it was last heard, by id
+
+    def watch(self, system: Account) -> list[Subscription]:
+        """Begin to count the servers; the subscriptions are the caller's to end."""
+        subjects = ("$SYS.SERVER.*.STATSZ", "$SYS.SERVER.*.SHUTDOWN")
+        return [system.subscribe(subject, self._tells) for subject in subjects]
+
+    def _tells(self, message: Message) -> None:
+        if message.source is None or message.source.kind not in _REMOTE:
+            return
+        _, _, server, what = message.subject.split(".")
+        self._servers.pop(server, None)
+        if what == "STATSZ":
+            self._servers[server] = self._clock.now()
+
+    def _expected(self, links: int) -> int:
+        """How many servers should answer: those that were heard lately, at least one behind each link."""
+        since = self._clock.now() - SILENT
+        return max(links, sum(heard > since for heard in self._servers.values()))
+
+    def inbox(self) -> str:
+        """A new subject for answers."""
+        return self._prefix + new_id(self._random, 8)
+
+    def own(self, reply: str) -> bool:
+        """Whether a request with this reply subject is our own."""
+        return reply.startswith(self._prefix)
+
+    def stop(self) -> None:
+        """End every search."""
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result("")
+
+    async def lookup(self, key: str, within: int, fits: Callable[[str, str], bool]) -> str:
+        """The token of account `key` that somebody has; "" if nobody has, or says so in `within` ns."""
+        system = self._registry.system
+        subject = f"$SYS.REQ.ACCOUNT.{key}.CLAIMS.LOOKUP"
+        others, links = _hearing(system, subject) if system is not None else (0, 0)
+        if system is None or not others:
+            return ""
+        found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        missing = self._expected(links) if links else 0
+
+        def heard(message: Message) -> None:
+            nonlocal missing
+            token = message.body.decode("utf-8", "replace").strip()
+            if not token:
+                missing -= 1
+            if found.done():
+                return
+            if not token and missing == 0:
+                found.set_result("")
+            elif token and fits(key, token):
+                found.set_result(token)
+
+        def late() -> None:
+            if not found.done():
+                found.set_result("")
+
+        inbox = self.inbox()
+        subscription = system.subscribe(inbox, heard)
+        timer = self._clock.call_later(within, late)
+        self._waiting.add(found)
+        try:
+            system.publish(subject, reply=inbox)
+            return await found
+        finally:
+            self._waiting.discard(found)
+            timer.cancel()
+            system.unsubscribe(subscription)
+
+
+def _hearing(account: Account, subject: str) -> tuple[int, int]:
+    """How many parties other than this server hear `subject`, and how many of them are other servers."""
+    plan = account.plan(subject.encode())
+    members = [member for group in plan.groups for member in (*group.members, *group.remotes)]
+    others = [each for each in (*plan.plain, *plan.remotes, *members) if each.kind is not Kind.INTERNAL]
+    return len(others), len({id(each.sink) for each in others if each.kind in _REMOTE})

@@ -1,0 +1,170 @@
+"""Sync: keeps the directories of several servers alike, over the system account.
+
+Every interval, and when another server comes into reach, the hash of all tokens goes to one other server
+(queue group `responder`). Is it the same there, one empty message comes back; else `key|token` for each, and
+an empty message at the end. Only newer tokens are taken. A server that was down catches up this way.
+
+Long lists are sent and taken in pieces, so that nobody else waits for them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ...accounts import Kind, Subscription
+from ...clock import SECOND
+from .resolver import ResolverError
+
+if TYPE_CHECKING:
+    from ...accounts import Account, InterestChange, Message, Parcel, Watch
+    from ...clock import Clock, Timer
+    from ...logging import Log
+    from .folder import FolderResolver
+
+PACK = "$SYS.REQ.CLAIMS.PACK"
+QUEUE = "responder"
+SOON = SECOND // 4
+_SENT_AT_ONCE = 64
+_LOOKED_AT_ONCE = 16
+
+
+class _Responder:
+    """The sink of our member of the queue group: our own requests are for another server."""
+
+    __slots__ = ("_answer", "_own", "kind")
+
+    def __init__(self, answer: Callable[[str, bytes], None], own: Callable[[str], bool]) -> None:
+        self.kind = Kind.INTERNAL
+        self._answer = answer
+        self._own = own
+
+    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+        """False for our own request, so that another member gets it."""
+        reply = parcel.reply.decode("utf-8", "surrogateescape")
+        if self._own(reply):
+            return False
+        subscription.delivered += 1
+        if reply:
+            self._answer(reply, parcel.body)
+        return True
+
+
+class Sync:
+    """The exchange of one server. `changed` is called with each token that was taken."""
+
+    def __init__(
+        self,
+        resolver: FolderResolver,
+        system: Account,
+        clock: Clock,
+        log: Log,
+        changed: Callable[[str], None],
+    ) -> None:
+        self._resolver = resolver
+        self._directory = resolver.directory
+        self._system = system
+        self._clock = clock
+        self._log = log
+        self._changed = changed
+        self._inbox = resolver.peers.inbox()
+        self._lines: deque[str] = deque()
+        self._timers: dict[str, Timer] = {}
+        self._refused: set[str] = set()
+        self._subscriptions: list[Subscription] = []
+        self._watch: Watch | None = None
+
+    def start(self) -> None:
+        """Answer, listen, and ask every interval."""
+        sink = _Responder(self._answer, self._resolver.peers.own)
+        responder = Subscription(PACK, sink, queue=QUEUE)
+        self._system.add_subscription(responder)
+        self._subscriptions = [responder, self._system.subscribe(self._inbox, self._heard)]
+        self._watch = self._system.watch_interest(self._interest, PACK)
+        self._later("ask", self._resolver.interval, self._ask)
+
+    def stop(self) -> None:
+        """Leave nothing behind."""
+        for subscription in self._subscriptions:
+            self._system.unsubscribe(subscription)
+        if self._watch is not None:
+            self._watch.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._lines.clear()
+
+    def _later(self, name: str, delay: int, work: Callable[[], None]) -> None:
+        timer = self._timers.get(name)
+        if timer is not None:
+            timer.cancel()
+        self._timers[name] = self._clock.call_later(delay, work)
+
+    # --- asking
+
+    def _interest(self, change: InterestChange) -> None:
+        if change.delta > 0 and change.kind in (Kind.LEAF, Kind.ROUTER):
+            self._later("ask", SOON, self._ask)
+
+    def _ask(self) -> None:
+        digest = self._directory.digest
+        self._log.debug(f"DirResolver - Checking store state: {digest.hex()}")
+        self._system.publish(PACK, digest, reply=self._inbox)
+        self._later("ask", self._resolver.interval, self._ask)
+
+    def _heard(self, message: Message) -> None:
+        if not message.body:
+            self._lines.append("")
+        self._lines.extend(line for line in message.body.decode("utf-8", "replace").split("\n") if line)
+        if "take" not in self._timers:
+            self._later("take", 0, self._take)
+
+    def _take(self) -> None:
+        del self._timers["take"]
+        for _ in range(min(_LOOKED_AT_ONCE, len(self._lines))):
+            line = self._lines.popleft()
+            if not line:
+                self._log.debug(
+                    f"DirResolver - Merging finished and resulting in: {self._directory.digest.hex()}"
+                )
+                continue
+            key, _, token = line.partition("|")
+            try:
+                taken = self._directory.store(key, token, newer_only=True)
+            except ResolverError as error:
+                self._refuse(key, str(error))
+                continue
+            if taken:
+                self._changed(token)
+                break  # it was written, and that takes its time
+        if self._lines:
+            self._later("take", 0, self._take)
+
+    def _refuse(self, key: str, why: str) -> None:
+        """Tell once of each reason: the same line comes again with every sync."""
+        text = f"DirResolver - another server's token of account {key[:64]!r} is not taken: {why}"
+        if text not in self._refused:
+            self._refused.add(text)
+            self._log.error(text)
+
+    # --- answering
+
+    def _answer(self, reply: str, digest: bytes) -> None:
+        own = self._directory.digest
+        if digest == own:
+            self._log.debug(f"DirResolver - Pack request matches hash {own.hex()}")
+            self._system.publish(reply)
+            return
+        self._log.debug(f"DirResolver - Pack request hash {digest.hex()[:64]} answered from {own.hex()}")
+        self._send(reply, self._directory.pairs())
+
+    def _send(self, reply: str, pairs: Iterator[tuple[str, str]]) -> None:
+        for _ in range(_SENT_AT_ONCE):
+            pair = next(pairs, None)
+            if pair is None:
+                self._system.publish(reply)
+                self._timers.pop(f"send {reply}", None)
+                return
+            self._system.publish(reply, f"{pair[0]}|{pair[1]}".encode())
+        self._later(f"send {reply}", 0, lambda: self._send(reply, pairs))

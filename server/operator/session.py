@@ -1,0 +1,135 @@
+"""Sessions: connections that stand on a token, for as long as it and its account allow.
+
+Promises that a session ends when its token or its hours do, and that with every change of its account it is
+judged anew: it goes on with what is allowed now, or is closed with the words of nats-server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...keys import Reason, Refusal, standing
+from ..accounts.users import User
+from . import translate
+
+if TYPE_CHECKING:
+    from ...keys import Admission
+    from ..accounts import Account
+    from ..accounts.users import Holder
+    from ..clock import Clock, Timer
+    from .accounts import OperatorAccounts
+
+EXPIRED = "Authentication Expired"
+REVOKED = "Credentials Revoked"
+VIOLATION = "Authentication Failure"
+
+
+class Sessions:
+    """Those that stand, by account."""
+
+    def __init__(self, accounts: OperatorAccounts, clock: Clock) -> None:
+        self.accounts = accounts
+        self.clock = clock
+        self._standing: dict[str, dict[Session, None]] = {}
+        accounts.observers.append(self._changed)
+
+    def user(self, account: Account, token: str, granted: Admission) -> User:
+        """Who is let in."""
+        session = Session(self, token, granted)
+        return session.user(account, granted)
+
+    def add(self, session: Session) -> None:
+        """It stands."""
+        self._standing.setdefault(session.account, {})[session] = None
+
+    def remove(self, session: Session) -> None:
+        """It stands no more."""
+        held = self._standing.get(session.account, {})
+        held.pop(session, None)
+        if not held:
+            self._standing.pop(session.account, None)
+
+    def _changed(self, account: Account) -> None:
+        for session in list(self._standing.get(account.name, ())):
+            session.recheck()
+
+
+class Session:
+    """One login. See accounts.users.Session."""
+
+    def __init__(self, sessions: Sessions, token: str, granted: Admission) -> None:
+        self._sessions = sessions
+        self._token = token
+        self._claims = granted.user
+        self._scope = granted.account.scope(granted.user.iss)
+        self._signing_key = granted.signing_key
+        self._holder: Holder | None = None
+        self._timer: Timer | None = None
+        self.account = granted.account.sub
+        self.expires = granted.deadline
+
+    def user(self, account: Account, granted: Admission) -> User:
+        """The user with what is granted now."""
+        return User(
+            account,
+            nkey=self._claims.sub,
+            permissions=translate.permissions(granted.permissions),
+            subscriptions=translate.limit(granted.limits.subs),
+            payload=translate.limit(granted.limits.payload),
+            session=self,
+        )
+
+    def begin(self, holder: Holder) -> None:
+        """Stand from now on, until the token or the hours end."""
+        self._holder = holder
+        self._sessions.add(self)
+        if self.expires:
+            clock = self._sessions.clock
+            self._timer = clock.call_later(max(0, self.expires - clock.now()), self._expired)
+
+    def end(self) -> None:
+        """See accounts.users.Session."""
+        self._holder = None
+        self._sessions.remove(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expired(self) -> None:
+        self._timer = None
+        if self._holder is not None:
+            self._holder.fail(Reason.USER_EXPIRED.live_error, EXPIRED)
+
+    def recheck(self) -> None:
+        """See accounts.users.Session. Of an account whose time is over all connections are closed anyway."""
+        accounts, holder = self._sessions.accounts, self._holder
+        account, claims = accounts.account(self.account), accounts.claims(self.account)
+        if holder is None or account is None or claims is None:
+            return
+        granted = standing(self._claims, claims, accounts.trust, self._sessions.clock.now())
+        if isinstance(granted, Refusal):
+            self._refused(holder, granted)
+        elif claims.scope(self._claims.iss) != self._scope:
+            holder.close(VIOLATION)
+        else:
+            holder.apply(self.user(account, granted))
+
+    def _refused(self, holder: Holder, refusal: Refusal) -> None:
+        match refusal.reason:
+            case Reason.USER_REVOKED:
+                holder.fail(refusal.reason.live_error, REVOKED)
+            case Reason.USER_EXPIRED | Reason.ACCOUNT_EXPIRED:
+                holder.fail(refusal.reason.live_error, EXPIRED)
+            case Reason.BEARER_NOT_ALLOWED:
+                holder.refuse()
+            case _:  # the key that signed the token vouches no more
+                holder.close(VIOLATION)
+
+    def describe(self) -> dict[str, Any]:
+        """See accounts.users.Session."""
+        return {
+            "jwt": self._token,
+            "issuer_key": self._signing_key or self.account,
+            "name_tag": self._claims.name,
+            "tags": list(self._claims.nats.tags),
+        }

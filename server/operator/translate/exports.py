@@ -1,0 +1,43 @@
+"""Exports of an account. Private ones are judged for each import by its activation token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...accounts.exports import ResponseType, ServiceExport, StreamExport
+
+if TYPE_CHECKING:
+    from ....keys import Export
+
+_RESPONSES = {
+    "": ResponseType.SINGLETON,
+    "Singleton": ResponseType.SINGLETON,
+    "Stream": ResponseType.STREAM,
+    "Chunked": ResponseType.CHUNKED,
+}
+
+
+def streams(given: Iterable[Export]) -> list[StreamExport]:
+    """The streams."""
+    return [
+        StreamExport(each.subject, None, each.account_token_position, private=each.token_req)
+        for each in given
+        if each.type == "stream"
+    ]
+
+
+def services(given: Iterable[Export]) -> list[ServiceExport]:
+    """The services. A threshold is in ns in the claims, too."""
+    return [
+        ServiceExport(
+            each.subject,
+            None,
+            each.account_token_position,
+            _RESPONSES[each.response_type],
+            each.response_threshold,
+            private=each.token_req,
+        )
+        for each in given
+        if each.type == "service"
+    ]

@@ -1,0 +1,21 @@
+"""An account's imports, as links to other accounts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...accounts.draft import Link
+
+if TYPE_CHECKING:
+    from ....keys import Import
+
+
+def link(item: Import) -> Link:
+    """What the import asks for; the older `to` is read as nats-server reads it."""
+    if item.local_subject:
+        local = item.local_subject
+    elif item.type == "stream" and item.to:
+        local = f"{item.to.removesuffix('.')}.{item.subject}"
+    else:
+        local = item.subject
+    return Link(item.type, item.account, item.remote, local, item.share)

@@ -1,0 +1,49 @@
+"""Limits of an account, JetStream's among them. -1 is unlimited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...accounts.account import UNLIMITED, AccountLimits
+from ...config.options import AccountJetStream
+
+if TYPE_CHECKING:
+    from ....keys.claims.limits import JetStreamLimits, OperatorLimits
+
+
+def limits(given: OperatorLimits) -> AccountLimits:
+    """Connections, subscriptions and payload. `data` limits nothing, as with nats-server."""
+    made = AccountLimits()
+    made.connections = limit(given.conn)
+    made.subscriptions = limit(given.subs)
+    made.payload = limit(given.payload)
+    made.leafs = limit(given.leaf)
+    return made
+
+
+def limit(given: int) -> int:
+    """A limit as a token has it; a negative one other than -1 allows nothing."""
+    return given if given >= UNLIMITED else 0
+
+
+def grants(given: OperatorLimits) -> dict[str, AccountJetStream] | None:
+    """JetStream's limits by tier (`R1`, `R3`), "" for those of the account as a whole; None: no JetStream."""
+    if not given.jetstream_enabled:
+        return None
+    if given.mem_storage or given.disk_storage:
+        return {"": _share(given.jetstream)}
+    return {tier: _share(share) for tier, share in given.tiered_limits.items()}
+
+
+def _share(given: JetStreamLimits) -> AccountJetStream:
+    """0 is nothing for storage, and without limit for the rest, but for counts, where only -1 is."""
+    return AccountJetStream(
+        max_memory=given.mem_storage,
+        max_store=given.disk_storage,
+        max_streams=given.streams,
+        max_consumers=given.consumer,
+        max_bytes_required=given.max_bytes_required,
+        memory_max_stream_bytes=given.mem_max_stream_bytes if given.mem_max_stream_bytes > 0 else UNLIMITED,
+        store_max_stream_bytes=given.disk_max_stream_bytes if given.disk_max_stream_bytes > 0 else UNLIMITED,
+        max_ack_pending=given.max_ack_pending if given.max_ack_pending > 0 else UNLIMITED,
+    )

@@ -1,0 +1,180 @@
+"""Wiring: the imports of accounts made from tokens, kept right while those accounts change.
+
+Promises that an import is served exactly as long as its exporter is there, exports it to the importer, and it
+brings nothing round in a circle. Of imports that together form a circle the ones that were served first stay;
+the others, like those whose exporter is missing or does not allow them, wait until something changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...keys import Refusal, judge_import
+from ...keys.grants import activation_deadline, find_export
+from ..accounts.draft import AccountsError, Link, comes_round, make_import
+from ..accounts.exports import ServiceExport, StreamExport
+from ..accounts.imports import ServiceImport, StreamImport
+from . import translate
+
+if TYPE_CHECKING:
+    from ...keys import AccountClaims, Import
+    from ..accounts import Account
+    from ..clock import Clock, Timer
+    from ..logging import Log
+
+MISSING = "its account is not known here"
+CYCLE = "it forms a cycle"
+
+
+class Wiring:
+    """The imports of all accounts that are here, by public key."""
+
+    def __init__(self, clock: Clock, log: Log) -> None:
+        self._clock = clock
+        self._log = log
+        self._accounts: dict[str, Account] = {}
+        self._links: dict[str, list[Link]] = {}  # served, by importer
+        self._importers: dict[str, set[str]] = {}  # whose claims name it, by exporter
+        self._exporters: dict[str, set[str]] = {}
+        self._offers: dict[str, tuple[object, ...]] = {}  # what importers' rights depend on, by exporter
+        self._waiting: set[str] = set()  # importers with an import that forms a cycle
+        self._timers: dict[str, Timer] = {}  # when an activation ends, by importer
+
+    def changed(self, account: Account) -> None:
+        """An account is new, was changed, or expired: its imports, and those from it, are looked at anew."""
+        key = account.name
+        self._accounts[key] = account
+        self._index(account)
+        touched = {key}
+        self._wire(key)
+        offer = _offer(account)
+        if offer != self._offers.get(key):
+            self._offers[key] = offer
+            touched |= self._importers.get(key, set())
+        for importer in sorted(touched - {key}):
+            self._wire(importer)
+        for importer in sorted(self._waiting - touched):
+            self._wire(importer)
+
+    def awaited(self, key: str) -> bool:
+        """Whether any account here imports from `key`."""
+        return bool(self._importers.get(key))
+
+    def missing(self, keys: Iterable[str]) -> set[str]:
+        """The exporters of these accounts that are not here."""
+        return {e for key in keys for e in self._exporters.get(key, ()) if e not in self._accounts}
+
+    def stop(self) -> None:
+        """Leave no timer behind."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _index(self, account: Account) -> None:
+        claims, key = _claims(account), account.name
+        before = self._exporters.get(key, set())
+        after = {item.account for item in claims.nats.imports} if claims is not None else set()
+        for exporter in before - after:
+            self._importers[exporter].discard(key)
+        for exporter in after - before:
+            self._importers.setdefault(exporter, set()).add(key)
+        self._exporters[key] = after
+
+    def _wire(self, key: str) -> None:
+        account = self._accounts.get(key)
+        claims = _claims(account) if account is not None else None
+        if account is None or account.charter is None:
+            return
+        now = self._clock.now()  # once: what is judged to hold must have a timer that ends it
+        served = self._links[key] = []
+        made: list[StreamImport | ServiceImport] = []
+        faults: dict[str, str] = {}
+        for item in claims.nats.imports if claims is not None else ():
+            link = translate.link(item)
+            found = self._make(account, item, link, now)
+            if isinstance(found, str):
+                faults[f"{link.kind} import {link.subject!r} from {link.account}"] = found
+            else:
+                served.append(link)
+                made.append(found)
+        account.set_imports(
+            [each for each in made if isinstance(each, StreamImport)],
+            [each for each in made if isinstance(each, ServiceImport)],
+        )
+        before, account.charter.imports = account.charter.imports, faults
+        for what, why in faults.items():
+            if why not in (MISSING, before.get(what)):
+                self._log.error(f"Account {account.label}: {what} is not served: {why}")
+        if CYCLE in faults.values():
+            self._waiting.add(key)
+        else:
+            self._waiting.discard(key)
+        self._set_timer(key, claims, now)
+
+    def _make(
+        self, account: Account, item: Import, link: Link, now: int
+    ) -> StreamImport | ServiceImport | str:
+        """The import, or why it cannot be."""
+        exporter = self._accounts.get(link.account)
+        offered = _claims(exporter) if exporter is not None else None
+        importer = _claims(account)
+        assert importer is not None
+        if exporter is None or offered is None:
+            return MISSING
+        refused = judge_import(item, importer, offered, now)
+        if isinstance(refused, Refusal):
+            return refused.detail
+        export = _export(exporter, offered, item)
+        if export is None:
+            return MISSING
+        served = self._links[account.name]
+        if any(_same(link, other) for other in served):
+            return "it is there twice"
+        if comes_round(account.name, link, lambda name: self._links.get(name, ())):
+            return CYCLE
+        try:
+            return make_import(link, account, exporter, export)
+        except AccountsError as error:
+            return str(error)
+
+    def _set_timer(self, key: str, claims: AccountClaims | None, now: int) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        ends = [activation_deadline(item) for item in claims.nats.imports] if claims is not None else []
+        ends = [end for end in ends if end > now]
+        if ends:
+            self._timers[key] = self._clock.call_later(min(ends) - now, lambda: self._ended(key))
+
+    def _ended(self, key: str) -> None:
+        del self._timers[key]
+        self._wire(key)
+
+
+def _claims(account: Account) -> AccountClaims | None:
+    """The claims in force; None once they have expired."""
+    charter = account.charter
+    return None if charter is None or charter.expired else charter.claims
+
+
+def _offer(account: Account) -> tuple[object, ...]:
+    """Equal as long as every import from the account stays as right or wrong as it is."""
+    claims = _claims(account)
+    return () if claims is None else (claims.nats.exports, claims.nats.signing_keys.keys())
+
+
+def _export(exporter: Account, claims: AccountClaims, item: Import) -> StreamExport | ServiceExport | None:
+    """The exporter's export that was judged to cover the import."""
+    used = find_export(claims, item)
+    exports: Iterable[StreamExport | ServiceExport] = (
+        exporter.exports_streams if item.type == "stream" else exporter.exports_services
+    )
+    return next((each for each in exports if used is not None and each.subject == used.subject), None)
+
+
+def _same(link: Link, other: Link) -> bool:
+    """Streams are the same by what is imported, services by what they are called here."""
+    if link.kind != other.kind or link.account != other.account:
+        return False
+    return link.subject == other.subject if link.kind == "stream" else link.heard == other.heard

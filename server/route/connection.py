@@ -1,0 +1,332 @@
+"""One route, of either end: bytes in, interest and messages of all accounts routed, bytes out.
+
+The end that dialled sends CONNECT and INFO, the other INFO; when each knows the other, both tell their
+interest. Who is dialled hears CONNECT first, for a reference that was greeted and then refused dials again at
+once, more and more often; only who waits for a greeting is greeted before. Knows no socket. Promises: nothing
+else is served before; operations are served in order; nothing of a connection is heard after it was closed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from ...protocol.errors import PeerError
+from ...protocol.wire import encode
+from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
+from ...protocol.wire.route import RouteParser
+from ..accounts.parcel import Parcel
+from ..accounts.routing import route
+from ..accounts.source import Kind
+from ..clock import SECOND
+from ..connection import Connection
+from ..connection.heartbeat import Heartbeat
+from ..leaf.frames import ACK, split_delivery
+from .introduction import PeerInfo, RouteConnect
+from .share import Share
+
+if TYPE_CHECKING:
+    from ..accounts.plan import Outbox, Plan
+    from ..clock import Timer
+    from ..connection import Wire
+    from .remote import Remote
+    from .routes import Routes
+
+_FIRST_PING = SECOND
+_REFUSED = "Authentication Failure"
+_PATIENCE = SECOND // 4
+_MOST_PAYLOAD = 64 << 20
+_DEDICATED = "Not possible to have a dedicated route for account"  # said to the other connections of a pool
+
+
+class RouteConnection(Connection):
+    """remote: who dialled it here, None for an accepted one. info: what the peer said of itself, once it did.
+
+    headers, peer_lnoc: the peer takes headers, and the cluster of a leaf with its interest;
+    peer_lnocu: and with the end of it. States:
+    greeting, joined, closed.
+    """
+
+    kind = Kind.ROUTER
+    parser: RouteParser
+    tag = "rid"
+    description: ClassVar = {"kind": "Router"}
+
+    def __init__(self, routes: Routes, wire: Wire, peer: tuple[str, int], remote: Remote | None) -> None:
+        cluster = routes.cluster
+        super().__init__(routes, wire, peer, cluster.write_deadline or routes.options.write_deadline)
+        self.max_pending = sys.maxsize  # closed for lateness only: what it misses, a whole server misses
+        self.routes = routes
+        self.remote = remote
+        self.info: PeerInfo | None = None
+        self.peer_lnoc = self.peer_lnocu = False
+        self.joined = False
+        self.shares: dict[bytes, Share] = {}
+        # What a peer lets in goes through, as far as any server's max_payload may reach.
+        self.parser = RouteParser(routes.options.max_control_line, _MOST_PAYLOAD)
+        self.heartbeat = Heartbeat(self, _FIRST_PING)
+        self._connected = remote is not None
+        self._timer: Timer | None = None
+        self._greeting: Timer | None = None
+        self._greeted = False
+
+    # --- life
+
+    def open(self) -> None:
+        """The wire is there: introduce ourselves."""
+        routes = self.routes
+        routes.log.info(f"{self} - Route connection created")
+        if self.remote is not None:
+            self.send_line(routes.connect(self.remote))
+            self._greet()
+        else:
+            self._greeting = self.clock.call_later(_PATIENCE, self._greet)
+        self._timer = self.clock.call_later(routes.auth_timeout, self._too_late)
+        self.flush()
+
+    def slow_consumer(self, reason: str) -> None:
+        """Close a peer that does not read."""
+        if not self.closed_reason:
+            self.routes.slow_consumers += 1
+        super().slow_consumer(reason)
+
+    def _greet(self) -> None:
+        """Say who we are, once."""
+        if not self._greeted:
+            self._greeted = True
+            self._stop_greeting()
+            self.send_line(self.routes.info())
+            self.flush()
+
+    def join(self) -> None:
+        """The peer is known and welcome: share every account with it."""
+        self.joined = True
+        self._stop_timer()
+        self.heartbeat.start()
+        for account in list(self.routes.registry.accounts.values()):
+            self.share(account.name.encode()).bind(account)
+
+    def fail(self, text: str, reason: str) -> None:
+        """Tell the peer and the log why, then close."""
+        if not self.closed_reason:
+            self.routes.log.error(f"{self} - {text}")
+        super().fail(text, reason)
+
+    def stall(self, behind: list[Outbox]) -> None:
+        """Never: who is slow here must not hold up what everyone else hears of the peer."""
+
+    def share(self, name: bytes) -> Share:
+        """The part of the route that is an account's."""
+        found = self.shares.get(name)
+        if found is None:
+            found = self.shares[name] = Share(self, name)
+            account = self.routes.registry.get(name.decode("utf-8", "surrogateescape"))
+            if account is not None:
+                found.bind(account)
+        return found
+
+    def _let_go(self, reason: str) -> None:
+        self._stop_timer()
+        self._stop_greeting()
+        for share in self.shares.values():
+            share.unbind()
+        self.stop_writing()
+        self.routes.log.info(f"{self} - Router connection closed: {reason}")
+        self.routes.closed(self, reason)
+        self.routes.flusher.schedule()
+
+    def who(self) -> dict[str, str]:
+        """See Connection."""
+        if self.info is None:
+            return {}
+        return {"name": self.info.server_id, "ver": self.info.version}
+
+    # --- what the peer says
+
+    def _serve(self, operations: Iterator[Op]) -> None:
+        dirty = self.routes.flusher.dirty
+        share: Share | None = None
+        name = b""
+        count = size_sum = 0
+        for operation in operations:
+            if operation[0] != LMSG or not self.joined:
+                self._interest(operation)
+                share, name = None, b""
+                if self.closed_reason:
+                    break
+                if self._held:
+                    self._backlog.extend(operations)
+                    break
+                continue
+            _, subject, reply, queues, header_size, size, payload, *lead = operation
+            count += 1
+            size_sum += size
+            if lead[-1] != name or share is None:
+                name = lead[-1]
+                share = self.share(name)
+            account = share.account
+            if account is None:
+                continue
+            account.in_msgs += 1
+            account.in_bytes += size
+            plan = account.plans.get(subject) or account.plan(subject)
+            near = plan.near
+            if (
+                near is None
+                or not plan.simple
+                or queues
+                or len(lead) > 1
+                or (header_size and not plan.headers)
+                or (reply.startswith(ACK) and b"@" in reply)
+            ):
+                self._message(share, plan, operation)
+                if self.closed_reason:
+                    break
+                continue
+            if near:
+                words = reply + b" " if reply else b""
+                if header_size:
+                    tail = b"%b%d %d\r\n%b\r\n" % (words, header_size, size, payload)
+                else:
+                    tail = b"%b%d\r\n%b\r\n" % (words, size, payload)
+                for subscription, box, append, prefix, header_prefix in near:
+                    subscription.delivered += 1
+                    append(header_prefix if header_size else prefix)
+                    append(tail)
+                    box.out_bytes += size
+                    if not box.dirty:
+                        box.dirty = True
+                        dirty.append(box)
+            if plan.callbacks:
+                self._call_back(plan, account, share, reply, payload[:header_size], payload[header_size:])
+        self.in_msgs += count
+        self.in_bytes += size_sum
+
+    def _interest(self, operation: Op) -> None:
+        """Anything but a message."""
+        code = operation[0]
+        if code == LSUB and self.joined:
+            _, subject, queue, weight, origin, account = operation
+            self.share(account).subscribe(subject, queue, weight, origin)
+        elif code == LUNSUB and self.joined:
+            _, subject, queue, origin, account = operation
+            self.share(account).unsubscribe(subject, queue, origin)
+        else:
+            self._control_operation(operation)
+
+    def _message(self, share: Share, plan: Plan, operation: Op) -> None:
+        """The careful way of a message. Mappings were applied over there."""
+        _, subject, reply, queues, header_size, size, payload, *lead = operation
+        account = share.account
+        assert account is not None
+        shown = b""
+        if reply.startswith(ACK):
+            reply, shown = split_delivery(reply)
+        share.remote_cluster = lead[0].decode("utf-8", "surrogateescape") if len(lead) > 1 else ""
+        tail = encode.tail(reply, payload[:header_size], payload[header_size:])
+        parcel = Parcel(account, share, subject, reply, header_size, size, tail, shown)
+        route(plan, parcel, queues)
+
+    def _control_operation(self, operation: Op) -> None:
+        code = operation[0]
+        if code == CONNECT:
+            self._connect(operation[1])
+        elif code == FAULT:
+            self._broken(operation[1])
+        elif code == ERR:
+            text = operation[1].decode("utf-8", "replace").strip("'")
+            log = self.routes.log
+            (log.debug if text.startswith(_DEDICATED) else log.error)(f"{self} - Route Error '{text}'")
+            self.close("Protocol Violation")
+        elif not self._connected:
+            self.fail("Authorization Violation", _REFUSED)
+        elif code == INFO:
+            self._info(operation[1])
+        elif code == PING:
+            self.send_line(encode.PONG)
+        elif code == PONG:
+            self.heartbeat.answered()
+        elif code in (LMSG, LSUB, LUNSUB):
+            self.fail("Authorization Violation", _REFUSED)
+
+    def _connect(self, raw: bytes) -> None:
+        """CONNECT: may it join at all?"""
+        routes = self.routes
+        try:
+            given = RouteConnect.parse(raw)
+        except PeerError as fault:
+            routes.log.warning(f"{self} - {fault.reason}")
+            self.close("Protocol Violation")
+            return
+        if given.lang:
+            self.fail("attempted to connect to route port", "Incorrect Port")
+        elif given.gateway:
+            text = f'Rejecting connection from gateway "{given.gateway}" on the Route port'
+            self.fail(text, "Wrong Gateway")
+        elif not self._authorized(given):
+            self.fail("Authorization Violation", _REFUSED)
+        elif not routes.agrees(given.cluster, dynamic=given.cluster_dynamic):
+            text = f'Rejecting connection, cluster name "{given.cluster}" does not match "{routes.name}"'
+            self.fail(text, "Cluster Name Conflict")
+        else:
+            self._connected = True
+            self._greet()
+            self.peer_lnoc, self.peer_lnocu = given.lnoc, given.lnocu
+
+    def _authorized(self, given: RouteConnect) -> bool:
+        wanted = self.routes.cluster.authorization
+        if wanted is None or not wanted.user:
+            return True
+        same_user = hmac.compare_digest(given.user.encode(), wanted.user.encode())
+        return hmac.compare_digest(given.password.encode(), wanted.password.encode()) and same_user
+
+    def _info(self, raw: bytes) -> None:
+        """INFO: of the peer itself, or of a server that it knows."""
+        try:
+            info = PeerInfo.parse(raw)
+        except PeerError as fault:
+            self.routes.log.warning(f"{self} - {fault.reason}")
+            self.close("Protocol Violation")
+            return
+        if self.info is not None:
+            if info.server_id == self.info.server_id:
+                before, self.info = self.info, info
+                self.routes.renewed(self, before)
+            else:
+                self.routes.learnt(info)
+            return
+        self.info = info
+        self.headers = info.headers and not self.routes.options.no_header_support
+        self.peer_lnoc = self.peer_lnoc or info.lnoc
+        self.peer_lnocu = self.parser.origins = self.peer_lnocu or info.lnocu
+        self.routes.introduced(self, info)
+
+    def _too_late(self) -> None:
+        self._timer = None
+        self.fail("Authentication Timeout", "Authentication Timeout")
+
+    def _stop_greeting(self) -> None:
+        if self._greeting is not None:
+            self._greeting.cancel()
+            self._greeting = None
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # --- permissions: import is what we may hear of peers, export what they may hear of us
+
+    def may_ask(self, subject: str) -> bool:
+        """Whether interest in `subject` may be told to the peer."""
+        return self.routes.imports(subject)
+
+    def may_send(self, subject: str) -> bool:
+        """Whether a message may go to the peer."""
+        return self.routes.exports(subject)
+
+    def may_take(self, subject: str) -> bool:
+        """Whether the peer's interest in `subject` is taken."""
+        return self.routes.exports(subject)

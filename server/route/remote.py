@@ -1,0 +1,133 @@
+"""One address of the cluster that this server dials, and dials again.
+
+A configured one is dialled for ever; one that a peer told of, `connect_retries` times. None is dialled while
+there is a route to the server behind it, nor ever again when that server turned out to be this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from ..clock import SECOND
+from .socket_protocol import RouteProtocol
+
+if TYPE_CHECKING:
+    from ..clock import Timer
+    from .routes import Routes
+
+_INTERVAL = SECOND
+_LONGEST = 30 * SECOND
+_DIAL_SECONDS = 1.0
+_REPORT_EVERY = 3600  # attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where, and as whom."""
+
+    host: str
+    port: int
+    user: str = ""
+    password: str = ""
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Read `nats-route://[user:password@]host:port`. Raises ValueError."""
+        parts = urlsplit(url if "://" in url else f"nats-route://{url}")
+        if not parts.hostname or not parts.port:
+            raise ValueError(f"no host and port in {url!r}")
+        return cls(parts.hostname, parts.port, unquote(parts.username or ""), unquote(parts.password or ""))
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Remote:
+    """explicit: configured. server_id: who is behind the address, as far as known. attempts: in vain."""
+
+    def __init__(self, routes: Routes, target: Address, *, explicit: bool) -> None:
+        self._routes = routes
+        self.target = target
+        self.explicit = explicit
+        self.server_id = ""
+        self.attempts = 0
+        self._protocol: RouteProtocol | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: Timer | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Dial in the loop's next round."""
+        self._later(0)
+
+    def stop(self) -> asyncio.Task[None] | None:
+        """Dial no more. Gives the attempt that is being cancelled, if any."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._task is not None:
+            self._task.cancel()
+        return self._task
+
+    def introduced(self, server_id: str) -> None:
+        """The server behind the address has said who it is."""
+        self.server_id = server_id
+        self.attempts = 0
+
+    def lost(self) -> None:
+        """The socket is closed for good."""
+        self._protocol = None
+        if not self.explicit and self._routes.cluster.connect_retries == 0:
+            self._routes.forget(self)
+            return
+        self._later(_INTERVAL // 2 + random.randrange(_INTERVAL))
+
+    def peer_gone(self, server_id: str) -> None:
+        """There is no route to that server any more."""
+        if server_id == self.server_id and self._protocol is None and self._timer is None:
+            self._later(random.randrange(_INTERVAL // 4))
+
+    def _later(self, delay: int) -> None:
+        if not self._stopped and self._timer is None:
+            self._timer = self._routes.clock.call_later(delay, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        if self._stopped or self._task is not None or self._routes.has(self.server_id):
+            return
+        self._task = asyncio.get_running_loop().create_task(self._dial())
+
+    async def _dial(self) -> None:
+        routes = self._routes
+        routes.log.debug(f"Trying to connect to route on {self.target}")
+
+        def make() -> RouteProtocol:
+            self._protocol = RouteProtocol(routes, self)
+            return self._protocol
+
+        try:
+            async with asyncio.timeout(_DIAL_SECONDS):
+                await asyncio.get_running_loop().create_connection(make, self.target.host, self.target.port)
+        except (OSError, TimeoutError) as error:
+            self._protocol = None
+            self._failed(str(error) or "dial timeout")
+        finally:
+            self._task = None
+
+    def _failed(self, reason: str) -> None:
+        self.attempts += 1
+        cluster, log = self._routes.cluster, self._routes.log
+        text = f"Error trying to connect to route (attempt {self.attempts}): {reason}"
+        (log.error if self.attempts == 1 or self.attempts % _REPORT_EVERY == 0 else log.debug)(text)
+        if not self.explicit and self.attempts > cluster.connect_retries:
+            self._routes.forget(self)
+            return
+        wait = _INTERVAL
+        if cluster.connect_backoff:
+            wait = min(_INTERVAL << min(self.attempts - 1, 5), _LONGEST)
+        self._later(wait + random.randrange(_INTERVAL // 10))

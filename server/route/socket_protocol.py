@@ -1,0 +1,59 @@
+"""The shell of one route's socket. With TLS it comes first of all, and each side shows its certificate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..connection import SocketProtocol
+from ..connection.socket_protocol import TLS_FAILED
+from .connection import RouteConnection
+
+if TYPE_CHECKING:
+    from ..connection import Connection, Wire
+    from .remote import Remote
+    from .routes import Routes
+
+
+class RouteProtocol(SocketProtocol):
+    """One socket, accepted, or dialled by `remote`."""
+
+    failure = "TLS route handshake error"
+
+    def __init__(self, routes: Routes, remote: Remote | None = None) -> None:
+        super().__init__(routes, routes.listener)
+        self._routes = routes
+        self._remote = remote
+
+    def _make(self, wire: Wire, peer: tuple[str, int]) -> RouteConnection:
+        return RouteConnection(self._routes, wire, peer, self._remote)
+
+    def _begin(self, connection: Connection) -> None:
+        from ..config.tls import client_context
+        from ..connection.secure import SecureWire
+
+        tls = self._routes.cluster.tls
+        if tls is None:
+            connection.open()
+            return
+        if self._remote is None:
+            secure = SecureWire(connection.wire, self._listener.tls_context(tls), tls.pinned_certs)
+        else:
+            context = client_context(tls)
+            host = self._remote.target.host
+            secure = SecureWire(connection.wire, context, tls.pinned_certs, server_hostname=host)
+        self._encrypt(connection, secure, tls.timeout)
+        if self._remote is not None:
+            self._decrypt(connection, secure, b"")
+
+    def _secured(self, connection: Connection) -> None:
+        connection.open()
+
+    def _insecure(self, connection: Connection) -> None:
+        connection.close(TLS_FAILED)
+        self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone; who dialled it may dial again."""
+        super().connection_lost(exc)
+        if self._remote is not None:
+            self._remote.lost()

@@ -1,0 +1,154 @@
+"""The other servers that share the system account: who is there, and how many each connects per account.
+
+Servers become known by their statistics and leave with their word that they stop, with the route to them, or
+when they have been silent for long. Promises that `count` and the accounts' numbers of connections elsewhere
+speak of servers that are known, and of no others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
+
+from ..accounts.registry import GLOBAL
+from ..accounts.source import Kind
+from ..clock import SECOND
+from .envelope import Envelope, encode
+
+if TYPE_CHECKING:
+    from ..accounts import Account
+    from ..accounts.parcel import Message
+    from ..client.connection import ClientConnection
+    from ..monitor import Monitored
+
+SILENT = 150 * SECOND
+SWEEP_INTERVAL = 30 * SECOND
+FULL_ERROR = "maximum account active connections exceeded"
+FULL_REASON = "Maximum Account Connections Exceeded"
+
+
+class Neighbours:
+    """tell: publish the counts of one account under a subject. discovered: called once per new server."""
+
+    def __init__(
+        self,
+        server: Monitored,
+        envelope: Envelope,
+        tell: Callable[[Account, str], None],
+        discovered: Callable[[], None],
+    ) -> None:
+        self._server = server
+        self._envelope = envelope
+        self._tell = tell
+        self._discovered = discovered
+        self._seen: dict[str, int] = {}  # when each server was last heard, by id
+
+    @property
+    def count(self) -> int:
+        """How many other servers there are."""
+        return len(self._seen)
+
+    @property
+    def inbox(self) -> str:
+        """Where others answer with the counts that were asked for."""
+        return f"$SYS._INBOX_.{self._server.identity.id}"
+
+    def start(self, system: Account) -> None:
+        """Hear of the others."""
+        for subject, callback in (
+            ("$SYS.SERVER.*.STATSZ", self._statistics),
+            ("$SYS.SERVER.*.SHUTDOWN", self._shutdown),
+            ("$SYS.SERVER.ACCOUNT.*.CONNS", self._connections),
+            (self.inbox, self._connections),
+        ):
+            system.subscribe(subject, callback)
+
+    def ask(self, account: Account) -> None:
+        """Ask the others how many connections an account has with them."""
+        system = self._server.registry.system
+        if system is None or not self._seen or account.name == GLOBAL:
+            return
+        request = {"server": self._envelope.sender(), "acc": account.name}
+        system.publish(f"$SYS.REQ.ACCOUNT.{account.name}.CONNS", encode(request), reply=self.inbox)
+
+    def asked(self, message: Message) -> None:
+        """Another server asks as in `ask`: only those that have connections answer."""
+        account = self._server.registry.get(message.subject.split(".")[3])
+        if message.reply and account is not None and (account.connections or account.leafs):
+            self._tell(account, message.reply)
+
+    def gone(self, server_id: str) -> None:
+        """A server can no longer be reached."""
+        if self._seen.pop(server_id, None) is None:
+            return
+        for account in self._server.registry.accounts.values():
+            account.elsewhere.pop(server_id, None)
+
+    def sweep(self) -> None:
+        """Let go of those that have been silent for long."""
+        since = self._server.clock.now() - SILENT
+        for server_id in [each for each, heard in self._seen.items() if heard < since]:
+            self.gone(server_id)
+
+    def _heard(self, server_id: str) -> None:
+        new = server_id not in self._seen
+        self._seen[server_id] = self._server.clock.now()
+        if not new:
+            return
+        self._discovered()
+        for account in list(self._server.registry.accounts.values()):
+            if (account.connections or account.leafs) and account.name != GLOBAL:
+                self._tell(account, f"$SYS.SERVER.ACCOUNT.{account.name}.CONNS")
+
+    def _statistics(self, message: Message) -> None:
+        if (server_id := self._sender(message)) and server_id == message.subject.split(".")[2]:
+            self._heard(server_id)
+
+    def _shutdown(self, message: Message) -> None:
+        self.gone(message.subject.split(".")[2])
+
+    def _connections(self, message: Message) -> None:
+        server_id = self._sender(message)
+        body = _read(message.body)
+        account = self._server.registry.get(str(body.get("acc")))
+        clients, leafs = body.get("conns"), body.get("leafnodes")
+        if not server_id or account is None or not isinstance(clients, int) or not isinstance(leafs, int):
+            return
+        self._heard(server_id)
+        if clients or leafs:
+            account.elsewhere[server_id] = (clients, leafs)
+            _prune(account)
+        else:
+            account.elsewhere.pop(server_id, None)
+
+    def _sender(self, message: Message) -> str:
+        """The id of the other server that speaks; "" for what is from this one, or from a client."""
+        if message.source is None or message.source.kind not in (Kind.ROUTER, Kind.LEAF):
+            return ""
+        server = _read(message.body).get("server")
+        server_id = server.get("id") if isinstance(server, dict) else None
+        return server_id if isinstance(server_id, str) and server_id != self._server.identity.id else ""
+
+
+def _prune(account: Account) -> None:
+    """More connections than allowed came in at once, here and there: the latest ones here go."""
+    clients, leafs = account.elsewhere_sums()
+    for limit, held, others in (
+        (account.limits.connections, account.connections, clients),
+        (account.limits.leafs, account.leafs, leafs),
+    ):
+        over = len(held) + others - limit
+        if limit >= 0 and over > 0:
+            latest = sorted(cast("set[ClientConnection]", held), key=attrgetter("id"))[-over:]
+            for connection in latest:
+                connection.fail(FULL_ERROR, FULL_REASON)
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}

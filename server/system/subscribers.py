@@ -1,0 +1,132 @@
+"""How many listen to a subject, here and on the other servers: `$SYS.DEBUG.SUBSCRIBERS`.
+
+Answers once: when every server with connections of the account has told its number, or after half a second.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ...protocol import headers as header_block
+from ...protocol.identifier import new_id
+from ...protocol.subject import has_wildcard, is_subset, matches
+from ..accounts.source import Kind
+from ..clock import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..accounts import Account, Subscription
+    from ..accounts.parcel import Message
+    from ..monitor import Monitored
+
+REQUEST = "$SYS.REQ.ACCOUNT.NSUBS"
+_PATIENCE = SECOND // 2
+
+
+class Subscribers:
+    """The service of one server."""
+
+    def __init__(self, server: Monitored, random_bytes: Callable[[int], bytes]) -> None:
+        self._server = server
+        self._random = random_bytes
+
+    def start(self, system: Account) -> None:
+        """Serve users of the system account, and other servers."""
+        system.subscribe("$SYS.DEBUG.SUBSCRIBERS", self._asked)
+        system.subscribe(REQUEST, self._asked_by_server)
+
+    def _asked(self, message: Message) -> None:
+        words = message.body.decode(errors="replace").split()
+        source, system = message.source, self._server.registry.system
+        if not message.reply or not words or system is None or source is None or source.kind != Kind.CLIENT:
+            return
+        account = self._account(message, system)
+        if account is None:
+            return
+        subject, queue = words[0], words[1] if len(words) > 1 else ""
+        found = count(account, subject, queue)
+        missing = sum(1 for numbers in account.elsewhere.values() if any(numbers))
+        if not missing:
+            system.publish(message.reply, str(found).encode())
+            return
+        inbox = f"$SYS._INBOX.{new_id(self._random)}"
+
+        def heard(answer: Message) -> None:
+            nonlocal found, missing
+            missing -= 1
+            if answer.body.isdigit():
+                found += int(answer.body)
+            if not missing:
+                timer.cancel()
+                tell()
+
+        def tell() -> None:
+            system.unsubscribe(subscription)
+            system.publish(message.reply, str(found).encode())
+
+        subscription = system.subscribe(inbox, heard)
+        timer = self._server.clock.call_later(_PATIENCE, tell)
+        request = {"acc": account.name, "subject": subject, **({"queue": _go_bytes(queue)} if queue else {})}
+        system.publish(REQUEST, json.dumps(request, separators=(",", ":")).encode(), reply=inbox)
+
+    def _account(self, message: Message, system: Account) -> Account | None:
+        """Whom it is about: the account that asks by an import, else the system account."""
+        given = header_block.get(message.header, b"Nats-Request-Info") if message.header else None
+        if not given:
+            return system
+        try:
+            info = json.loads(given)
+        except ValueError:
+            return None
+        name = (info.get("svc") or info.get("acc")) if isinstance(info, dict) else None
+        return self._server.registry.get(str(name)) if name else system
+
+    def _asked_by_server(self, message: Message) -> None:
+        source, system = message.source, self._server.registry.system
+        if not message.reply or system is None or source is None or source.kind == Kind.INTERNAL:
+            return
+        try:
+            request = json.loads(message.body)
+        except ValueError:
+            return
+        account = self._server.registry.get(str(request.get("acc"))) if isinstance(request, dict) else None
+        if account is None or not (account.connections or account.leafs):
+            return
+        found = count(account, str(request.get("subject")), _from_go_bytes(request.get("queue")))
+        system.publish(message.reply, str(found).encode())
+
+
+def count(account: Account, subject: str, queue: str = "") -> int:
+    """Subscriptions of clients and of leafs that join this server, that hear `subject` or are part of it."""
+    wild = has_wildcard(subject)
+    return sum(
+        1
+        for each in account.subscriptions()
+        if _counts(each)
+        and (not queue or each.queue == queue)
+        and (is_subset(each.subject, subject) if wild else matches(each.subject, subject))
+    )
+
+
+def _counts(subscription: Subscription) -> bool:
+    if subscription.kind == Kind.LEAF:
+        return not getattr(subscription.sink, "is_spoke", False)
+    return subscription.kind == Kind.CLIENT
+
+
+def _go_bytes(text: str) -> str:
+    import base64
+
+    return base64.b64encode(text.encode()).decode()
+
+
+def _from_go_bytes(given: Any) -> str:
+    import base64
+    import binascii
+
+    try:
+        return base64.b64decode(given).decode() if isinstance(given, str) else ""
+    except (binascii.Error, ValueError):
+        return ""

@@ -1,0 +1,296 @@
+"""Operator mode: the services over which account tokens are pushed, read, listed, compared and deleted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lib.eventually import eventually
+from lib.operator_site import (
+    UPDATE,
+    Deployment,
+    OperatorSite,
+    SiteAccount,
+    ask,
+    reheaded,
+    tampered,
+    unsigned,
+)
+from lib.pool import START
+from lib.process import ServerProcess
+from pyjs.keys import KeyPair, Role
+
+EMPTY = b"\0" * 32
+
+
+def lookup(op: Deployment, account: SiteAccount) -> str:
+    with op.site.system(op.server) as wire:
+        return wire.request(f"$SYS.REQ.ACCOUNT.{account.id}.CLAIMS.LOOKUP").body.decode()
+
+
+def listed(op: Deployment) -> set[str]:
+    return set(op.ask("$SYS.REQ.CLAIMS.LIST")["data"])
+
+
+def test_an_update_is_answered_with_server_and_verdict(op: Deployment) -> None:
+    account = op.site.account("A")
+    answer = op.ask(UPDATE, account.token())
+    assert answer["data"] == {"code": 200, "account": account.id, "message": "jwt updated"}
+    assert answer["server"]["name"] == "S"
+    assert len(answer["server"]["id"]) == 56
+
+
+@pytest.mark.parametrize("subject", ["$SYS.REQ.ACCOUNT.{}.CLAIMS.UPDATE", "$SYS.ACCOUNT.{}.CLAIMS.UPDATE"])
+def test_an_update_that_names_its_account(op: Deployment, subject: str) -> None:
+    account = op.site.account("A")
+    data = op.ask(subject.format(account.id), account.token())["data"]
+    assert data == {"code": 200, "account": account.id, "message": "jwt updated"}
+    with account.user().connect(op.server) as wire:
+        assert wire.sync() == []
+
+
+def test_an_update_under_another_accounts_name(op: Deployment) -> None:
+    one, other = op.site.account("A"), op.site.account("B")
+    error = op.ask(f"$SYS.REQ.ACCOUNT.{other.id}.CLAIMS.UPDATE", one.token())["error"]
+    assert error["code"] == 500
+    assert error["description"] == "jwt update resulted in error - subject does not match jwt content"
+    assert lookup(op, one) == lookup(op, other) == ""
+
+
+def test_what_was_pushed_is_looked_up(op: Deployment) -> None:
+    account = op.site.account("A")
+    assert lookup(op, account) == ""
+    token = account.token()
+    op.push(token)
+    assert lookup(op, account) == token
+    newer = account.token()
+    op.push(newer)
+    assert lookup(op, account) == newer
+
+
+def test_what_was_pushed_is_listed(op: Deployment) -> None:
+    account = op.site.account("A")
+    assert account.id not in listed(op)
+    op.push(account)
+    assert {account.id, op.site.sys.id} <= listed(op)
+
+
+def damaged(account: SiteAccount, what: str) -> str:
+    token = account.token()
+    return {
+        "empty": lambda: "",
+        "no-token": lambda: "nonsense",
+        "tampered": lambda: tampered(token, name="other"),
+        "alg-none": lambda: unsigned(token),
+        "alg-other": lambda: reheaded(token, account.site.signer, alg="HS256"),
+        "a-users-token": lambda: account.user().token,
+        "the-operators-token": lambda: account.site.token,
+        "signed-by-a-user": lambda: token.rsplit(".", 1)[0] + ".AAAA",
+    }[what]()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "empty",
+        "no-token",
+        "tampered",
+        "alg-none",
+        "alg-other",
+        "a-users-token",
+        "the-operators-token",
+        "signed-by-a-user",
+    ],
+)
+def test_a_push_of_what_is_no_accounts_token_changes_nothing(op: Deployment, what: str) -> None:
+    account = op.account("A")
+    before = lookup(op, account)
+    answer = op.ask(UPDATE, damaged(account, what))
+    assert answer["error"]["code"] == 500
+    assert answer["error"]["description"].startswith("jwt update")
+    assert lookup(op, account) == before
+    with account.user().connect(op.server) as wire:
+        assert wire.sync() == []
+
+
+def test_a_push_of_a_token_that_contradicts_itself(op: Deployment) -> None:
+    account = op.account("A")
+    account.set(mappings={"a": [{"subject": "b", "weight": 60}, {"subject": "c", "weight": 60}]})
+    error = op.ask(UPDATE, account.token())["error"]
+    assert error["code"] == 500
+    expected = 'jwt validation failed - validation errors: [Mapping "a" exceeds 100% among all of it\'s'
+    assert error["description"].startswith(expected)
+
+
+def test_a_push_of_another_operators_account_lets_nobody_in(op: Deployment) -> None:
+    stranger = OperatorSite().account("A")
+    op.ask(UPDATE, stranger.token())
+    assert stranger.user().refusal(op.server) == [b"-ERR 'Authorization Violation'"]
+
+
+def test_a_push_signed_by_another_operator_does_not_touch_sessions(op: Deployment) -> None:
+    account = op.account("A")
+    with account.user().connect(op.server) as wire:
+        op.ask(UPDATE, account.set(limits={"subs": 0}).token(by=KeyPair.create(Role.OPERATOR)))
+        wire.sub("subject")
+        assert wire.sync() == []
+
+
+def test_clients_of_other_accounts_do_not_reach_the_services(op: Deployment) -> None:
+    account, victim = op.account("A"), op.account("B")
+    with account.user().connect(op.server) as wire:
+        assert wire.request(UPDATE, victim.token()).status == "503"
+        assert wire.request(f"$SYS.REQ.ACCOUNT.{victim.id}.CLAIMS.LOOKUP").status == "503"
+
+
+def test_pack_gives_all_tokens_to_who_has_others(op: Deployment) -> None:
+    account = op.account("A")
+    with op.site.system(op.server) as wire:
+        reply = wire.inbox()
+        wire.pub("$SYS.REQ.CLAIMS.PACK", EMPTY, reply)
+        rows: dict[str, str] = {}
+        while body := wire.answer(reply).body.decode():
+            rows |= dict(row.split("|", 1) for row in body.splitlines())
+        assert rows[account.id] == lookup(op, account)
+        assert set(rows) == listed(op)
+        digests = [hashlib.sha256(token.encode()).digest() for token in rows.values()]
+        total = bytes(reduce(lambda a, b: [x ^ y for x, y in zip(a, b, strict=True)], digests, list(EMPTY)))
+        assert wire.request("$SYS.REQ.CLAIMS.PACK", total).body == b""
+
+
+@pytest.mark.parametrize("signer", ["identity", "signing-key"])
+def test_accounts_are_deleted(op: Deployment, signer: str) -> None:
+    one, two = op.account("A"), op.account("B")
+    by = op.site.key if signer == "identity" else op.site.signer
+    answer = op.site.delete(op.server, one, two, by=by)
+    assert answer["data"] == {"code": 200, "message": "deleted 2 accounts"}
+    assert not {one.id, two.id} & listed(op)
+    assert lookup(op, one) == ""
+
+
+def deletion(op: Deployment, *accounts: str, by: KeyPair) -> Any:
+    return op.ask("$SYS.REQ.CLAIMS.DELETE", op.site.deletion(accounts, by))
+
+
+def test_deletions_that_are_refused(op: Deployment) -> None:
+    account = op.account("A")
+    stranger = KeyPair.create(Role.OPERATOR)
+    for answer in (
+        deletion(op, account.id, by=stranger),
+        deletion(op, account.id, by=account.key),
+        deletion(op, op.site.sys.id, by=op.site.signer),
+        deletion(op, "nonsense", by=op.site.signer),
+        op.ask("$SYS.REQ.CLAIMS.DELETE", "nonsense"),
+    ):
+        assert answer["error"]["code"] == 500, answer
+        assert answer["error"]["description"].startswith("delete accounts request"), answer
+    assert {account.id, op.site.sys.id} <= listed(op)
+
+
+def test_deletion_must_be_allowed(launch: Callable[[str], ServerProcess]) -> None:
+    site = OperatorSite()
+    op = Deployment(site, launch(site.full()))
+    account = op.account("A")
+    answer = site.delete(op.server, account)
+    assert answer["error"]["code"] == 500
+    assert account.id in listed(op)
+
+
+def folder(server: ServerProcess) -> Path:
+    return server.directory / "store" / "jwt"
+
+
+def test_the_folder_holds_a_file_for_each_account(launch: Callable[[str], ServerProcess]) -> None:
+    site = OperatorSite()
+    op = Deployment(site, launch(site.full(allow_delete=True)))
+    account, doomed = op.account("A"), op.account("B")
+    token = account.token()
+    op.push(token)
+    assert (folder(op.server) / f"{account.id}.jwt").read_text() == token
+    site.delete(op.server, doomed)
+    names = {path.name for path in folder(op.server).iterdir()}
+    assert names == {f"{account.id}.jwt", f"{site.sys.id}.jwt", f"{doomed.id}.jwt.deleted"}
+    op.server.restart()
+    assert lookup(op, account) == token
+    assert doomed.user().refusal(op.server) == [b"-ERR 'Authorization Violation'"]
+
+
+def test_hard_delete_leaves_no_file(launch: Callable[[str], ServerProcess]) -> None:
+    site = OperatorSite()
+    op = Deployment(site, launch(site.full(allow_delete=True, hard_delete=True)))
+    account = op.account("A")
+    site.delete(op.server, account)
+    assert {path.name for path in folder(op.server).iterdir()} == {f"{site.sys.id}.jwt"}
+
+
+def test_an_older_preload_does_not_replace_what_was_pushed(launch: Callable[[str], ServerProcess]) -> None:
+    site = OperatorSite()
+    account = site.account("A")
+    op = Deployment(site, launch(site.full(account)))
+    newer = account.token()
+    op.push(newer)
+    op.server.restart()
+    assert lookup(op, account) == newer
+
+
+def test_a_folder_with_a_damaged_file(launch: Callable[[str], ServerProcess]) -> None:
+    """It harms only the account whose file it is."""
+    site = OperatorSite()
+    op = Deployment(site, launch(site.full()))
+    healthy, damaged_one = op.account("A"), op.account("B")
+    op.server.end()
+    file = folder(op.server) / f"{damaged_one.id}.jwt"
+    file.write_text(file.read_text()[:100])
+    op.server.launch()
+    with healthy.user().connect(op.server) as wire:
+        assert wire.sync() == []
+    assert damaged_one.user().refusal(op.server) == [b"-ERR 'Authorization Violation'"]
+    op.push(damaged_one)
+    eventually(lambda: damaged_one.user().connect(op.server).close() is None)
+
+
+@pytest.mark.parametrize("first", ["reference", "pyjs"])
+def test_one_server_opens_the_others_folder(
+    first: str, tmp_path: Path, launch: Callable[[str], ServerProcess]
+) -> None:
+    site = OperatorSite()
+    config = site.full(folder=str(tmp_path / "jwt"), allow_delete=True)
+    starter = START[first](config)
+    try:
+        op = Deployment(site, starter)
+        account, doomed = op.account("A"), op.account("B")
+        site.delete(starter, doomed)
+    finally:
+        starter.stop()
+    server = launch(config)
+    with account.user().connect(server) as wire:
+        assert wire.sync() == []
+    assert doomed.user().refusal(server) == [b"-ERR 'Authorization Violation'"]
+    assert listed(Deployment(site, server)) == {site.sys.id, account.id}
+
+
+def test_the_memory_resolver_takes_updates_of_what_it_holds(launch: Callable[[str], ServerProcess]) -> None:
+    site = OperatorSite()
+    account = site.account("A")
+    server = launch(site.memory(account))
+    with account.user().connect(server) as wire:
+        account.set(limits={"payload": 3})
+        subject = f"$SYS.REQ.ACCOUNT.{account.id}.CLAIMS.UPDATE"
+        assert ask(server, site, subject, account.token())["data"]["code"] == 200
+        wire.send("PUB subject 4\r\nxxxx\r\n")
+        assert wire.ends() == [b"-ERR 'Maximum Payload Violation'"]
+
+
+def test_the_cache_resolver_skips_what_nobody_uses(launch: Callable[[str], ServerProcess]) -> None:
+    site = OperatorSite()
+    held, other = site.account("A"), site.account("B")
+    op = Deployment(site, launch(site.cache(held)))
+    answer = op.ask(UPDATE, other.token())
+    assert answer["data"]["message"] == "jwt update cache skipped"
+    assert {p.name for p in folder(op.server).iterdir()} == {f"{a.id}.jwt" for a in (site.sys, held)}
+    with held.user().connect(op.server):
+        assert op.ask(UPDATE, held.token())["data"]["message"] == "jwt updated cache"

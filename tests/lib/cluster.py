@@ -1,0 +1,342 @@
+"""Servers of a cluster without sockets: seats on one fake clock, each with its own fake disk and runner.
+
+What is sent arrives a millisecond later, unless `cut`; what blocks takes two.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from lib.fake_clock import FakeClock
+from lib.fake_disk import FakeDisk
+from pyjs.protocol.identifier import name_hash
+from pyjs.server.clock import SECOND
+from pyjs.server.cluster.formation import Expected
+from pyjs.server.cluster.group import Group
+from pyjs.server.cluster.mailbox import Mailbox
+from pyjs.server.cluster.pacemaker import Pacemaker
+from pyjs.server.cluster.proposals import Outcome, ProposalError
+from pyjs.server.cluster.raft import Timing
+from pyjs.server.cluster.seat import Seat, Surroundings
+
+MILLISECOND = SECOND // 1000
+TIMING = Timing(heartbeat=2, election=6, keep=5)
+FOLDER = "/store/cluster"
+META = "meta"
+
+
+class Note:
+    """A message as it is heard."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+
+class Post:
+    """The system account of all servers."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.boxes: list[Box] = []
+        self.cuts: set[frozenset[str]] = set()
+        self.largest = 0
+        self.published = 0
+
+    def publish(self, source: Box, subject: str, body: bytes) -> int:
+        self.largest = max(self.largest, len(body))
+        self.published += 1
+        for box in self.boxes:
+            if frozenset({source.owner, box.owner}) not in self.cuts:
+                self.clock.call_later(MILLISECOND, lambda box=box: box.take(subject, body))  # type: ignore[misc]
+        return 1
+
+
+class Box:
+    """One server's end of it."""
+
+    def __init__(self, post: Post, owner: str) -> None:
+        self.post = post
+        self.owner = owner
+        self.ears: list[tuple[str, Callable[[Any], None]]] = []
+        post.boxes.append(self)
+
+    def subscribe(self, subject: str, callback: Callable[[Any], None]) -> Any:
+        self.ears.append((subject, callback))
+        return self.ears[-1]
+
+    def unsubscribe(self, subscription: Any) -> None:
+        self.ears.remove(subscription)
+
+    def publish(self, subject: str, body: bytes) -> int:
+        return self.post.publish(self, subject, body)
+
+    def take(self, subject: str, body: bytes) -> None:
+        for wanted, callback in list(self.ears):
+            if wanted == subject:
+                callback(Note(body))
+
+
+class Hands:
+    """A runner on the fake clock, until its process is killed."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.dead = False
+        self.stuck = False
+        self.under_way = 0
+        self.held: list[Callable[[], None]] = []
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        self.clock.call_later(0, lambda: self.dead or callback())
+
+    def work(self, job: Callable[[], object], done: Callable[[BaseException | None], None]) -> object:
+        self.under_way += 1
+
+        def run() -> None:
+            if self.dead:
+                return
+            if self.stuck:
+                self.held.append(run)
+                return
+            self.under_way -= 1
+            error: BaseException | None = None
+            try:
+                job()
+            except Exception as fault:
+                error = fault
+            done(error)
+
+        self.clock.call_later(2 * MILLISECOND, run)
+        return None
+
+    def unstick(self) -> None:
+        self.stuck = False
+        held, self.held = self.held, []
+        for run in held:
+            run()
+
+
+class Lines:
+    """A log that remembers."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __getattr__(self, level: str) -> Callable[[str], None]:
+        return lambda text, *rest: self.lines.append(f"{level}: {text}")
+
+
+class Tally:
+    """The replicated list. durable: (applied, list) it finds on its disk when it starts."""
+
+    def __init__(self, durable: tuple[int, list[str]] = (0, [])) -> None:
+        self.applied, items = durable
+        self.items = list(items)
+        self.index = self.applied
+        self.broken = False
+        self.restored = 0
+
+    def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
+        if self.broken:
+            raise ValueError("it cannot be")
+        for index, data in entries:
+            assert index > self.index, "an entry came twice"
+            self.index = index
+            self.items.append(data.decode())
+        self.index = upto
+
+    def take(self) -> tuple[int, bytes] | None:
+        return self.index, json.dumps(self.items).encode()
+
+    def restore(self, data: bytes, index: int) -> None:
+        self.restored += 1
+        self.index = index
+        self.items = json.loads(data)
+
+
+class Owner:
+    """Counts what it is told."""
+
+    def __init__(self) -> None:
+        self.news: list[str] = []
+
+    def leading(self, group: Group) -> None:
+        self.news.append("leading")
+
+    def following(self, group: Group) -> None:
+        self.news.append("following")
+
+    def leader_changed(self, group: Group) -> None:
+        self.news.append(f"leader {group.leader}")
+
+    def failed(self, group: Group) -> None:
+        self.news.append("failed")
+
+
+class Member:
+    """One server: `start`, `kill`, `stop`. Its disk stays until `wipe`."""
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self.cluster = cluster
+        self.name = name
+        self.node = name_hash(name)
+        self.disk = FakeDisk()
+        self.disk.make_directory(FOLDER)
+        self.seat: Seat | None = None
+        self.log = Lines()
+        self.owner = Owner()
+        self.applications: list[Tally] = []
+        self.durable: tuple[int, list[str]] = (0, [])
+        self.compact_entries = 50
+        self.others: tuple[str, ...] | None = None
+
+    def start(self) -> Member:
+        cluster = self.cluster
+        random = Random(next(cluster.seeds))
+        self.hands = Hands(cluster.clock)
+        self.box = Box(cluster.post, self.name)
+        self.mailbox = Mailbox(self.node, self.box, self.hands, piece_bytes=400)
+        self.mailbox.start()
+        self.pacemaker = Pacemaker(cluster.clock)
+        around = Surroundings(
+            name=self.name,
+            server=f"S{next(cluster.seeds)}",
+            node=self.node,
+            domain="",
+            path=FOLDER,
+            mailbox=self.mailbox,
+            runner=self.hands,
+            pacemaker=self.pacemaker,
+            clock=cluster.clock,
+            fs=self.disk,
+            log=self.log,  # type: ignore[arg-type]
+            random_bytes=random.randbytes,
+            timing=TIMING,
+            compact_entries=self.compact_entries,
+        )
+        self.seat = Seat(META, around, self._application, self.owner, expected=self._expected)
+        self.seat.start()
+        return self
+
+    def _application(self) -> Tally:
+        self.applications.append(Tally(self.durable))
+        return self.applications[-1]
+
+    def _expected(self) -> Expected:
+        names = self.others if self.others is not None else tuple(self.cluster.members)
+        return Expected(nodes=frozenset(name_hash(name) for name in names))
+
+    def kill(self, *, power: bool = False) -> None:
+        self.hands.dead = True
+        self.pacemaker.remove(self.seat._tick)  # type: ignore[union-attr]
+        self.cluster.post.boxes.remove(self.box)
+        self.seat = None
+        if power:
+            self.disk.crash(lambda most: 0)
+        else:
+            self.disk.kill()
+
+    def stop(self) -> bool:
+        """In good order; whether it has come to its end."""
+        over: list[bool] = []
+        assert self.seat is not None
+        self.seat.stop(lambda: over.append(True))
+        self.cluster.run(0.1)
+        self.mailbox.stop()
+        self.cluster.post.boxes.remove(self.box)
+        self.seat = None
+        return bool(over)
+
+    def wipe(self) -> None:
+        self.disk = FakeDisk()
+        self.disk.make_directory(FOLDER)
+
+    @property
+    def group(self) -> Group:
+        assert self.seat is not None and self.seat.group is not None
+        return self.seat.group
+
+    @property
+    def tally(self) -> Tally:
+        return self.applications[-1]
+
+
+class Cluster:
+    """Members by name."""
+
+    def __init__(self, *names: str) -> None:
+        self.clock = FakeClock()
+        self.seeds = itertools.count(1)
+        self.post = Post(self.clock)
+        self.members: dict[str, Member] = {}
+        for name in names:
+            self.members[name] = Member(self, name)
+
+    def __getitem__(self, name: str) -> Member:
+        return self.members[name]
+
+    def start(self, *names: str) -> Cluster:
+        for name in names or self.members:
+            self.members[name].start()
+        return self
+
+    def run(self, seconds: float) -> None:
+        self.clock.advance(int(seconds * SECOND))
+
+    def until(self, condition: Callable[[], object], seconds: float = 60.0) -> float:
+        """Let time pass until it holds; gives how many seconds that took."""
+        begin = self.clock.now()
+        while not condition():
+            assert self.clock.now() - begin < seconds * SECOND, "it never came to that: " + self.story()
+            self.clock.advance(10 * MILLISECOND)
+        return (self.clock.now() - begin) / SECOND
+
+    def story(self) -> str:
+        return "\n".join(f"{m.name}: {line}" for m in self.members.values() for line in m.log.lines[-8:])
+
+    def leader(self) -> Member | None:
+        for member in self.members.values():
+            if member.seat is not None and member.seat.group is not None and member.seat.group.ready:
+                return member
+        return None
+
+    def led(self) -> Member:
+        self.until(self.leader)
+        leader = self.leader()
+        assert leader is not None
+        return leader
+
+    def propose(self, *items: str) -> list[Outcome]:
+        """At the leader, each by itself; gives the list of outcomes, which fills."""
+        outcomes: list[Outcome] = []
+        for item in items:
+            self.led().group.propose([item.encode()], outcomes.append)
+        return outcomes
+
+    def commit(self, *items: str) -> None:
+        """Propose until all are in, whoever leads."""
+        for item in items:
+            while True:
+                outcomes = self.propose(item)
+                self.until(lambda outcomes=outcomes: outcomes)  # type: ignore[misc]
+                if not isinstance(outcomes[0], ProposalError):
+                    break
+
+    def settled(self, *names: str, voters: int | None = None) -> bool:
+        """Whether these have the same state and configuration, and nobody learns any more."""
+        chosen = [self.members[name] for name in names or self.members]
+        if any(m.seat is None or m.seat.group is None or m.group.node is None for m in chosen):
+            return False
+        members = chosen[0].group.members
+        return (
+            self.leader() is not None
+            and len({m.group.applied for m in chosen}) == 1
+            and len({tuple(m.tally.items) for m in chosen}) == 1
+            and all(m.group.members == members for m in chosen)
+            and not members.learners
+            and len(members.voters) == (voters or len(chosen))
+        )

@@ -1,0 +1,47 @@
+"""An operator site in the folders of nsc: what `pyjs nsc` works on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyjs.keys import Keystore, Stores, Workspace
+from pyjs.keys.folders.home import Home
+
+from .operator_site import OperatorSite
+
+
+def written(
+    site: OperatorSite, folder: Path, *, url: str = "", now: Callable[[], int] = time.time_ns
+) -> Workspace:
+    """Write a site's operator, accounts and the user `sys` below `folder`, with all seeds (`-H folder`).
+
+    `url`: of the account server. Writing again brings the store up to date.
+    """
+    if url:
+        site.claims.nats.account_server_url = url
+        site.claims.nats.operator_service_urls = [url] if url.startswith("nats") else []
+        site.token = site.sign(site.claims, site.key)
+    stores, keystore = Stores(folder), Keystore(folder)
+    store = stores.open("OP") if "OP" in stores.names() else stores.create("OP")
+    store.write_operator(site.token)
+    for pair in (site.key, site.signing, site.admin.key):
+        if pair is not None:
+            keystore.add(pair)
+    for account in site.accounts:
+        store.write_account(account.token())
+        for pair in (account.key, *account.signing):
+            keystore.add(pair)
+    store.write_user(site.admin.token)
+    keystore.write_credentials("OP", "SYS", "sys", site.admin.token, site.admin.key.seed)
+    return Workspace.open(Home.locate({"HOME": str(folder)}, folder, all_dirs=str(folder)), now=now)
+
+
+def add_user(workspace: Workspace, site: OperatorSite, account: str, name: str) -> None:
+    """Add a user of one of the site's accounts, with seed and credentials."""
+    owner = next(one for one in site.accounts if one.claims.name == account)
+    user = owner.user(name)
+    workspace.keystore.add(user.key)
+    workspace.store().write_user(user.token)
+    workspace.keystore.write_credentials("OP", account, name, user.token, user.key.seed)

@@ -1,0 +1,21 @@
+"""An operator, and the folder of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lib.operated import Operated
+from pyjs.server.operator.resolver.directory import Directory
+
+
+@pytest.fixture
+def operated() -> Operated:
+    return Operated()
+
+
+@pytest.fixture
+def make(operated: Operated, tmp_path: Path) -> Callable[..., Directory]:
+    """Opens the test's folder, as often as wanted."""
+    return lambda **options: operated.directory(tmp_path / "jwt", **options)

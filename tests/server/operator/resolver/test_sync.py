@@ -1,0 +1,128 @@
+"""The exchange of tokens between servers, step by step: two directories on one system account."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lib.operated import SECOND, Operated
+from pyjs.keys import KeyPair, Role
+from pyjs.server.accounts import Account, Message, Registry
+from pyjs.server.config.options import Options
+from pyjs.server.operator.resolver.folder import FolderResolver
+from pyjs.server.operator.resolver.peers import Peers
+from pyjs.server.operator.resolver.sync import PACK, Sync
+
+
+class Member:
+    """A server as far as the exchange goes."""
+
+    def __init__(self, operated: Operated, system: Account, registry: Registry, path: Path) -> None:
+        number = len(str(path)) + path.name.encode()[0]
+        peers = Peers(registry, operated.clock, lambda n: bytes((number + i) % 251 for i in range(n)))
+        self.directory = operated.directory(path)
+        self.applied: list[str] = []
+        resolver = FolderResolver(
+            "full",
+            self.directory,
+            peers,
+            operated.trust,
+            operated.clock,
+            operated.log,
+            timeout=SECOND,
+            interval=60 * SECOND,
+        )
+        self.sync = Sync(resolver, system, operated.clock, operated.log, self.applied.append)
+
+
+@pytest.fixture
+def registry(operated: Operated) -> Registry:
+    return Registry(Options(), operated.clock)
+
+
+@pytest.fixture
+def system(registry: Registry) -> Account:
+    assert registry.system is not None
+    return registry.system
+
+
+@pytest.fixture
+def one(operated: Operated, system: Account, registry: Registry, tmp_path: Path) -> Member:
+    return Member(operated, system, registry, tmp_path / "a")
+
+
+@pytest.fixture
+def two(operated: Operated, system: Account, registry: Registry, tmp_path: Path) -> Member:
+    return Member(operated, system, registry, tmp_path / "b")
+
+
+def test_two_servers_become_alike(operated: Operated, one: Member, two: Member) -> None:
+    for account in range(5):
+        member, other = (one, two) if account % 2 else (two, one)
+        member.directory.store(operated.accounts[account], operated.token(account, 2), newer_only=True)
+        if account < 2:
+            other.directory.store(operated.accounts[account], operated.token(account, 1), newer_only=True)
+    for member in (one, two):
+        member.sync.start()
+    operated.clock.advance(61 * SECOND)
+    assert one.directory.digest == two.directory.digest
+    assert list(one.directory.pairs()) == list(two.directory.pairs())
+    assert sorted([*one.applied, *two.applied]) == sorted(operated.token(a, 2) for a in range(5))
+    for member in (one, two):
+        member.sync.stop()
+    assert operated.clock.pending() == 0
+
+
+def test_a_server_alone_does_not_answer_itself(operated: Operated, system: Account, one: Member) -> None:
+    one.sync.start()
+    heard: list[Message] = []
+    system.subscribe("$SYS._INBOX.>", heard.append)
+    operated.clock.advance(61 * SECOND)
+    assert heard == []
+
+
+def test_a_long_list_goes_out_in_pieces(operated: Operated, system: Account, one: Member) -> None:
+    """A piece at a time, others in between; the end is empty."""
+    keys = [KeyPair.create(Role.ACCOUNT).public_key for _ in range(100)]
+    for key in keys:
+        one.directory.store(key, operated.token(key), newer_only=True)
+    one.sync.start()
+    heard: list[bytes] = []
+    system.subscribe("answer", lambda message: heard.append(message.body))
+    system.publish(PACK, reply="answer")
+    assert 0 < len(heard) < 100
+    operated.clock.advance(1)
+    assert heard.pop() == b""
+    assert heard == [f"{key}|{operated.token(key)}".encode() for key in sorted(keys)]
+
+
+def test_who_asks_cannot_stop_the_exchange_by_a_name(
+    operated: Operated, system: Account, one: Member
+) -> None:
+    for key in (KeyPair.create(Role.ACCOUNT).public_key for _ in range(100)):
+        one.directory.store(key, operated.token(key), newer_only=True)
+    one.sync.start()
+    asked: list[Message] = []
+    for reply in ("ask", "take"):
+        system.publish(PACK, reply=reply)
+    system.subscribe(PACK, asked.append, queue="responder")
+    operated.clock.advance(61 * SECOND)
+    assert asked
+    system.publish(asked[-1].reply, f"{operated.accounts[0]}|{operated.token()}".encode())
+    operated.clock.advance(1)
+    assert one.applied == [operated.token()]
+
+
+def test_what_is_not_taken_is_told_once(operated: Operated, system: Account, one: Member) -> None:
+    one.sync.start()
+    asked: list[Message] = []
+    system.subscribe(PACK, asked.append, queue="responder")
+    stranger = operated.token(by=KeyPair.create(Role.OPERATOR))
+    for _ in range(2):
+        operated.clock.advance(60 * SECOND)
+        system.publish(asked[-1].reply, f"{operated.accounts[0]}|{stranger}\nnonsense".encode())
+        operated.clock.advance(1)
+    told = [line for line in operated.log.lines if "not taken" in line]
+    assert len(told) == 2
+    assert "not trusted" in told[0] and operated.accounts[0] in told[0]
+    assert (one.directory.keys(), one.applied) == ([], [])

@@ -1,0 +1,151 @@
+"""Operator mode's part as a whole: what it needs to start, and the system account to begin with."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from lib.fake_clock import FakeClock
+from lib.operator_rig import SECOND, Log
+from lib.operator_site import OperatorSite
+from pyjs.server.accounts import Registry
+from pyjs.server.config.load import load_text
+from pyjs.server.operator import Operator, OperatorError, Trusted
+
+
+class Part:
+    """An Operator on a clock that stands still."""
+
+    def __init__(self, site: OperatorSite, config: str) -> None:
+        options = load_text(f"operator: {site.token}\n{config}")
+        self.clock = FakeClock(time.time_ns())
+        self.log = Log()
+        trusted = Trusted.of(options)
+        self.registry = Registry(options, self.clock)
+        self.operator = Operator(trusted, options, self.registry, self.clock, self.log)
+
+    async def __aenter__(self) -> Part:
+        try:
+            await self.operator.start()
+        except BaseException:
+            await self.operator.stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.operator.stop()
+        self.registry.stop()
+        assert self.clock.pending() == 0
+
+    async def turn(self) -> None:
+        """Let a second pass."""
+        self.clock.advance(SECOND)
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+def full(folder: Path) -> str:
+    return f'resolver: {{ type: full, dir: "{folder}" }}\n'
+
+
+def test_the_system_account_is_that_of_the_operator(tmp_path: Path) -> None:
+    site = OperatorSite()
+
+    async def run() -> None:
+        async with Part(site, full(tmp_path) + site.preload()) as part:
+            system = part.registry.system
+            assert system is not None
+            assert (system.name, system.display) == (site.sys.id, "SYS")
+            assert "$SYS" not in part.registry.accounts
+
+    asyncio.run(run())
+
+
+def test_a_system_account_that_is_nowhere_lets_its_own_users_push_it(tmp_path: Path) -> None:
+    site = OperatorSite()
+
+    async def run() -> None:
+        async with Part(site, full(tmp_path)) as part:
+            system = part.registry.system
+            assert system is not None
+            assert (system.name, system.display) == (site.sys.id, site.sys.id)
+            await part.turn()
+            assert system.display == site.sys.id
+            part.operator.resolver.store(site.sys.id, site.sys.token(), newer_only=False)
+            await part.turn()
+            assert part.registry.system is system
+            assert system.display == "SYS"
+
+    asyncio.run(run())
+
+
+def test_in_memory_the_system_account_must_be_there() -> None:
+    site = OperatorSite()
+
+    async def run() -> None:
+        async with Part(site, "resolver: MEMORY"):
+            pass
+
+    with pytest.raises(OperatorError, match="error resolving system account"):
+        asyncio.run(run())
+
+
+def test_a_directory_that_is_none(tmp_path: Path) -> None:
+    site = OperatorSite()
+
+    async def run() -> None:
+        part = Part(site, full(tmp_path / "jwt"))
+        (tmp_path / "jwt").write_text("")
+        async with part:
+            pass
+
+    with pytest.raises(OperatorError, match="could not start resolver"):
+        asyncio.run(run())
+
+
+def test_without_a_system_account_the_server_has_its_own() -> None:
+    site = OperatorSite()
+    site.claims.nats.system_account = ""
+    site.token = site.sign(site.claims, site.key)
+
+    async def run() -> None:
+        async with Part(site, "resolver: MEMORY") as part:
+            assert part.registry.system is part.registry.accounts["$SYS"]
+            assert ("warning", "Trusted Operators should utilize a System Account") in part.log.lines
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("end", [2**40, 2**63 - 1])
+def test_an_operator_may_live_longer_than_the_calendar(end: int) -> None:
+    site = OperatorSite()
+    site.claims.exp = end
+    site.token = site.sign(site.claims, site.key)
+
+    async def run() -> None:
+        async with Part(site, "resolver: MEMORY\n" + site.preload()) as part:
+            assert ("info", f"  Expires : {end} s since 1970") in part.log.lines
+
+    asyncio.run(run())
+
+
+def test_a_reload_changes_preloaded_accounts_and_the_sentinel() -> None:
+    site = OperatorSite()
+    account = site.account("A")
+
+    async def run() -> None:
+        text = "resolver: MEMORY\n"
+        async with Part(site, text + site.preload(account)) as part:
+            accounts = part.operator.accounts
+            await accounts.fetch(account.id)
+            account.claims.name = "renamed"
+            part.operator.reload(load_text(f"operator: {site.token}\n{text}{site.preload(account)}"))
+            held = accounts.account(account.id)
+            assert held is not None
+            assert held.display == "renamed"
+            part.operator.reload(load_text(f"operator: {site.token}\n{text}{site.preload()}"))
+            assert accounts.account(account.id) is None
+
+    asyncio.run(run())
