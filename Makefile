@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench soak clean
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make test    set up and run every test"
 	@echo "make check   format, lint and types"
 	@echo "make bench   compare with the reference server, and write benchmarks/results.md"
+	@echo "make soak    simulate many more replicated groups under faults"
 	@echo "make clean   remove the environment and what was built"
 
 demo: $(VENV)/.user
@@ -26,6 +27,9 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks
+
+soak: $(VENV)/.dev
+	@PYTHONPATH=tests $(BIN)/python -m lib.raft
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

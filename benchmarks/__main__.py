@@ -28,7 +28,10 @@ ALWAYS = "max_mem: 2G, sync_interval: always"
 
 @dataclass(frozen=True)
 class Case:
-    """One row: a scenario of the load with its options, and what each server's jetstream block says."""
+    """One row: a scenario of the load with its options, and what each server's jetstream block says.
+
+    pair: two servers of a cluster.
+    """
 
     title: str
     scenario: str
@@ -36,6 +39,7 @@ class Case:
     pyjs: str = ""
     reference: str = ""
     latency: bool = False
+    pair: bool = False
 
     @property
     def size(self) -> int:
@@ -50,6 +54,8 @@ def cases() -> Iterator[Case]:
         yield Case("core publish → 1 subscriber", "fan_out", {"size": size, "count": 800_000 // scale})
         fan = {"size": size, "count": 80_000 // scale, "subscribers": 10}
         yield Case("core publish → 10 subscribers", "fan_out", fan)
+        over = {"size": size, "count": 400_000 // scale}
+        yield Case("core publish → a subscriber of another server", "across", over, pair=True)
         yield Case("request/reply", "request_reply", {"size": size, "count": 5_000}, latency=True)
         js = {"size": size, "count": 150_000 // scale}
         slow = {"size": size, "count": 12_000}
@@ -62,18 +68,20 @@ def cases() -> Iterator[Case]:
         )
 
 
+def run(scenario: str, port: int, options: dict[str, Any]) -> Any:
+    """What the load prints, run in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.load", scenario, str(port), json.dumps(options)]
+    return json.loads(subprocess.check_output(command, cwd=RESULTS.parent.parent))
+
+
 def measure(case: Case, name: str) -> list[float]:
     """One round of one server: [rate] or [p50, p99] in µs."""
-    with servers.start(name, case.pyjs if name == "pyjs" else case.reference) as server:
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.load",
-            case.scenario,
-            str(server.port),
-            json.dumps(case.options),
-        ]
-        out = json.loads(subprocess.check_output(command, cwd=RESULTS.parent.parent))
+    if case.pair:
+        with servers.pair(name) as (server, other):
+            out = run(case.scenario, server.port, {**case.options, "other": other.port})
+    else:
+        with servers.start(name, case.pyjs if name == "pyjs" else case.reference) as server:
+            out = run(case.scenario, server.port, case.options)
     if not case.latency:
         return [float(out)]
     times = sorted(out)

@@ -117,7 +117,19 @@ def fan_out(port: int, size: int, count: int, subscribers: int = 1) -> float:
     for sub in subs:
         sub.send(b"SUB bench.sub 1\r\n")
         sub.ping()
-    publisher = Wire(port)
+    return _to_subscribers(Wire(port), subs, size, count)
+
+
+def across(port: int, size: int, count: int, other: int) -> float:
+    """Core publish to a subscriber of another server of the cluster: deliveries/s."""
+    publisher, subscriber = Wire(port), Wire(other)
+    subscriber.send(b"SUB bench.sub 1\r\n")
+    subscriber.ping()
+    time.sleep(1.0)  # the interest takes a moment to come
+    return _to_subscribers(publisher, [subscriber], size, count)
+
+
+def _to_subscribers(publisher: Wire, subs: list[Wire], size: int, count: int) -> float:
     block, n = frames("bench.sub", size, count)
     total = count // n * n
     frame = len(b"MSG bench.sub 1 %d\r\n\r\n" % size) + size
@@ -139,7 +151,7 @@ def fan_out(port: int, size: int, count: int, subscribers: int = 1) -> float:
         publisher.send(block)
     for thread in threads:
         thread.join()
-    return total * subscribers / (time.perf_counter() - began)
+    return total * len(subs) / (time.perf_counter() - began)
 
 
 def request_reply(port: int, size: int, count: int) -> list[float]:
@@ -245,6 +257,7 @@ def pull(port: int, size: int, count: int, batch: int = 100, ack: str = "explici
 SCENARIOS: dict[str, Callable[..., float | list[float]]] = {
     "publish": publish,
     "fan_out": fan_out,
+    "across": across,
     "request_reply": request_reply,
     "js_publish": js_publish,
     "pull": pull,

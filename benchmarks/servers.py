@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,13 +85,16 @@ class Running:
         self.stop()
 
 
-def start(name: str, jetstream: str = "") -> Running:
-    """Start `name` ("pyjs" or "reference"); `jetstream` is the inside of its jetstream block, "" for none."""
+def start(name: str, jetstream: str = "", more: str = "") -> Running:
+    """Start `name` ("pyjs" or "reference"); `jetstream` is the inside of its jetstream block, "" for none.
+
+    more: further lines of its configuration.
+    """
     store = Path(tempfile.mkdtemp(prefix=f"bench-{name}-"))
     port = free_port()
     config = store / "server.conf"
     block = f'jetstream {{ store_dir: "{store}/js", {jetstream} }}\n' if jetstream != "" else ""
-    config.write_text(f"listen: 127.0.0.1:{port}\n{block}")
+    config.write_text(f"listen: 127.0.0.1:{port}\n{block}{more}")
     began = time.perf_counter()
     process = subprocess.Popen(
         [*COMMANDS[name](), "-c", str(config)],
@@ -106,6 +111,18 @@ def start(name: str, jetstream: str = "") -> Running:
         raise
     server.ready_seconds = time.perf_counter() - began
     return server
+
+
+@contextmanager
+def pair(name: str) -> Iterator[tuple[Running, Running]]:
+    """Two servers of one cluster, joined."""
+    route = free_port()
+    cluster = "server_name: {}\ncluster {{ name: bench, listen: '127.0.0.1:{}', routes: [{}] }}\n"
+    with (
+        start(name, more=cluster.format("a", route, "")) as first,
+        start(name, more=cluster.format("b", free_port(), f"'nats-route://127.0.0.1:{route}'")) as second,
+    ):
+        yield first, second
 
 
 def _await_ready(server: Running, began: float) -> None:

@@ -31,17 +31,20 @@ HEIGHT = {
     "identity": 2,
     "logging": 2,
     "accounts": 3,
-    "jetstream": 4,
-    "connection": 4,
-    "client": 5,
-    "leaf": 5,
-    "monitor": 7,
-    "system": 8,
-    "banner": 8,
-    "app": 9,
-    "embed": 10,
-    "process": 10,
-    "main": 11,
+    "cluster": 4,
+    "operator": 4,
+    "jetstream": 5,
+    "connection": 5,
+    "client": 6,
+    "leaf": 6,
+    "route": 7,
+    "monitor": 8,
+    "system": 9,
+    "banner": 9,
+    "app": 10,
+    "embed": 11,
+    "process": 11,
+    "main": 12,
 }
 FILE_LINES = 500
 FUNCTION_LINES = 60
@@ -60,6 +63,7 @@ DICE = {
     "server/jetstream/consumer/inactivity.py",
     "server/jetstream/consumer/notices.py",
     "server/leaf/remote.py",
+    "server/route/remote.py",
 }
 
 
@@ -199,6 +203,8 @@ def test_cores_are_given_their_dice() -> None:
 def test_pure_rooms_know_no_event_loop(room: str) -> None:
     wrong = []
     for path in sources(room):
+        if name(path).startswith("keys/workspace/servers/"):
+            continue  # they speak to servers: the shell of this room
         for node in ast.walk(tree(path)):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
