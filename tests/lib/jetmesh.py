@@ -1,0 +1,99 @@
+"""Three servers (or more) of one cluster with JetStream, all of one implementation.
+
+Account ACC (user acc) has JetStream, OTHER (other) too; SYS (admin) is the system account; passwords are
+the users. Ready means: every server knows the same meta leader, and that leader all servers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .eventually import eventually
+from .pool import START
+from .process import ServerProcess, free_port
+from .wire import Wire
+
+READY_SECONDS = 30.0
+CONFIG = """
+listen: 127.0.0.1:<client>
+http: 127.0.0.1:<http>
+server_name: {name}
+jetstream {{ store_dir: "<store>", max_memory_store: 256MB, max_file_store: 1GB{options} }}
+cluster {{
+    name: mesh
+    listen: 127.0.0.1:{port}
+    routes: [{routes}]
+}}
+accounts {{
+    SYS: {{ users: [{{user: admin, password: admin}}] }}
+    ACC: {{ users: [{{user: acc, password: acc}}], jetstream: enabled }}
+    OTHER: {{ users: [{{user: other, password: other}}], jetstream: enabled }}
+}}
+system_account: SYS
+{more}
+"""
+
+
+class JetMesh:
+    """servers: s0, s1, s2, …; options: more lines of the jetstream block, more: of the whole file."""
+
+    def __init__(self, implementation: str, size: int = 3, *, options: str = "", more: str = "") -> None:
+        self.implementation = implementation
+        self.servers: list[ServerProcess] = []
+        ports = [free_port() for _ in range(size)]
+        routes = ", ".join(f"nats-route://127.0.0.1:{port}" for port in ports)
+        options = f", {options}" if options else ""
+        try:
+            for number, port in enumerate(ports):
+                config = CONFIG.format(
+                    name=f"s{number}", port=port, routes=routes, options=options, more=more
+                )
+                self.servers.append(START[implementation](config))
+            self.ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def __getitem__(self, name: str) -> ServerProcess:
+        """The server of that name."""
+        return self.servers[int(name.removeprefix("s"))]
+
+    def alive(self) -> list[ServerProcess]:
+        """The servers whose processes run."""
+        return [one for one in self.servers if one.process is not None and one.process.poll() is None]
+
+    def meta(self, server: ServerProcess) -> dict[str, Any]:
+        """What a server says of the meta group."""
+        with server.connect(user="admin", **{"pass": "admin"}) as wire:
+            answer = wire.request(f"$SYS.REQ.SERVER.{wire.info['server_id']}.JSZ").json()
+        found: dict[str, Any] = answer["data"].get("meta_cluster") or {}
+        return found
+
+    def leader(self) -> str:
+        """The meta leader's name that all living servers agree on; "" while they do not."""
+        found = {self.meta(server).get("leader", "") for server in self.alive()}
+        return found.pop() if len(found) == 1 else ""
+
+    def ready(self, seconds: float = READY_SECONDS) -> str:
+        """Wait for the meta leader, with all servers that run as its members; gives its name."""
+
+        def is_led() -> bool:
+            name = self.leader()
+            return bool(name) and self.meta(self[name]).get("cluster_size") == len(self.servers)
+
+        eventually(is_led, seconds)
+        return self.meta(self.alive()[0])["leader"]  # type: ignore[no-any-return]
+
+    def login(self, server: ServerProcess, user: str = "acc") -> Wire:
+        """A raw client of one server."""
+        return server.connect(user=user, **{"pass": user})
+
+    def url(self, *servers: ServerProcess, user: str = "acc") -> str:
+        """Client URLs with the user, of all servers when none is given."""
+        chosen = servers or tuple(self.servers)
+        return ",".join(f"nats://{user}:{user}@127.0.0.1:{server.port}" for server in chosen)
+
+    def close(self) -> None:
+        """Stop all."""
+        for server in self.servers:
+            server.stop()
