@@ -30,7 +30,7 @@ ALWAYS = "max_mem: 2G, sync_interval: always"
 class Case:
     """One row: a scenario of the load with its options, and what each server's jetstream block says.
 
-    pair: two servers of a cluster.
+    pair: two servers of a cluster; trio: three, with JetStream.
     """
 
     title: str
@@ -40,6 +40,7 @@ class Case:
     reference: str = ""
     latency: bool = False
     pair: bool = False
+    trio: bool = False
 
     @property
     def size(self) -> int:
@@ -63,6 +64,12 @@ def cases() -> Iterator[Case]:
         yield Case("JetStream publish, file (each at its default)", "js_publish", js, MEMORY, MEMORY)
         yield Case("JetStream publish, file, ack after sync", "js_publish", slow, MEMORY, ALWAYS)
         yield Case("JetStream publish, memory", "js_publish", memory, MEMORY, MEMORY)
+        three = {"size": size, "count": 60_000 // scale}
+        yield Case(
+            "JetStream publish, R3 (each at its default)", "r3_publish", three, MEMORY, MEMORY, trio=True
+        )
+        title = "JetStream publish, R3, ack after a quorum synced"
+        yield Case(title, "r3_publish", three, MEMORY, ALWAYS, trio=True)
         yield Case(
             "pull-consume, batches of 100", "pull", {"size": size, "count": 50_000 // scale}, MEMORY, MEMORY
         )
@@ -79,6 +86,10 @@ def measure(case: Case, name: str) -> list[float]:
     if case.pair:
         with servers.pair(name) as (server, other):
             out = run(case.scenario, server.port, {**case.options, "other": other.port})
+    elif case.trio:
+        with servers.trio(name, case.pyjs if name == "pyjs" else case.reference) as three:
+            ports = [server.port for server in three]
+            out = run(case.scenario, ports[0], {**case.options, "ports": ports})
     else:
         with servers.start(name, case.pyjs if name == "pyjs" else case.reference) as server:
             out = run(case.scenario, server.port, case.options)

@@ -17,6 +17,7 @@ from typing import Any
 
 CHUNK = 1 << 16
 MARK = b"\x01\x02pyjs\x03\x04"
+LEADER_SECONDS = 30
 ACK_SUBJECT = re.compile(rb"\$JS\.ACK\.\S+")
 
 
@@ -194,6 +195,36 @@ def js_publish(port: int, size: int, count: int, storage: str = "file", window: 
     wire.request(
         "$JS.API.STREAM.CREATE.BENCH", {"name": "BENCH", "subjects": ["bench.js"], "storage": storage}
     )
+    return _publish_acknowledged(wire, size, count, window)
+
+
+def r3_publish(port: int, size: int, count: int, ports: list[int], window: int = 1000) -> float:
+    """The same to a stream with three replicas, at its leader; ports: of "s0", "s1", "s2"."""
+    config = {"name": "BENCH", "subjects": ["bench.js"], "num_replicas": 3}
+    _answered(port, "$JS.API.STREAM.CREATE.BENCH", config)
+    leader = _answered(port, "$JS.API.STREAM.INFO.BENCH", {})["cluster"]["leader"]
+    return _publish_acknowledged(Wire(ports[int(leader[1:])]), size, count, window)
+
+
+def _answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Ask again until the cluster has the leaders that it takes."""
+    deadline = time.monotonic() + LEADER_SECONDS
+    while True:
+        wire = Wire(port)
+        wire.sock.settimeout(2)
+        try:
+            answer = wire.request(subject, body)
+            if answer.get("cluster", {}).get("leader"):
+                return answer
+        except (RuntimeError, TimeoutError):
+            if time.monotonic() > deadline:
+                raise
+        finally:
+            wire.close()
+        time.sleep(0.2)
+
+
+def _publish_acknowledged(wire: Wire, size: int, count: int, window: int) -> float:
     wire.send(b"SUB _A 1\r\n")
     wire.ping()
     one = b"PUB bench.js _A %d\r\n%s\r\n" % (size, payload(size))
@@ -260,6 +291,7 @@ SCENARIOS: dict[str, Callable[..., float | list[float]]] = {
     "across": across,
     "request_reply": request_reply,
     "js_publish": js_publish,
+    "r3_publish": r3_publish,
     "pull": pull,
 }
 

@@ -125,6 +125,22 @@ def pair(name: str) -> Iterator[tuple[Running, Running]]:
         yield first, second
 
 
+@contextmanager
+def trio(name: str, jetstream: str) -> Iterator[list[Running]]:
+    """Three servers of one cluster with JetStream, called "s0", "s1" and "s2"."""
+    routes = [free_port() for _ in range(3)]
+    urls = ", ".join(f"'nats-route://127.0.0.1:{route}'" for route in routes)
+    started: list[Running] = []
+    try:
+        for number, route in enumerate(routes):
+            cluster = f"cluster {{ name: bench, listen: '127.0.0.1:{route}', routes: [{urls}] }}\n"
+            started.append(start(name, jetstream, f"server_name: s{number}\n{cluster}"))
+        yield started
+    finally:
+        for server in started:
+            server.stop()
+
+
 def _await_ready(server: Running, began: float) -> None:
     while True:
         try:
