@@ -21,6 +21,7 @@ from .fs import Disk, FileSystem, read_file, write_file
 from .handles import Handles
 
 META = "meta.json"
+_LOST = "lost.msgs"
 _FORMAT = "pyjs-meta-1"
 _LONGEST = 200  # bytes of a directory name, well below the 255 that file systems take
 
@@ -127,6 +128,27 @@ class AccountDirectory:
     def streams(self) -> list[Asset]:
         """List all streams, damaged ones too."""
         return _list(self._fs, f"{self.path}/streams")
+
+    def read_stream(self, stream: str) -> Asset | None:
+        """Find one stream; None: there is none."""
+        try:
+            return Asset(*read_meta(self._fs, self._stream(stream)))
+        except NotFound:
+            return None
+        except (Damaged, OSError) as fault:
+            return Asset(stream, None, str(fault))
+
+    def set_aside(self, stream: str) -> None:
+        """Keep a stream's messages under another name, which is never read; those kept before go."""
+        messages, kept = f"{self._stream(stream)}/msgs", f"{self._stream(stream)}/{_LOST}"
+        self._fs.remove_tree(kept)
+        if self._fs.exists(messages):
+            self._fs.rename(messages, kept)
+            self._fs.sync_directory(self._stream(stream))
+
+    def let_go(self, stream: str) -> None:
+        """Remove what was set aside."""
+        self._fs.remove_tree(f"{self._stream(stream)}/{_LOST}")
 
     def write_stream(self, stream: str, document: Document) -> None:
         """Store a stream's document durably; the first time this makes the stream exist."""

@@ -6,6 +6,7 @@ configuration is on disk before it answers); what cannot be read at a start is r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
@@ -27,6 +28,8 @@ from .stream.rules.update import check_update
 from .stream.rules.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...store.file import FileStream
     from ...store.meta import AccountDirectory, Asset
     from ...store.stream import StreamStore
@@ -35,10 +38,32 @@ if TYPE_CHECKING:
 UNLIMITED = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the disk says besides of a cluster's stream. group: its name.
+
+    replicated: its messages belong to a replica of that group, whose log may know more.
+    """
+
+    group: str
+    replicated: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the stream's document."""
+        return {"group": self.group, **({"replicated": True} if self.replicated else {})}
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Mark | None:
+        """The mark in a stream's document; None for a stream that no cluster ever had."""
+        group = document.get("group")
+        return cls(group, bool(document.get("replicated"))) if group else None
+
+
 class JetStreamAccount:
     """JetStream for one account. `offline` names the streams that could not be opened, and why.
 
     grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
+    marks: of the streams that a cluster assigned, by name.
     """
 
     def __init__(
@@ -60,6 +85,7 @@ class JetStreamAccount:
         self.set_limits(grants)
         self.streams: dict[str, Stream] = {}
         self.offline: dict[str, str] = {}
+        self.marks: dict[str, Mark] = {}
         self.api_total = 0
         self.api_errors = 0
 
@@ -157,16 +183,16 @@ class JetStreamAccount:
             raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
         if self._overlaps(config, ""):
             raise api_error("JSStreamSubjectOverlapErr")
-        created = self.host.clock.now()
-        stream = self._make(config, created)
+        stream = self.make(config, self.host.clock.now())
         advisories.stream_action(self.account, self.host, name, "create")
         return stream
 
-    def _make(self, config: StreamConfig, created: int) -> Stream:
+    def make(self, config: StreamConfig, created: int) -> Stream:
+        """Make a stream that was judged, here or by the cluster. Raises ApiError: its store refuses."""
         if config.storage == "file":
             try:
-                self._write(config, created)
-                store: StreamStore = self._open(config.name)
+                self.put_down(config, created)
+                store: StreamStore = self.open_store(config.name)
             except (OSError, StoreError) as error:
                 self._alarm(f"Stream create failed for '{self.name} > {config.name}': {error}")
                 raise api_error(
@@ -176,36 +202,54 @@ class JetStreamAccount:
             store = MemoryStream()
         if config.first_seq > 1:
             store.skip_to(config.first_seq - 1)
-        return self._add(config, store, created)
-
-    def _open(self, name: str) -> FileStream:
-        def damaged(sequence: int, where: str) -> None:
-            self._alarm(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
-
-        return self.directory.open_stream(name, on_damage=damaged)
-
-    def _add(self, config: StreamConfig, store: StreamStore, created: int) -> Stream:
         stream = Stream(config, store, self, created)
         self.streams[config.name] = stream
-        if config.max_bytes > 0:
-            stream.quota.reserve(config.max_bytes)
+        self.reserve(config, 1)
         stream.start()
         stream.start_inflow()
-        for other in self.streams.values():
-            if other.inflow is not None:
-                other.inflow.origin_appeared(config.name)
+        self.appeared(config.name)
         return stream
 
-    def _write(self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None) -> None:
+    def open_store(
+        self, name: str, *, exact: bool = False, damaged: Callable[[str], None] | None = None
+    ) -> FileStream:
+        """Open a stream's messages; see `FileStream`. damaged: is told of what a read finds.
+
+        Raises OSError, StoreError.
+        """
+
+        def found(sequence: int, where: str) -> None:
+            self._alarm(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
+            if damaged is not None:
+                damaged(where)
+
+        return self.directory.open_stream(name, on_damage=found, exact=exact)
+
+    def reserve(self, config: StreamConfig, times: int) -> None:
+        """Count what a stream is promised, or (-1) no more."""
+        if config.max_bytes > 0:
+            self.quota(config.storage).reserve(times * config.max_bytes)
+
+    def appeared(self, name: str) -> None:
+        """Let mirrors and sources know that a stream is there."""
+        for other in self.streams.values():
+            if other.inflow is not None:
+                other.inflow.origin_appeared(name)
+
+    def put_down(self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None) -> None:
+        """Write a stream's document, durably. Raises OSError."""
         document = {"config": config.to_json(), "created": format_rfc3339(created)}
         if positions:
             document["sources"] = positions
+        mark = self.marks.get(config.name)
+        if mark is not None:
+            document |= mark.to_json()
         self.directory.write_stream(config.name, document)
 
     def save(self, stream: Stream, positions: dict[str, Any]) -> None:
         """Put down how far the stream's sources were read."""
         try:
-            self._write(stream.config, stream.created, positions)
+            self.put_down(stream.config, stream.created, positions)
         except OSError as error:
             self._alarm(f"Positions of the sources of '{self.name} > {stream.name}' not saved: {error}")
 
@@ -230,15 +274,21 @@ class JetStreamAccount:
         grown = max(new.max_bytes, 0) - max(old.max_bytes, 0)
         if grown > 0:
             self._check_limits(new, grown)
-        if new.storage == "file":
-            try:
-                self._write(new, stream.created, stream.positions.to_json())
-            except OSError as error:
-                raise api_error("JSStreamUpdateErrF", err=str(error)) from error
-        stream.quota.reserve(grown)
-        stream.apply(new)
+        self.change(stream, new)
         advisories.stream_action(self.account, self.host, new.name, "modify")
         return stream
+
+    def change(self, stream: Stream, config: StreamConfig) -> None:
+        """Let a stream take over a configuration that was judged. Raises ApiError."""
+        old = stream.config
+        if config.storage == "file":
+            try:
+                self.put_down(config, stream.created, stream.positions.to_json())
+            except OSError as error:
+                raise api_error("JSStreamUpdateErrF", err=str(error)) from error
+        self.reserve(old, -1)
+        self.reserve(config, 1)
+        stream.apply(config)
 
     def _check_consumers(self, stream: Stream, config: StreamConfig) -> None:
         new, old = config.consumer_limits, stream.config.consumer_limits
@@ -257,33 +307,41 @@ class JetStreamAccount:
 
     def delete(self, name: str) -> None:
         """Remove a stream, its messages and consumers. Raises ApiError."""
-        stream = self.lookup(name)
-        del self.streams[name]
-        if stream.config.max_bytes > 0:
-            stream.quota.reserve(-stream.config.max_bytes)
+        self.lookup(name)
+        self.remove(name)
+        advisories.stream_action(self.account, self.host, name, "delete")
+
+    def remove(self, name: str) -> None:
+        """Remove a stream that is there. Raises ApiError: the disk refuses, it is served no more."""
+        stream = self.streams.pop(name)
+        self.reserve(stream.config, -1)
         try:
             stream.delete()
             if stream.config.storage == "file":
                 self.directory.remove_stream(name)
         except OSError as error:
             raise api_error("JSStreamDeleteErrF", err=str(error)) from error
-        advisories.stream_action(self.account, self.host, name, "delete")
 
     # --- start and stop
 
     def recover(self) -> None:
         """Open all streams on the disk. What cannot be opened is put down in `offline` and left alone."""
         for asset in self.directory.streams():
-            try:
-                self._recover_stream(asset)
-            except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
-                self._put_offline(asset.name, str(error) or type(error).__name__)
+            self.bring_back(asset)
         for stream in list(self.streams.values()):
             stream.start()
         for stream in list(self.streams.values()):
             stream.start_inflow()
 
-    def _recover_stream(self, asset: Asset) -> None:
+    def bring_back(self, asset: Asset) -> Stream | None:
+        """Open a stream as the disk has it, not started yet; None: it is in `offline` now."""
+        try:
+            self._bring_back(asset)
+        except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
+            self._put_offline(asset.name, str(error) or type(error).__name__)
+        return None if asset.name in self.offline else self.streams.get(asset.name)
+
+    def _bring_back(self, asset: Asset) -> None:
         if asset.document is None:
             self._put_offline(asset.name, asset.damage)
             return
@@ -295,11 +353,10 @@ class JetStreamAccount:
             )
             return
         created = parse_rfc3339(asset.document["created"])
-        store = self._open(config.name)
+        store = self.open_store(config.name)
         stream = Stream(config, store, self, created)
         self.streams[config.name] = stream
-        if config.max_bytes > 0:
-            stream.quota.reserve(config.max_bytes)
+        self.reserve(config, 1)
         stream.recover(asset.document.get("sources", {}))
         recover_consumers(stream)
         self.host.log.info(f"  Restored {store.messages} messages for stream '{self.name} > {config.name}'")
