@@ -1,4 +1,4 @@
-"""Parameter types for click: durations, sizes, whole numbers, `K=V` pairs, subject lists.
+"""Parameter types for click: durations, sizes, `K=V` pairs, regular expressions, subject lists.
 
 Promises: a value that does not parse is a usage error that names the flag and shows the grammar.
 Durations and sizes use the grammar of `nats` (`1d`, `2m0s`, `-1`; `1GB` is 1024-based).
@@ -16,8 +16,9 @@ from ..protocol import duration, size
 if TYPE_CHECKING:  # generic for the type checker; older clicks have no type argument when run
     Whole = click.ParamType[int]
     Words = click.ParamType[tuple[str, str]]
+    Regex = click.ParamType[re.Pattern[str]]
 else:
-    Whole = Words = click.ParamType
+    Whole = Words = Regex = click.ParamType
 
 
 class Duration(Whole):
@@ -73,9 +74,27 @@ class Pair(Words):
         return found.group(1), found.group(2)
 
 
+class Pattern(Regex):
+    """A regular expression -> compiled, to be searched for anywhere in a text."""
+
+    name = "regex"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> re.Pattern[str]:
+        """The expression of `value`; a compiled one passes through."""
+        if isinstance(value, re.Pattern):
+            return value
+        try:
+            return re.compile(str(value))
+        except re.error as error:
+            self.fail(f"{value!r} is not a regular expression: {error}", param, ctx)
+
+
 DURATION = Duration()
 SIZE = Size()
 PAIR = Pair()
+PATTERN = Pattern()
 
 
 def split_list(values: tuple[str, ...] | list[str] | str) -> list[str]:

@@ -8,6 +8,7 @@ from ...cli.command import Group, table_rows
 
 _ROWS = (
     ("add", "add:add", "Create a Consumer", ("create", "new")),
+    ("cluster", "cluster:cluster", "The leaders of Consumers", ("c",)),
     ("copy", "edit:copy", "Create a Consumer from another one's configuration", ("cp",)),
     ("edit", "edit:edit", "Change a Consumer's configuration", ("update",)),
     ("find", "find:find", "Find Consumers by criteria", ("query",)),

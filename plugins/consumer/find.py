@@ -1,4 +1,4 @@
-"""`pyjs consumer find`: the consumers of a stream by what they are and how they do."""
+"""`pyjs consumer find`: consumers by what they are and how they do; `criteria` are other commands' too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...cli import render
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.param import DURATION
-from ..stream.find import age, level
+from ..stream.find import INVERT, age, level
 from ..stream.info import ALL, STREAM, chosen
 from .listing import collected
 
@@ -19,31 +19,47 @@ Info = dict[str, Any]
 Test = Callable[[Info], bool]
 
 
+_CRITERIA = (
+    click.option("--pull", is_flag=True, help="That are pulled from."),
+    click.option("--push", is_flag=True, help="That push."),
+    click.option("--bound", is_flag=True, help="That push and have a listener."),
+    click.option("--waiting", type=int, help="With at most this many waiting pulls."),
+    click.option("--ack-pending", type=int, help="With at most this many messages to be acknowledged."),
+    click.option("--pending", type=int, help="With at most this many unprocessed messages."),
+    click.option("--idle", type=DURATION, help="Without a delivery for this long."),
+    click.option("--created", type=DURATION, help="Created at least this long ago."),
+    click.option("--replicas", type=int, help="With this many replicas."),
+    click.option("--leader", default="", help="Led by this server."),
+    click.option("--pinned", is_flag=True, help="With a client pinned to a priority group."),
+    INVERT,
+)
+
+
+def criteria(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which consumers are meant; `matching` judges by their values."""
+    for option in reversed(_CRITERIA):
+        callback = option(callback)
+    return callback
+
+
+def matching(found: list[Info], wanted: Info) -> list[Info]:
+    """The consumers that meet all criteria given, or with `invert` those that do not."""
+    tests = _tests(wanted)
+    return [info for info in found if all(test(info) for test in tests) is not wanted["invert"]]
+
+
 @click.command(cls=Command)
 @STREAM
-@click.option("--pull", is_flag=True, help="That are pulled from.")
-@click.option("--push", is_flag=True, help="That push.")
-@click.option("--bound", is_flag=True, help="That push and have a listener.")
-@click.option("--waiting", type=int, help="With at most this many waiting pulls.")
-@click.option("--ack-pending", type=int, help="With at most this many messages to be acknowledged.")
-@click.option("--pending", type=int, help="With at most this many unprocessed messages.")
-@click.option("--idle", type=DURATION, help="Without a delivery for this long.")
-@click.option("--created", type=DURATION, help="Created at least this long ago.")
-@click.option("--replicas", type=int, help="With this many replicas.")
-@click.option("--leader", default="", help="Led by this server.")
-@click.option("--pinned", is_flag=True, help="With a client pinned to a priority group.")
+@criteria
 @click.option("--api-level", type=int, help="That require at least this API level.")
-@click.option("--invert/--no-invert", default=False, help="Those that do not match.")
 @ALL
-async def find(stream: str, invert: bool, all_streams: bool, **wanted: Any) -> None:
+async def find(stream: str, all_streams: bool, **wanted: Any) -> None:
     """Find Consumers by criteria; all that are given must hold. Shows their names."""
-    tests = _tests(wanted)
     async with connect() as link:
         name = await chosen(link, stream, everything=all_streams)
         found, _ = await collected(link, name)
-    for info in found:
-        if all(test(info) for test in tests) is not invert:
-            render.show(info["name"])
+    for info in matching(found, wanted):
+        render.show(info["name"])
 
 
 def _tests(wanted: Info) -> list[Test]:
@@ -71,7 +87,7 @@ def _tests(wanted: Info) -> list[Test]:
         tests.append(lambda info: (info.get("cluster") or {}).get("leader") == wanted["leader"])
     if wanted["pinned"]:
         tests.append(lambda info: any(g.get("pinned_client_id") for g in info.get("priority_groups") or []))
-    if wanted["api_level"] is not None:
+    if wanted.get("api_level") is not None:
         tests.append(lambda info: level(info) >= wanted["api_level"])
     return tests
 

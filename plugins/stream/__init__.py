@@ -9,6 +9,7 @@ from ...cli.command import Group, table_rows
 _ROWS = (
     ("add", "add:add", "Create a Stream", ("create", "new")),
     ("backup", "backup:backup", "Save a Stream into a directory", ("snapshot",)),
+    ("cluster", "cluster:cluster", "The leader and the replicas of Streams", ("c",)),
     ("copy", "edit:copy", "Create a Stream from another one's configuration", ("cp",)),
     ("edit", "edit:edit", "Change a Stream's configuration", ("update",)),
     ("find", "find:find", "Find Streams by criteria", ("query",)),

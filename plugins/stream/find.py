@@ -1,4 +1,4 @@
-"""`pyjs stream find`: streams by what they are, hold and do."""
+"""`pyjs stream find`: streams by what they are, hold and do; `criteria` are other commands' options too."""
 
 from __future__ import annotations
 
@@ -10,37 +10,55 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.param import DURATION
+from ...cli.param import DURATION, PATTERN
 from ...protocol.subject import collide
 from .info import ALL
 from .listing import NONE, collected, row
 
 Info = dict[str, Any]
-Test = Callable[[Info], bool]
+Test = Callable[[Info], object]
+
+
+INVERT = click.option("--invert/--no-invert", default=False, help="Those that do not match.")
+_CRITERIA = (
+    click.option("--server-name", type=PATTERN, help="On a server whose name matches."),
+    click.option("--cluster", type=PATTERN, help="In a cluster whose name matches."),
+    click.option("--empty", is_flag=True, help="Without messages."),
+    click.option("--idle", type=DURATION, help="Without new messages for this long."),
+    click.option("--created", type=DURATION, help="Created at least this long ago."),
+    click.option("--consumers", type=int, default=-1, help="With at most this many Consumers."),
+    click.option("--subject", default="", help="Consuming a subject that overlaps this one."),
+    click.option("--replicas", type=int, help="With at most this many replicas."),
+    click.option("--sourced", is_flag=True, help="With sources."),
+    click.option("--mirrored", is_flag=True, help="That are mirrors."),
+    click.option("--leader", default="", help="Led by this server."),
+    INVERT,
+)
+
+
+def criteria(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which streams are meant; `matching` judges by their values."""
+    for option in reversed(_CRITERIA):
+        callback = option(callback)
+    return callback
+
+
+def matching(found: list[Info], wanted: Info) -> list[Info]:
+    """The streams that meet all criteria given, or with `invert` those that do not."""
+    tests = _tests(wanted)
+    return [info for info in found if all(test(info) for test in tests) is not wanted["invert"]]
 
 
 @click.command(cls=Command)
-@click.option("--server-name", default="", help="On a server of this name.")
-@click.option("--cluster", default="", help="In this cluster.")
-@click.option("--empty", is_flag=True, help="Without messages.")
-@click.option("--idle", type=DURATION, help="Without new messages for this long.")
-@click.option("--created", type=DURATION, help="Created at least this long ago.")
-@click.option("--consumers", type=int, default=-1, help="With at most this many Consumers.")
-@click.option("--subject", default="", help="Consuming a subject that overlaps this one.")
-@click.option("--replicas", type=int, help="With at most this many replicas.")
-@click.option("--sourced", is_flag=True, help="With sources.")
-@click.option("--mirrored", is_flag=True, help="That are mirrors.")
-@click.option("--leader", default="", help="Led by this server.")
+@criteria
 @click.option("--api-level", type=int, help="That require at least this API level.")
 @click.option("-n", "--names", is_flag=True, help="Only the names.")
-@click.option("--invert/--no-invert", default=False, help="Those that do not match.")
 @ALL
-async def find(names: bool, invert: bool, all_streams: bool, **wanted: Any) -> None:
+async def find(names: bool, all_streams: bool, **wanted: Any) -> None:
     """Find Streams by criteria; all that are given must hold."""
-    tests = _tests(wanted)
     async with connect() as link:
         found, _ = await collected(link, everything=all_streams)
-    hits = [info for info in found if all(test(info) for test in tests) is not invert]
+    hits = matching(found, wanted)
     if names:
         for info in hits:
             render.show(info["config"]["name"])
@@ -54,9 +72,9 @@ async def find(names: bool, invert: bool, all_streams: bool, **wanted: Any) -> N
 def _tests(wanted: Info) -> list[Test]:
     tests: list[Test] = []
     if wanted["server_name"]:
-        tests.append(lambda info: wanted["server_name"] in _servers(info))
+        tests.append(lambda info: any(map(wanted["server_name"].search, _servers(info))))
     if wanted["cluster"]:
-        tests.append(lambda info: (info.get("cluster") or {}).get("name") == wanted["cluster"])
+        tests.append(lambda info: wanted["cluster"].search((info.get("cluster") or {}).get("name", "")))
     if wanted["leader"]:
         tests.append(lambda info: (info.get("cluster") or {}).get("leader") == wanted["leader"])
     if wanted["empty"]:
@@ -79,7 +97,7 @@ def _tests(wanted: Info) -> list[Test]:
         tests.append(lambda info: bool(info["config"].get("sources")))
     if wanted["mirrored"]:
         tests.append(lambda info: bool(info["config"].get("mirror")))
-    if wanted["api_level"] is not None:
+    if wanted.get("api_level") is not None:
         tests.append(lambda info: level(info) >= wanted["api_level"])
     return tests
 

@@ -155,15 +155,14 @@ def transform(each: Info) -> str:
 
 def cluster(info: Info) -> Pairs:
     """The servers that have the stream."""
-    rows: Pairs = [("Name", info.get("name", ""))]
-    if info.get("raft_group"):
-        rows.append(("Cluster Group", info["raft_group"]))
-    rows.append(("Leader", info.get("leader", "")))
+    rows: Pairs = [("Name", info.get("name", "")), ("Leader", info.get("leader", ""))]
     for peer in info.get("replicas") or []:
         words = [peer.get("name", ""), "current" if peer.get("current") else "outdated"]
         if peer.get("offline"):
             words.append("OFFLINE")
-        words.append(f"seen {render.span(peer['active'])} ago" if peer.get("active", 0) > 0 else "not seen")
+        active = peer.get("active", 0)
+        seen = peer.get("current") or 0 < active < render.NEVER_NS
+        words.append(f"seen {render.span(max(0, active))} ago" if seen else "not seen")
         if peer.get("lag"):
             words.append(f"{render.number(peer['lag'])} operations behind")
         rows.append(("Replica", ", ".join(words)))

@@ -1,0 +1,84 @@
+"""`pyjs stream cluster`: the leader and the replicas of streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...cli import prompt, render
+from ...cli.command import Group
+from ...cli.connection import Link, connect
+from ...cli.errors import CliError, RemoteError, close_matches
+from . import page
+from .find import criteria, matching
+from .info import ALL, JSON, STREAM, chosen, plain
+from .leadership import LEADERLESS, PREFERRED, Asset, balance, servers, step_down
+from .listing import collected
+
+cluster = Group(name="cluster", help="The leader and the replicas of Streams.")
+cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
+cluster.add_alias("peer-remove", "pr")
+
+
+def asset(link: Link, name: str) -> Asset:
+    """A stream as something that is led."""
+    return Asset(f'stream "{name}"', f"STREAM.LEADER.STEPDOWN.{name}", lambda: link.js.stream_info(name))
+
+
+@cluster.command("step-down")
+@STREAM
+@PREFERRED
+@LEADERLESS
+@JSON
+@ALL
+async def down(stream: str, preferred: str, force: bool, as_json: bool, all_streams: bool) -> None:
+    """Have the leader of a Stream stand down, and wait for the next one."""
+    async with connect() as link:
+        name = await chosen(link, stream, everything=all_streams)
+        info = await step_down(link, asset(link, name), preferred=preferred, forced=force)
+    if as_json:
+        render.show_json(plain(info))
+    else:
+        render.show()
+        page.show(info)
+
+
+@cluster.command("peer-remove")
+@STREAM
+@click.argument("peer", required=False, default="")
+@click.option("-f", "--force", is_flag=True, help="Act without asking, and even on the only copy.")
+@ALL
+async def peer_remove(stream: str, peer: str, force: bool, all_streams: bool) -> None:
+    """Take a Stream away from a server; another one gets a copy."""
+    async with connect() as link:
+        name = await chosen(link, stream, everything=all_streams)
+        peers = servers((await link.js.stream_info(name)).get("cluster"))
+        if not peers:
+            raise CliError(f'stream "{name}" is not clustered')
+        if len(peers) == 1 and not force:
+            raise CliError(
+                "removing the only peer on a stream will result in data loss", "--force does it nevertheless"
+            )
+        peer = await prompt.pick("Peer", peers, given=peer, argument="<PEER>")
+        question = f"Really remove peer {peer} from Stream {name}"
+        if prompt.interactive() and not await prompt.sure(question, forced=force):
+            return
+        render.log(f'Removing peer "{peer}"')
+        try:
+            await link.js.request(f"STREAM.PEER.REMOVE.{name}", {"peer": peer})
+        except RemoteError as error:
+            hint = "" if peer in peers else close_matches(peer, peers) or f"it is on {', '.join(peers)}"
+            raise error.while_doing(f"could not remove peer {peer} of Stream {name}", hint) from None
+        render.log(f'Requested removal of peer "{peer}"')
+
+
+@cluster.command("balance")
+@criteria
+async def spread(**wanted: Any) -> None:
+    """Spread the leaders of Streams evenly over the servers that have them."""
+    async with connect() as link:
+        found, _ = await collected(link)
+        hits = {info["config"]["name"]: info for info in matching(found, wanted)}
+        moved = await balance(link, {name: asset(link, name) for name in hits}, hits.items())
+    render.show(f"Balanced {moved} streams.")

@@ -1,0 +1,146 @@
+"""Who leads a replicated stream or consumer: having its leader stand down, and spreading leaders evenly.
+
+What happens is logged on stderr with the time of day, as `nats` does. Promises: an asset without replicas is
+an error and nothing was asked; `even` never makes a cluster less even, and needs no connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import click
+
+from ...cli import render
+from ...cli.connection import Link
+from ...cli.errors import CliError, RemoteError, warn
+
+Info = dict[str, Any]
+PATIENCE = 5.0  # seconds for the next leader to be there
+PAUSE = 0.1  # seconds between two looks
+PREFERRED = click.option("--preferred", default="", metavar="SERVER", help="Let this server lead, if it can.")
+LEADERLESS = click.option("-f", "--force", is_flag=True, help="Ask even when no leader is known.")
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A stream or consumer: what messages call it, how its leader is asked to stand down, how it is now."""
+
+    title: str  # stream "ORDERS"
+    request: str  # the API's name of the request: STREAM.LEADER.STEPDOWN.ORDERS
+    look: Callable[[], Awaitable[Info]]
+
+
+def servers(cluster: Info | None) -> list[str]:
+    """The names of the servers that have an asset, the leader first; none where no cluster is told of."""
+    if not cluster:
+        return []
+    led = [cluster["leader"]] if cluster.get("leader") else []
+    return led + [str(peer.get("name", "")) for peer in cluster.get("replicas") or []]
+
+
+async def step_down(link: Link, asset: Asset, *, preferred: str, forced: bool) -> Info:
+    """Have the leader stand down and wait for the next one; the asset's information then."""
+    cluster = (await asset.look()).get("cluster") or {}
+    if not cluster.get("replicas"):
+        raise CliError(f"{asset.title} is not clustered", "with one replica there is no other leader")
+    leader = cluster.get("leader", "")
+    if not leader and not forced:
+        raise CliError(f"{asset.title} has no current leader", "--force asks nevertheless")
+    size = len(cluster["replicas"]) + 1
+    shown = leader or "<unknown>"
+    render.log(f'Requesting leader step down of "{shown}" for {asset.title} in a {size} peer cluster group')
+    await _ask(link, asset, preferred)
+    info = await next_leader(asset, leader)
+    render.log(f'New leader elected "{info["cluster"]["leader"]}"')
+    return info
+
+
+async def _ask(link: Link, asset: Asset, preferred: str) -> None:
+    try:
+        await link.js.request(asset.request, {"placement": {"preferred": preferred}} if preferred else None)
+    except RemoteError as error:
+        raise error.while_doing(f"could not have the leader of {asset.title} step down") from None
+
+
+async def next_leader(asset: Asset, before: str) -> Info:
+    """The asset's information once another server than `before` leads it."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            info = await asset.look()
+            if (info.get("cluster") or {}).get("leader", "") not in ("", before):
+                return info
+        except CliError:  # while a leader is elected nobody may be there to answer
+            if time.monotonic() >= deadline:
+                raise
+        if time.monotonic() >= deadline:
+            raise CliError(f"{asset.title} did not elect a new leader in time")
+        await asyncio.sleep(PAUSE)
+
+
+class Move(NamedTuple):
+    """A leader that shall change: the asset, who leads it and who shall."""
+
+    name: str
+    origin: str
+    target: str
+
+
+def even(clusters: Mapping[str, Info]) -> list[Move]:
+    """The moves that spread the leaders of these assets (`cluster` of each, by name) over their servers.
+
+    In the end no server leads two more than another one that has a copy of one of them. Servers that are
+    offline or behind are given nothing.
+    """
+    leaders = {name: cluster["leader"] for name, cluster in clusters.items() if cluster.get("leader")}
+    able = {
+        name: [
+            peer["name"]
+            for peer in clusters[name].get("replicas") or []
+            if peer.get("current") and not peer.get("offline")
+        ]
+        for name in leaders
+    }
+    counts = Counter(leaders.values())
+    now = dict(leaders)
+    while True:
+        steps = [
+            (counts[now[name]] - counts[target], name, target)
+            for name in sorted(now)
+            for target in sorted({*able[name], leaders[name]})
+        ]
+        gap, name, target = max(steps, key=lambda step: step[0], default=(0, "", ""))
+        if gap < 2:
+            break
+        counts[now[name]] -= 1
+        counts[target] += 1
+        now[name] = target
+    return [Move(name, leaders[name], now[name]) for name in sorted(now) if now[name] != leaders[name]]
+
+
+async def balance(link: Link, assets: Mapping[str, Asset], found: Iterable[tuple[str, Info]]) -> int:
+    """Spread the leaders of the assets `found` (name and information); how many were moved.
+
+    One that cannot be moved is warned of; CliError when none could.
+    """
+    moves = even({name: info.get("cluster") or {} for name, info in found})
+    moved = 0
+    for move in moves:
+        asset = assets[move.name]
+        try:
+            if ((await asset.look()).get("cluster") or {}).get("leader") != move.origin:
+                continue  # it went along with another one that was moved
+            render.log(f'Moving the leader of {asset.title} from "{move.origin}" to "{move.target}"')
+            await _ask(link, asset, move.target)
+            await next_leader(asset, move.origin)
+            moved += 1
+        except CliError as error:
+            warn(error.message)
+    if moves and not moved:
+        raise CliError("no leader could be moved")
+    return moved
