@@ -17,11 +17,10 @@ from ....protocol.api.messages import (
     ConsumerUnpinRequest,
     CreateConsumerRequest,
     PageRequest,
-    error_response,
     response,
 )
 from ....protocol.api.record import invalid_json
-from ....protocol.errors import ApiError, api_error
+from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
 from ..consumer import lifecycle
 from ..consumer.config import check_group
@@ -40,8 +39,8 @@ IDENTITY = b"Nats-Stream-Identity"
 SUFFIX_LENGTH = 8
 
 
-def create(request: Request) -> Response:
-    """Answer CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]]."""
+def read_create(request: Request) -> CreateConsumerRequest:
+    """What CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]] asks for, judged by itself. Raises ApiError."""
     tokens = request.tokens
     asked = request.read(CreateConsumerRequest)
     if asked.stream_name != tokens[2]:
@@ -62,11 +61,11 @@ def create(request: Request) -> Response:
             raise api_error("JSConsumerMultipleFiltersNotAllowed")
         if config.filter_subject != ".".join(tokens[4:]):
             raise api_error("JSConsumerCreateFilterSubjectMismatchErr")
-    return _create(request, asked)
+    return asked
 
 
-def create_durable(request: Request) -> Response:
-    """Answer CONSUMER.DURABLE.CREATE.<stream>.<consumer>."""
+def read_create_durable(request: Request) -> CreateConsumerRequest:
+    """What CONSUMER.DURABLE.CREATE.<stream>.<consumer> asks for, judged by itself. Raises ApiError."""
     asked = request.read(CreateConsumerRequest)
     stream, name = request.tokens[3:5]
     if asked.stream_name != stream:
@@ -78,7 +77,17 @@ def create_durable(request: Request) -> Response:
     if asked.config.durable_name != name:
         raise api_error("JSConsumerDurableNameNotMatchSubjectErr")
     asked.config.name = name
-    return _create(request, asked)
+    return asked
+
+
+def create(request: Request) -> Response:
+    """Answer CONSUMER.CREATE in both forms."""
+    return _create(request, read_create(request))
+
+
+def create_durable(request: Request) -> Response:
+    """Answer CONSUMER.DURABLE.CREATE."""
+    return _create(request, read_create_durable(request))
 
 
 def _create(request: Request, asked: CreateConsumerRequest) -> Response:
@@ -95,15 +104,20 @@ def _create(request: Request, asked: CreateConsumerRequest) -> Response:
         request.header_block = headers.set(b"", IDENTITY, stream.identity.encode())
     existing = stream.consumers.get(config.durable_name or config.name)
     if existing is not None:
-        config.pause_until = existing.config.pause_until
-        if config.sourcing and config.durable_name:
-            config.deliver_policy = existing.config.deliver_policy
-            config.opt_start_seq = existing.config.opt_start_seq
-            config.opt_start_time = existing.config.opt_start_time
+        keep_from(existing.config, config)
     consumer = lifecycle.create(stream, config, asked.action, pedantic=asked.pedantic)
     if config.sourcing and not config.direct:
         consumer.reset(0)
     return response(request.kind, _shown(consumer))
+
+
+def keep_from(old: ConsumerConfig, config: ConsumerConfig) -> None:
+    """Leave what another request for the same consumer does not change."""
+    config.pause_until = old.pause_until
+    if config.sourcing and config.durable_name:
+        config.deliver_policy = old.deliver_policy
+        config.opt_start_seq = old.opt_start_seq
+        config.opt_start_time = old.opt_start_time
 
 
 def _shown(consumer: Consumer) -> ConsumerInfo:
@@ -122,21 +136,24 @@ def _as_source(config: ConsumerConfig, stream: Stream) -> None:
     if stream.config.retention == "limits":
         config.name = f"{config.name}-{stream.host.new_id(SUFFIX_LENGTH)}"
         return
+    make_lasting(config)
+
+
+def make_lasting(config: ConsumerConfig) -> None:
+    """Let another stream's source have a consumer that lasts, for a stream that waits for its acks."""
     config.direct = False
     config.durable_name = config.name
     config.ack_policy = "flow_control"
     config.ack_wait = config.max_deliver = config.inactive_threshold = 0
 
 
-def _refused_with(**fields: Any) -> Callable[[Handler], Handler]:
+def refused_with(**fields: Any) -> Callable[[Handler], Handler]:
     """Let the refusals of a handler have `fields`, as the reference's answers of this kind have."""
 
     def wrap(handler: Handler) -> Handler:
         def handle(request: Request) -> Response:
-            try:
-                return handler(request)
-            except ApiError as error:
-                return error_response(request.kind, error, **fields)
+            request.refused_with = fields
+            return handler(request)
 
         return handle
 
@@ -162,43 +179,50 @@ def delete(request: Request) -> Response:
 
 
 def _page(request: Request, limit: int) -> tuple[list[Consumer], dict[str, Any]]:
-    asked = request.read(PageRequest) if _is_json(request) else PageRequest()
+    asked = request.read(PageRequest) if request.has_json else PageRequest()
     found = request.account.lookup(request.tokens[2]).public_consumers()
     offset = min(max(asked.offset, 0), len(found))
     return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
 
 
-def _is_json(request: Request) -> bool:
-    return request.body.lstrip()[:1] in {b"{", b"["}
-
-
-@_refused_with(total=0, offset=0, limit=0, consumers=[])
+@refused_with(total=0, offset=0, limit=0, consumers=[])
 def names(request: Request) -> Response:
     """Answer CONSUMER.NAMES.<stream>."""
     found, page = _page(request, NAMES_LIMIT)
     return response(request.kind, **page, consumers=[consumer.name for consumer in found])
 
 
-@_refused_with(total=0, offset=0, limit=0, consumers=[])
+@refused_with(total=0, offset=0, limit=0, consumers=[])
 def list_consumers(request: Request) -> Response:
     """Answer CONSUMER.LIST.<stream>."""
     found, page = _page(request, LIST_LIMIT)
     return response(request.kind, **page, consumers=[consumer.info().to_json() for consumer in found])
 
 
-@_refused_with(paused=False, pause_until=format_rfc3339(0))
+@refused_with(paused=False, pause_until=format_rfc3339(0))
 def pause(request: Request) -> Response:
     """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
-    asked = request.read(ConsumerPauseRequest) if _is_json(request) else ConsumerPauseRequest()
+    until = read_pause(request)
     consumer = _consumer(request)
-    until, now = asked.pause_until, request.account.host.clock.now()
     lifecycle.pause(consumer, until)
+    return paused_response(request, until)
+
+
+def read_pause(request: Request) -> int:
+    """Until when to pause, in ns."""
+    asked = request.read(ConsumerPauseRequest) if request.has_json else ConsumerPauseRequest()
+    return asked.pause_until
+
+
+def paused_response(request: Request, until: int) -> Response:
+    """The answer to a pause that is made."""
+    now = request.account.host.clock.now()
     paused = until > now
     more = {"pause_remaining": until - now} if paused else {}
     return response(request.kind, paused=paused, pause_until=format_rfc3339(until), **more)
 
 
-@_refused_with(reset_seq=0)
+@refused_with(reset_seq=0)
 def reset(request: Request) -> Response:
     """Answer CONSUMER.RESET.<stream>.<consumer>: start over at a sequence, or at the ack floor."""
     asked = ConsumerResetRequest.parse(request.body)

@@ -6,9 +6,9 @@ from ....protocol.api.messages import MsgDeleteRequest, MsgGetRequest, StoredMsg
 from ....protocol.errors import api_error
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
-from ..stream.core import Stream
-from .request import Request, Response
-from .stream import when_committed
+from ..stream.core import Ordered, Stream
+from .request import LATER, Request, Response
+from .stream import failed
 
 
 def get(request: Request) -> Response:
@@ -55,7 +55,7 @@ def _find(stream: Stream, asked: MsgGetRequest) -> StoredMessage | None:
 
 
 def delete(request: Request) -> Response:
-    """Answer STREAM.MSG.DELETE.<stream>, once the deletion is on disk."""
+    """Answer STREAM.MSG.DELETE.<stream>, once the deletion is durable."""
     if request.empty:
         raise api_error("JSBadRequestErr")
     asked = request.read(MsgDeleteRequest)
@@ -64,6 +64,14 @@ def delete(request: Request) -> Response:
         raise api_error("JSStreamSealedErr")
     if stream.config.deny_delete:
         raise api_error("JSStreamMsgDeleteFailedF", err="message delete not permitted")
-    if not stream.delete_message(asked.seq, erase=not asked.no_erase):
-        raise api_error("JSSequenceNotFoundErrF", seq=asked.seq)
-    return when_committed(request, stream, response(request.kind, success=True))
+
+    def done(found: Ordered) -> None:
+        if failed(request, found):
+            return
+        if found:
+            request.respond(response(request.kind, success=True))
+        else:
+            request.fail(api_error("JSSequenceNotFoundErrF", seq=asked.seq))
+
+    stream.order_delete(done, asked.seq, erase=not asked.no_erase)
+    return LATER

@@ -29,10 +29,10 @@ class Request:
     """One API request.
 
     tokens: those of the subject after `$JS.API`. kind: the response type, which a handler may change.
-    header_block: sent with the response.
+    header_block: sent with the response. refused_with: fields that a refusal has too.
     """
 
-    __slots__ = ("_finish", "account", "header_block", "kind", "message", "tokens")
+    __slots__ = ("_finish", "account", "header_block", "kind", "message", "refused_with", "tokens")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class Request:
         self.tokens = tokens
         self.kind = kind
         self.header_block = b""
+        self.refused_with: dict[str, Any] = {}
         self._finish = finish
 
     @property
@@ -85,13 +86,18 @@ class Request:
         if not self.empty:
             raise api_error("JSNotEmptyRequestErr")
 
+    @property
+    def has_json(self) -> bool:
+        """Whether the body looks like JSON; what may be left out may be anything else."""
+        return self.body.lstrip()[:1] in {b"{", b"["}
+
     def respond(self, response: Response) -> None:
         """Answer a request whose handler returned LATER."""
         self._finish(self, response)
 
     def fail(self, error: ApiError) -> None:
-        """Refuse a request whose handler returned LATER."""
-        self._finish(self, error_response(self.kind, error))
+        """Refuse a request."""
+        self._finish(self, error_response(self.kind, error, **self.refused_with))
 
 
 def _syntax(error: Exception) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
 from ....protocol.api.record import invalid_json
 from ....protocol.api.stream import StreamInfo, StreamState
-from ....protocol.errors import api_error
+from ....protocol.errors import ApiError, api_error
 from ..stream import report
-from ..stream.core import Stream
+from ..stream.core import Ordered, Stream
 from ..stream.rules.world import invalid
 from .request import LATER, Request, Response
 
@@ -26,8 +26,8 @@ def _read_config(request: Request) -> StreamRequest:
     return asked
 
 
-def create(request: Request) -> Response:
-    """Answer STREAM.CREATE.<stream>."""
+def read_create(request: Request) -> StreamRequest:
+    """What STREAM.CREATE asks for, judged by itself. Raises ApiError."""
     asked = _read_config(request)
     name = request.tokens[2]
     if asked.name != name:
@@ -38,7 +38,13 @@ def create(request: Request) -> Response:
         raise invalid("stream configuration for create can not be sealed")
     if asked.mirror_direct and asked.mirror is None:
         raise invalid("stream has no mirror but does have mirror direct")
-    known = name in request.account.streams
+    return asked
+
+
+def create(request: Request) -> Response:
+    """Answer STREAM.CREATE.<stream>."""
+    asked = read_create(request)
+    known = asked.name in request.account.streams
     stream = request.account.create(asked.config(), pedantic=asked.pedantic)
     return response(request.kind, _brief(stream), **({} if known else {"did_create": True}))
 
@@ -50,11 +56,17 @@ def _brief(stream: Stream) -> StreamInfo:
     return info_
 
 
-def update(request: Request) -> Response:
-    """Answer STREAM.UPDATE.<stream>."""
+def read_update(request: Request) -> StreamRequest:
+    """What STREAM.UPDATE asks for, judged by itself. Raises ApiError."""
     asked = _read_config(request)
     if asked.name != request.tokens[2]:
         raise api_error("JSStreamMismatchErr")
+    return asked
+
+
+def update(request: Request) -> Response:
+    """Answer STREAM.UPDATE.<stream>."""
+    asked = read_update(request)
     stream = request.account.update(asked.config(), pedantic=asked.pedantic)
     return response(request.kind, _brief(stream))
 
@@ -83,10 +95,13 @@ def list_streams(request: Request) -> Response:
 
 def info(request: Request) -> Response:
     """Answer STREAM.INFO.<stream>."""
-    asked = (
-        request.read(StreamInfoRequest) if request.body.lstrip()[:1] in {b"{", b"["} else StreamInfoRequest()
-    )
     stream = request.account.lookup(request.tokens[2])
+    return describe(request, stream)
+
+
+def describe(request: Request, stream: Stream) -> Response:
+    """The answer to STREAM.INFO about this stream. Raises ApiError."""
+    asked = request.read(StreamInfoRequest) if request.has_json else StreamInfoRequest()
     found = report.info(stream, details=asked.deleted_details)
     page: dict[str, int] = {}
     if asked.subjects_filter:
@@ -115,8 +130,8 @@ def delete(request: Request) -> Response:
 
 
 def purge(request: Request) -> Response:
-    """Answer STREAM.PURGE.<stream>, once the purge is on disk."""
-    asked = request.read(PurgeRequest) if request.body.lstrip()[:1] in {b"{", b"["} else PurgeRequest()
+    """Answer STREAM.PURGE.<stream>, once the purge is durable."""
+    asked = request.read(PurgeRequest) if request.has_json else PurgeRequest()
     if asked.seq and asked.keep:
         raise api_error("JSBadRequestErr")
     stream = request.account.lookup(request.tokens[2])
@@ -124,21 +139,23 @@ def purge(request: Request) -> Response:
         raise api_error("JSStreamSealedErr")
     if stream.config.deny_purge:
         raise api_error("JSStreamPurgeFailedF", err="stream purge not permitted")
-    purged = stream.purge(subject=asked.filter, up_to=asked.seq, keep=asked.keep)
-    return when_committed(request, stream, response(request.kind, success=True, purged=purged))
 
+    def done(purged: Ordered) -> None:
+        if failed(request, purged):
+            return
+        request.respond(response(request.kind, success=True, purged=purged))
 
-def when_committed(request: Request, stream: Stream, answer: Response) -> Response:
-    """Answer when what the request changed is on disk."""
-
-    def done(error: BaseException | None) -> None:
-        if error is None:
-            request.respond(answer)
-        else:
-            request.fail(api_error("JSStreamGeneralErrorF", err=str(error)))
-
-    stream.committer.after(done)
+    stream.order_purge(done, subject=asked.filter, up_to=asked.seq, keep=asked.keep)
     return LATER
+
+
+def failed(request: Request, outcome: Ordered) -> bool:
+    """Whether what was ordered came to nothing: the request is refused then."""
+    if isinstance(outcome, ApiError):
+        request.fail(outcome)
+    elif isinstance(outcome, BaseException):
+        request.fail(api_error("JSStreamGeneralErrorF", err=str(outcome)))
+    return isinstance(outcome, BaseException)
 
 
 def needs_cluster(_request: Request) -> Response:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ....protocol import headers
-from ....protocol.api.messages import error_response
 from ....protocol.errors import ApiError, api_error
 from .. import advisories
 from ..host import API_LEVEL
@@ -30,10 +29,11 @@ if TYPE_CHECKING:
     from ..account import JetStreamAccount
 
 Handler = Callable[[Request], Response]
+Row = tuple[str, Handler, bool]  # name of the response type, handler, told to the audit
 PREFIX = "$JS.API."
 
-# subject after `$JS.API.` -> (name of the response type, handler, told to the audit)
-TABLE: dict[str, tuple[str, Handler, bool]] = {
+# subject after `$JS.API.` -> row
+TABLE: dict[str, Row] = {
     "INFO": ("account_info", account_api.info, True),
     "STREAM.CREATE.*": ("stream_create", stream_api.create, True),
     "STREAM.UPDATE.*": ("stream_update", stream_api.update, True),
@@ -54,19 +54,32 @@ TABLE: dict[str, tuple[str, Handler, bool]] = {
 UNANSWERED = ("*", "STREAM.>", "META.>", "SERVER.>", "ACCOUNT.>")
 
 
-class Api:
-    """The API of one account."""
+class Gate(Protocol):
+    """Says which of several servers serves a request; all of them hear it."""
 
-    def __init__(self, account: JetStreamAccount) -> None:
+    def table(self) -> dict[str, Row]:
+        """The handlers that are others in a cluster."""
+
+    def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
+        """Have the request served, or refuse it, or leave it to another server; now or in a while."""
+
+
+class Api:
+    """The API of one account. gate: None on a single server, which serves everything."""
+
+    def __init__(self, account: JetStreamAccount, gate: Gate | None = None) -> None:
         self._account = account
+        self._gate = gate
         self._subscriptions: list[Subscription] = []
-        self.table = all_handlers()
+        self.table = all_handlers() | (gate.table() if gate is not None else {})
 
     def start(self) -> None:
         """Listen."""
         for pattern, (kind, handler, audited) in self.table.items():
             self._subscriptions.append(
-                self._account.account.subscribe(PREFIX + pattern, self._serve(kind, handler, audited))
+                self._account.account.subscribe(
+                    PREFIX + pattern, self._serve(pattern, kind, handler, audited)
+                )
             )
         self._subscriptions += [
             self._account.account.subscribe(PREFIX + pattern, _ignore) for pattern in UNANSWERED
@@ -78,24 +91,33 @@ class Api:
             self._account.account.unsubscribe(subscription)
         self._subscriptions.clear()
 
-    def _serve(self, kind: str, handler: Handler, audited: bool) -> Callable[[Message], None]:
+    def _serve(self, pattern: str, kind: str, handler: Handler, audited: bool) -> Callable[[Message], None]:
+        gate = self._gate
+
         def finish(request: Request, response: Response) -> None:
             self._answer(request, response, audited)
 
         def serve(message: Message) -> None:
             request = Request(self._account, message, message.subject.split(".")[2:], kind, finish)
-            try:
-                _check_level(message)
-                response = handler(request)
-            except ApiError as error:
-                response = error_response(request.kind, error)
-            except Exception as fault:
-                self._alarm(f"JetStream API {message.subject}: {type(fault).__name__}: {fault}")
-                response = error_response(request.kind, api_error("JSStreamGeneralErrorF", err=str(fault)))
-            if response is not LATER:
-                finish(request, response)
+            if gate is None:
+                self._handle(request, handler)
+            else:
+                gate.admit(pattern, request, lambda: self._handle(request, handler))
 
         return serve
+
+    def _handle(self, request: Request, handler: Handler) -> None:
+        try:
+            _check_level(request.message)
+            response = handler(request)
+        except ApiError as error:
+            request.fail(error)
+        except Exception as fault:
+            self._alarm(f"JetStream API {request.message.subject}: {type(fault).__name__}: {fault}")
+            request.fail(api_error("JSStreamGeneralErrorF", err=str(fault)))
+        else:
+            if response is not LATER:
+                request.respond(response)
 
     def _alarm(self, text: str) -> None:
         self._account.host.log.error(text)
@@ -133,6 +155,6 @@ def _ignore(_message: Message) -> None:
     """Hear and do nothing."""
 
 
-def all_handlers() -> dict[str, tuple[str, Handler, bool]]:
+def all_handlers() -> dict[str, Row]:
     """Give the whole table, the consumers' part included."""
     return {**TABLE, **CONSUMER_TABLE}

@@ -19,7 +19,7 @@ from ....store.errors import StoreError
 from ..consumer.core import Consumer
 from ..consumer.start import choose
 from ..quota import Quota
-from ..stream.core import Stream
+from ..stream.core import Ordered, Stream
 from ..stream.ingest import Duplicate
 from ..stream.positions import Position
 from ..stream.rules.basis import Rules
@@ -212,6 +212,18 @@ class ReplicatedStream(Stream):
     def _save_positions(self) -> None:
         """Nothing: they are part of the replica's state."""
 
+    # --- what is asked for, of the leader
+
+    def order_purge(
+        self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
+    ) -> None:
+        """Propose to purge."""
+        self._desk.order(entries.Purge(self.time.next(), subject, up_to, keep), _told(done))
+
+    def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
+        """Propose to remove a message."""
+        self._desk.order(entries.Delete(self.time.next(), sequence, erase), _told(done))
+
     # --- what comes from other streams, to the leader
 
     def mirror(self, link: Link, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
@@ -364,6 +376,15 @@ class ReplicatedStream(Stream):
         for sequence in standing.change(entry.change, self.store, whole=entry.whole):
             self.interest.acked(sequence, standing)
         return True
+
+
+def _told(done: Callable[[Ordered], None]) -> Callable[[Outcome | Exception], None]:
+    """Tell who asked; of what nobody knows, that the cluster could not say."""
+
+    def finished(outcome: Outcome | Exception) -> None:
+        done(outcome if isinstance(outcome, int | ApiError) else api_error("JSClusterNotAvailErr"))
+
+    return finished
 
 
 def _nothing(_: object) -> None:

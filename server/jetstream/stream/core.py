@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from .source import Source
 
 
+# What something asked for came to: a number (0, False: nothing), or why it was not done.
+Ordered = int | BaseException
+
+
 class Stream:
     """One stream of an account. `committed_seq` is the last sequence that consumers may be given."""
 
@@ -302,6 +306,22 @@ class Stream:
             return False
         self.removed(sequence, subject)
         return True
+
+    # --- what is asked for
+
+    def order_purge(
+        self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
+    ) -> None:
+        """Purge, and give `done` the number of messages once that is durable."""
+        purged = self.purge(subject=subject, up_to=up_to, keep=keep)
+        self.committer.after(lambda error: done(purged if error is None else error))
+
+    def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
+        """Remove a message, and tell `done` once that is durable; False: there is none."""
+        if self.delete_message(sequence, erase=erase):
+            self.committer.after(lambda error: done(True if error is None else error))
+        else:
+            done(False)
 
     # --- what comes from other streams
 
