@@ -20,7 +20,12 @@ from .info import stamped
 from .update import check_update, same
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....protocol.api.stream import StreamConfig
     from ....store.consumer import ConsumerStore
+    from ...accounts.account import Account
+    from ..account import JetStreamAccount
     from ..stream.core import Stream
 
 NAME_LENGTH = 8
@@ -31,9 +36,9 @@ def _alarm(stream: Stream, text: str) -> None:
     stream.host.log.error(text)
 
 
-def bounds(stream: Stream) -> Bounds:
-    """Give the limits that the server and the account set."""
-    host, share = stream.host, stream.account.limits(stream.config.num_replicas)
+def bounds(account: JetStreamAccount, replicas: int) -> Bounds:
+    """Give the limits that the server and the account set, for so many replicas."""
+    host, share = account.host, account.limits(replicas)
     account_most = UNLIMITED if share is None else share.max_ack_pending
     return Bounds(host.max_ack_pending, account_most, host.max_request_batch)
 
@@ -41,25 +46,22 @@ def bounds(stream: Stream) -> Bounds:
 def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic: bool = False) -> Consumer:
     """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError."""
     stream.account.must_limits(stream.config.num_replicas)
-    config = check(stamped(asked), stream.config, bounds(stream), pedantic=pedantic)
+    config = check(
+        stamped(asked), stream.config, bounds(stream.account, stream.config.num_replicas), pedantic=pedantic
+    )
     name = config.durable_name or config.name
     existing = stream.consumers.get(name) if name else None
     if existing is not None:
-        if action == "create" and not same(existing.config, _settled(config)):
-            raise api_error("JSConsumerAlreadyExists")
+        if action == "create":
+            must_be_same(existing.config, config)
         return _update(stream, existing, config)
     if action == "update":
         raise api_error("JSConsumerDoesNotExist")
     _check_count(stream)
-    if stream.config.retention == "workqueue" and not config.direct and not config.sourcing:
-        check_work_queue(config, _siblings(stream, name), update=False)
+    check_new(stream.config, config, name, lambda: _siblings(stream, name))
     if not name:
         name = _new_name(stream)
-    if len(name) > MAX_NAME:
-        raise api_error("JSConsumerNameTooLongErrF", max=MAX_NAME)
-    if not is_asset_name(name):
-        raise api_error("JSConsumerBadDurableNameErr")
-    config = _settled(config)
+    config = settled(config)
     created = stream.clock.now()
     consumer = adopt(stream, name, config, created, open_store(stream, name, config, created))
     if not config.direct:
@@ -79,7 +81,45 @@ def adopt(
     return consumer
 
 
-def _settled(config: ConsumerConfig) -> ConsumerConfig:
+def must_be_same(old: ConsumerConfig, config: ConsumerConfig) -> None:
+    """Raise ApiError 10148 when a consumer that is to be new is there, and another one."""
+    if not same(old, settled(config)):
+        raise api_error("JSConsumerAlreadyExists")
+
+
+def check_new(
+    stream: StreamConfig,
+    config: ConsumerConfig,
+    name: str,
+    siblings: Callable[[], list[ConsumerConfig]],
+) -> None:
+    """Judge one consumer more; its name, if it has one, and that it does not get in its siblings' way.
+
+    Raises ApiError.
+    """
+    if stream.retention == "workqueue" and not config.direct and not config.sourcing:
+        check_work_queue(config, siblings(), update=False)
+    if len(name) > MAX_NAME:
+        raise api_error("JSConsumerNameTooLongErrF", max=MAX_NAME)
+    if name and not is_asset_name(name):
+        raise api_error("JSConsumerBadDurableNameErr")
+
+
+def check_change(
+    stream: StreamConfig,
+    old: ConsumerConfig,
+    config: ConsumerConfig,
+    siblings: Callable[[], list[ConsumerConfig]],
+    account: Account,
+) -> None:
+    """Judge another configuration of a consumer. Raises ApiError."""
+    if stream.retention == "workqueue":
+        check_work_queue(config, siblings(), update=True)
+    bound = bool(old.deliver_subject) and account.has_interest(old.deliver_subject)
+    check_update(old, config, bound=bound)
+
+
+def settled(config: ConsumerConfig) -> ConsumerConfig:
     """Fill in what depends on whether the consumer is durable."""
     if not config.durable_name and config.inactive_threshold <= 0:
         config.inactive_threshold = INACTIVE
@@ -107,11 +147,8 @@ def _check_count(stream: Stream) -> None:
 
 def _update(stream: Stream, consumer: Consumer, config: ConsumerConfig) -> Consumer:
     old = consumer.config
-    if stream.config.retention == "workqueue":
-        check_work_queue(config, _siblings(stream, consumer.name), update=True)
-    bound = bool(old.deliver_subject) and consumer.account.has_interest(old.deliver_subject)
-    check_update(old, config, bound=bound)
-    config = _settled(config)
+    check_change(stream.config, old, config, lambda: _siblings(stream, consumer.name), stream.account.account)
+    config = settled(config)
     if config == old:
         return consumer
     replace(consumer, config)
@@ -177,7 +214,9 @@ def recover(stream: Stream) -> None:
             continue
         try:
             config = ConsumerConfig.from_json(asset.document["config"])
-            config = check(config, stream.config, bounds(stream), recovering=True)
+            config = check(
+                config, stream.config, bounds(stream.account, stream.config.num_replicas), recovering=True
+            )
             created = parse_rfc3339(asset.document["created"])
             store = stream.account.directory.open_consumer(stream.name, asset.name)
         except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
