@@ -17,7 +17,7 @@ class Pacemaker:
 
     def __init__(self, clock: Clock, tick: int = TICK) -> None:
         self._clock = clock
-        self._tick = tick
+        self.tick = tick
         self._beats: list[Callable[[], None]] = []
         self._timer: Timer | None = None
 
@@ -25,7 +25,7 @@ class Pacemaker:
         """Call `beat` from now on."""
         self._beats.append(beat)
         if self._timer is None:
-            self._timer = self._clock.call_later(self._tick, self._run)
+            self._timer = self._clock.call_later(self.tick, self._run)
 
     def remove(self, beat: Callable[[], None]) -> None:
         """Call it no more; harmless when done twice."""
@@ -36,6 +36,6 @@ class Pacemaker:
             self._timer = None
 
     def _run(self) -> None:
-        self._timer = self._clock.call_later(self._tick, self._run)
+        self._timer = self._clock.call_later(self.tick, self._run)
         for beat in self._beats[:]:
             beat()

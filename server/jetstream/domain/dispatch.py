@@ -1,0 +1,175 @@
+"""Dispatch: this server's duties, handed to the replicas they are about.
+
+Promises: what is about one stream is done in order; a stream is not opened while a former one of its name is
+still being closed; an account that is not known here (yet) is left alone until it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ....protocol.errors import ApiError
+from ....protocol.timestamp import parse_rfc3339
+from ....store.errors import StoreError
+from ...cluster.meta.duties import (
+    Change,
+    ChangeConsumer,
+    Close,
+    CloseConsumer,
+    Delete,
+    Duty,
+    Held,
+    Keep,
+    Open,
+    OpenConsumer,
+    StartDuty,
+    Stray,
+)
+from .asset import Asset
+
+if TYPE_CHECKING:
+    from ..account import JetStreamAccount
+    from .domain import Domain
+
+Key = tuple[str, str]
+_FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
+
+
+def key_of(duty: Duty | StartDuty) -> Key:
+    """(account, stream) that it is about."""
+    if isinstance(duty, Delete | Stray):
+        return duty.account, duty.name
+    if isinstance(duty, Open | Keep | Change | Close):
+        return duty.stream.account, duty.stream.name
+    return duty.consumer.account, duty.consumer.stream
+
+
+class Dispatch:
+    """assets: this server's replicas by (account, stream). failures: why one could not be opened."""
+
+    def __init__(self, domain: Domain, accounts: dict[str, JetStreamAccount]) -> None:
+        self.assets: dict[Key, Asset] = {}
+        self.failures: dict[Key, str] = {}
+        self._domain = domain
+        self._accounts = accounts
+        self._log = domain.surroundings.log
+        self._closing: dict[Key, list[Duty | StartDuty]] = {}
+
+    # --- at a start
+
+    def inventory(self, accounts: Iterable[JetStreamAccount]) -> dict[Key, Held]:
+        """What lies on the disk. Blocks. What cannot be read is told to the log and left out."""
+        found = {}
+        for held in accounts:
+            for asset in held.directory.streams():
+                if asset.document is None:
+                    self._fail((held.name, asset.name), asset.damage)
+                    continue
+                created = parse_rfc3339(asset.document["created"])
+                found[held.name, asset.name] = Held(asset.document.get("group", ""), created)
+        return found
+
+    def begin(self, duties: Iterable[StartDuty]) -> None:
+        """Do what is to be done at a start."""
+        for duty in duties:
+            key = key_of(duty)
+            if key in self._closing:
+                self._closing[key].append(duty)
+            else:
+                self._start(key, duty)
+
+    def _start(self, key: Key, duty: StartDuty) -> None:
+        name = " > ".join(key)
+        held = self._accounts.get(key[0])
+        if held is None:
+            return
+        if isinstance(duty, Stray):
+            self._log.warning(f"Stream '{name}' lies here, and the cluster never heard of it: not served")
+        elif isinstance(duty, Delete):
+            self._log.info(f"Stream '{name}' is not assigned to this server any more and is deleted")
+            try:
+                held.directory.remove_stream(key[1])
+            except OSError as error:
+                self._fail(key, str(error))
+        elif key not in self.failures:
+            self._make(duty)
+
+    # --- as they come
+
+    def do(self, duty: Duty) -> None:
+        """Do what one effect asks of this server."""
+        key = key_of(duty)
+        if key in self._closing:
+            self._closing[key].append(duty)
+        elif isinstance(duty, Open):
+            self._make(duty)
+        elif isinstance(duty, Close):
+            self._close(key, gone=duty.gone)
+        else:
+            self._pass_on(key, duty)
+
+    def _pass_on(self, key: Key, duty: Change | OpenConsumer | ChangeConsumer | CloseConsumer) -> None:
+        asset = self.assets.get(key)
+        if asset is None:
+            return
+        if isinstance(duty, Change):
+            asset.change(duty)
+        elif isinstance(duty, OpenConsumer):
+            asset.consumer_made(duty.consumer)
+        elif isinstance(duty, ChangeConsumer):
+            asset.consumer_changed(duty.consumer)
+        else:
+            asset.consumer_gone(duty.consumer)
+
+    def _make(self, duty: Open | Keep) -> None:
+        """The duties that follow name its consumers once more: replicas know them by their birth."""
+        key = (duty.stream.account, duty.stream.name)
+        held = self._accounts.get(key[0])
+        if held is None:
+            return
+        self.failures.pop(key, None)
+        asset = self.assets[key] = Asset(self._domain, held, duty.stream)
+        consumers = self._domain.state.consumers_of(*key)
+        try:
+            if isinstance(duty, Keep):
+                asset.keep(duty.leaves, consumers)
+            else:
+                asset.open(joins=duty.joins, lost=duty.lost, consumers=consumers)
+        except _FAULTS as fault:
+            self._fail(key, str(fault) or type(fault).__name__)
+
+    def _fail(self, key: Key, why: str) -> None:
+        self.failures[key] = why
+        self._log.error(f"Stream '{' > '.join(key)}' cannot be opened: {why}")
+
+    def _close(self, key: Key, *, gone: bool) -> None:
+        self.failures.pop(key, None)
+        asset = self.assets.pop(key, None)
+        if asset is not None:
+            self._closing[key] = []
+            asset.close(gone, lambda: self._closed(key))
+
+    def _closed(self, key: Key) -> None:
+        for duty in self._closing.pop(key, []):
+            if isinstance(duty, Keep | Delete | Stray):
+                self.begin([duty])
+            else:
+                self.do(duty)
+
+    # --- the end
+
+    def stop(self, done: Callable[[], None], account: str = "") -> None:
+        """Stop serving, of one account or of all; files stay. `done` is called when nothing is under way."""
+        keys = [key for key in self.assets if account in ("", key[0])]
+        left = len(keys) + 1
+
+        def stopped() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done()
+
+        for key in keys:
+            self.assets.pop(key).stop(stopped)
+        stopped()

@@ -1,0 +1,502 @@
+"""Domain: this server among those that together are one JetStream.
+
+It has a seat in the meta group, applies what that decides, and does this server's part of it; while it leads,
+it lets servers in, places streams, and asks stream leaders for what it is asked. Promises: nothing is served
+here before this server is as current as the group was when it started, so that what was deleted meanwhile
+does not come back; `stop` leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
+
+from ....protocol.errors import ApiError, api_error
+from ....protocol.identifier import name_hash
+from ....store.fs import Disk
+from ...cluster.mailbox import Mailbox
+from ...cluster.meta import placement
+from ...cluster.meta.answering import Led, Meta, Standing, asset_of, meta_of
+from ...cluster.meta.command import (
+    Begun,
+    Command,
+    DeleteConsumer,
+    EntryError,
+    Prefer,
+    Settle,
+    decode,
+    encode,
+)
+from ...cluster.meta.desk import Desk
+from ...cluster.meta.effect import Effect, ServerGone, ServerPut, ServerReplaced
+from ...cluster.meta.machine import Machine, lets_in
+from ...cluster.meta.placement import Policy
+from ...cluster.meta.server import Server, Sight
+from ...cluster.meta.state import State
+from ...cluster.pacemaker import Pacemaker
+from ...cluster.proposals import Outcome, ProposalError
+from ...cluster.seat import Seat, Surroundings
+from . import monitoring
+from .dispatch import Dispatch, key_of
+from .questions import Json, Kind, Questions, Take
+from .reports import PREFIX, Report, ReportError
+from .sights import EVERY, Sights
+from .usage import lags, used
+
+if TYPE_CHECKING:
+    from ...accounts.account import Account
+    from ...accounts.parcel import Message
+    from ...accounts.subscription import Subscription
+    from ...clock import Timer
+    from ...cluster.formation import Expected
+    from ...cluster.group import Group
+    from ...cluster.meta.report import GroupView
+    from ...cluster.meta.usage import Reports
+    from ..account import JetStreamAccount
+    from ..engine import JetStream
+    from .asset import Asset
+
+META = "$JSC.META"
+GROUP = "meta"
+Decided = Callable[[list[Effect] | ApiError], None]
+
+
+class Domain:
+    """surroundings: for the seats of streams. led: the meta group as it is known here."""
+
+    def __init__(self, engine: JetStream, carrier: Account) -> None:
+        assert engine.host is not None
+        self._engine = engine
+        self._host = host = engine.host
+        self._carrier = carrier
+        options = engine.options.jetstream
+        self.node = name_hash(host.server_name)
+        self.surroundings = Surroundings(
+            name=host.server_name,
+            server=host.server_id,
+            node=self.node,
+            domain=options.domain,
+            path=f"{options.store_dir}/cluster",
+            mailbox=Mailbox(self.node, carrier, host.runner),
+            runner=host.runner,
+            pacemaker=Pacemaker(host.clock),
+            clock=host.clock,
+            fs=Disk(),
+            log=host.log,
+            random_bytes=os.urandom,
+        )
+        self._dice = self.surroundings.random()
+        self._dispatch = Dispatch(self, engine.accounts)
+        self._questions = Questions(self.node, carrier, host.clock, host.runner, self.assets)
+        self._sights = Sights()
+        self._machine: Machine | None = None
+        self._seat: Seat | None = None
+        self._leader = ""
+        self._leaderless_since = host.clock.now()
+        self._ever_led = False
+        self._served = False  # the streams here are, as far as the meta group has told
+        self._goal = -1  # the index from which on this server is current; -1: not known yet
+        self._greeting: set[str] = set()
+        self._timer: Timer | None = None
+        self._subscriptions: list[Subscription] = []
+
+    # --- life
+
+    def start(self, expected: Callable[[], Expected]) -> None:
+        """Take the seat. expected: who must be there before the meta group may be founded."""
+        self.surroundings.mailbox.start()
+        self._questions.start()
+        for subject, heard in ((PREFIX + "*", self._heard), (META, self._told)):
+            self._subscriptions.append(self._carrier.subscribe(subject, heard))
+        self._seat = Seat(GROUP, self.surroundings, self._make, self, expected=expected)
+        self._seat.start()
+        self._beat()
+
+    async def stop(self) -> None:
+        """Leave it; everything stored is on disk afterwards."""
+        over = asyncio.Event()
+        self._dispatch.stop(over.set)
+        await over.wait()
+        if self._timer is not None:
+            self._timer.cancel()
+        seat, self._seat = self._seat, None
+        if seat is not None:
+            over.clear()
+            seat.stop(over.set)
+            await over.wait()
+        self._questions.stop()
+        self.surroundings.mailbox.stop()
+        for subscription in self._subscriptions:
+            self._carrier.unsubscribe(subscription)
+        self._subscriptions.clear()
+
+    def account_came(self, held: JetStreamAccount) -> None:
+        """An account has JetStream here from now on: what is assigned of it is opened."""
+        if self._served and self._machine is not None:
+            inventory = self._dispatch.inventory([held])
+            duties = list(self._machine.begin(inventory))
+            self._dispatch.begin(duty for duty in duties if key_of(duty)[0] == held.name)
+
+    def account_left(self, name: str, done: Callable[[], None]) -> None:
+        """An account has it no more: `done` is called when its streams are closed, their files stay."""
+        self._dispatch.stop(done, name)
+
+    def server_lost(self, server: str) -> None:
+        """There is no route to the server of that id any more."""
+        self._sights.lost(server)
+        if self._seat is not None:
+            self._seat.server_lost(server)
+        for asset in list(self.assets.values()):
+            asset.server_lost(server)
+
+    def server_came(self) -> None:
+        """There is a route to one more server."""
+        self._say(ask=True)
+
+    # --- what it is
+
+    @property
+    def me(self) -> str:
+        """This server's id in the meta group; "" before the disk was asked."""
+        return "" if self._machine is None else self._machine.me
+
+    @property
+    def state(self) -> State:
+        """What the meta group has decided, as far as it is known here."""
+        return State() if self._machine is None else self._machine.state
+
+    @property
+    def group(self) -> Group | None:
+        """The meta group's member here, once it has begun."""
+        return None if self._seat is None else self._seat.group
+
+    @property
+    def assets(self) -> dict[tuple[str, str], Asset]:
+        """This server's replicas by (account, stream)."""
+        return self._dispatch.assets
+
+    @property
+    def sights(self) -> Mapping[str, Sight]:
+        """What is seen of the members, by id."""
+        return self._sights.view(self._host.clock.now())
+
+    @property
+    def led(self) -> Led:
+        """Who leads the meta group."""
+        since = 0 if self._leader else self._host.clock.now() - self._leaderless_since
+        return Led(self._leader, since, self._ever_led)
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads, knows all that was decided before, and is heard by a majority."""
+        group = self.group
+        return group is not None and group.ready and group.node is not None and group.node.accepts
+
+    @property
+    def policy(self) -> Policy:
+        """By which rules streams are placed."""
+        options = self._engine.options.jetstream
+        return Policy(options.unique_tag, options.limits.max_ha_assets)
+
+    def member(self, node: str) -> str:
+        """The meta member of a node; "" for one that was never heard of."""
+        found = self.state.named(node)
+        return self._sights.member(node) if found is None else found.id
+
+    def standing(self, account: str, stream: str = "", consumer: str = "") -> Standing:
+        """Where this server stands with a request about this."""
+        state, me = self.state, self.me
+        meta = meta_of(me, self.led)
+        if meta is Meta.LEADER and not self.is_leader:
+            meta = Meta.FOLLOWER
+        system = self._engine.registry.system is not None and account == self._engine.registry.system.name
+        if not stream:
+            return Standing(meta, system=system)
+        asset = self.assets.get((account, stream))
+        where = asset_of(
+            state.stream(account, stream), self.sights, me, None if asset is None else asset.led()
+        )
+        exists = not consumer or state.consumer(account, stream, consumer) is not None
+        return Standing(meta, where, exists, system)
+
+    def usage(self, account: str) -> Reports:
+        """What the servers use of an account."""
+        return self._sights.usage(account)
+
+    def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
+        """(leader, operations that each member is behind) of a stream's group, as its leader said last."""
+        return self._sights.lags(account, stream)
+
+    # --- decisions
+
+    def desk(self) -> Desk:
+        """Where wishes become commands, by what is known now."""
+        return Desk(self.state, self.sights, self._dice, self.policy)
+
+    def propose(self, command: Command, done: Decided) -> None:
+        """Have the meta group decide; `done` is given what became of it, or error 10008.
+
+        Only a leader gets an answer other than the error; after it the command may still have its way.
+        """
+        group, machine = self.group, self._machine
+        if group is None or machine is None or not self.is_leader:
+            done(api_error("JSClusterNotAvailErr"))
+            return
+
+        def decided(outcome: Outcome) -> None:
+            if isinstance(outcome, ProposalError):
+                done(api_error("JSClusterNotAvailErr"))
+            else:
+                done(machine.outcome(outcome))
+
+        group.propose([encode(command)], decided)
+
+    def tell(self, command: Settle | Begun | DeleteConsumer | Prefer) -> None:
+        """Let whoever leads the meta group propose this; nothing is promised of it."""
+        if self.is_leader:
+            self.propose(command, _ignore)
+        else:
+            self._carrier.publish(META, encode(command))
+
+    def _told(self, message: Message) -> None:
+        if not self.is_leader:
+            return
+        try:
+            command = decode(message.body)
+        except EntryError:
+            return
+        if isinstance(command, Settle | Begun | DeleteConsumer | Prefer):
+            self.propose(command, _ignore)
+
+    def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
+        """Hand the lead of the meta group over, to `preferred` (a member's id) or whoever can take it."""
+        group = self.group
+        if group is None or not self.is_leader:
+            done(api_error("JSClusterNotAvailErr"))
+        elif preferred and preferred in group.members.voters:
+            group.transfer(preferred)
+            done(None)
+        elif preferred:
+            done(api_error("JSClusterNoPeersErrF", err="no replacement peer connected"))
+        else:
+            group.resign()
+            done(None)
+
+    def successor(self, server: str = "", cluster: str = "", tags: Collection[str] = ()) -> str:
+        """Whom the leader would hand over to. Raises ApiError 10005."""
+        group = self.group
+        members = sorted(group.members.voters) if group is not None else []
+        return placement.successor(
+            self.state,
+            members,
+            self.me,
+            self.sights,
+            self._dice,
+            server=server,
+            cluster=cluster,
+            tags=[*tags],
+        )
+
+    def remove_server(self, name: str, peer: str, done: Decided) -> None:
+        """Remove a server for good, by name or by peer; only a leader can. Raises ApiError 10044."""
+        self.propose(self.desk().remove_server(name, peer), done)
+
+    # --- monitoring
+
+    def meta_view(self) -> GroupView:
+        """The meta group as its member here sees it."""
+        return monitoring.meta_view(self)
+
+    def meta_cluster(self) -> Json:
+        """The `meta_cluster` of jsz."""
+        return monitoring.meta_cluster(self)
+
+    def problems(self) -> list[str]:
+        """What is wrong with this server's part, the worst first."""
+        return monitoring.problems(self)
+
+    # --- questions
+
+    def when_up(
+        self, account: str, stream: str, consumer: str, done: Callable[[Json | None], None]
+    ) -> Callable[[], None]:
+        """Call `done` once: with what the leader of a new or changed one tells now, or None after 4 s.
+
+        Gives what ends the waiting without a call.
+        """
+        return self._questions.when_up((account, stream, consumer), done)
+
+    def say_up(self, account: str, stream: str, consumer: str, info: Json) -> None:
+        """A new stream or consumer is served by this server, which leads it."""
+        self._questions.say_up((account, stream, consumer), info)
+
+    def ask_all(
+        self, kind: Kind, account: str, stream: str, consumer: str, take: Take, names: Collection[str] = ()
+    ) -> Callable[[], None]:
+        """Ask the leaders for infos: of an account's streams ("SI"), or of a stream's consumers ("CI").
+
+        stream, consumer: "" for all; names: only those of them. take: is given (name, info) of each that
+        comes within 4 s; what this gives ends it earlier.
+        """
+        return self._questions.ask(kind, account, stream, consumer, take, names)
+
+    # --- the meta group
+
+    def _make(self) -> Machine:
+        """The application of a new life, or of the same after its group was started again."""
+        assert self._seat is not None
+        self._served, self._goal = False, -1
+        self._machine = Machine(self._seat.member, self._dispatch.do, self._effect)
+        return self._machine
+
+    def leading(self, group: Group) -> None:
+        """See cluster.Owner."""
+        assert self._machine is not None
+        self._machine.lead()
+        self._goal = group.applied
+        self._serve()
+        self._say(ask=True)
+
+    def following(self, group: Group) -> None:
+        """See cluster.Owner."""
+        del group
+        if self._machine is not None:
+            self._machine.follow()
+        self._greeting.clear()
+
+    def leader_changed(self, group: Group) -> None:
+        """See cluster.Owner."""
+        if self._leader and not group.leader:
+            self._leaderless_since = self._host.clock.now()
+        self._leader = group.leader
+        if group.leader:
+            self._ever_led = True
+            self._say(ask=not self._served)
+
+    def failed(self, group: Group) -> None:
+        """See cluster.Owner: healthz tells."""
+
+    def _effect(self, effect: Effect) -> None:
+        """Something was decided, on all servers."""
+        if lets_in(effect, self.me):
+            self._host.runner.soon(self._serve)
+        if isinstance(effect, ServerPut | ServerReplaced | ServerGone) and self.is_leader:
+            self._host.runner.soon(self._heal)
+
+    def _serve(self) -> None:
+        """Open what is assigned here, once that is known to be so."""
+        group, machine = self.group, self._machine
+        if self._served or group is None or machine is None:
+            return
+        if not 0 <= self._goal <= group.applied or machine.me not in machine.state.servers:
+            return
+        self._served = True
+        inventory = self._dispatch.inventory(self._engine.accounts.values())
+        self._dispatch.begin(list(machine.begin(inventory)))
+
+    # --- servers
+
+    def _beat(self) -> None:
+        self._timer = self._host.clock.call_later(EVERY, self._beat)
+        self._serve()
+        self._say(ask=not self._served)
+        if self.is_leader:
+            self._heal()
+
+    @property
+    def failures(self) -> Mapping[tuple[str, str], str]:
+        """Why a replica could not be opened, by (account, stream)."""
+        return self._dispatch.failures
+
+    @property
+    def seat_health(self) -> str:
+        """What is wrong with the seat in the meta group, "" for nothing."""
+        return "" if self._seat is None else self._seat.health()
+
+    @property
+    def served(self) -> bool:
+        """Whether this server has caught up since it started, and opened what is assigned to it."""
+        return self._served
+
+    def record(self) -> Server:
+        """This server as the meta group is to know it."""
+        engine = self._engine
+        return Server(
+            self.me,
+            self._host.server_name,
+            self._host.cluster_name,
+            engine.domain,
+            tuple(tag.lower() for tag in engine.options.server_tags),
+            engine.memory.limit,
+            engine.files.limit,
+        )
+
+    def _say(self, *, ask: bool = False) -> None:
+        """Tell all servers of this one."""
+        group = self.group
+        if not self.me or group is None:
+            return
+        term = group.node.term if group.node is not None and self.is_leader else 0
+        report = Report(
+            self.record(),
+            self._host.server_id,
+            used(self._engine.accounts),
+            lags(self.assets),
+            term,
+            group.applied,
+            ask,
+        )
+        self._take(report)
+        self._carrier.publish(PREFIX + self.node, report.encode())
+
+    def _heard(self, message: Message) -> None:
+        try:
+            report = Report.decode(message.body)
+        except ReportError:
+            return
+        if report.process == self._host.server_id:
+            return
+        self._take(report)
+        if report.ask:
+            self._say()
+
+    def _take(self, report: Report) -> None:
+        """Know what a server says of itself."""
+        self._sights.hear(report, self._host.clock.now())
+        group = self.group
+        if group is not None and group.node is not None and report.term:
+            if report.term == group.node.term and report.server.id == group.leader and self._goal < 0:
+                self._goal = report.index
+            self._serve()
+        if self.is_leader:
+            self._greet(report.server)
+
+    def _greet(self, server: Server) -> None:
+        """Let a server in, or take over what it says anew."""
+        if server.id in self._greeting:
+            return
+        try:
+            command = self.desk().greet(server)
+        except ApiError:
+            return  # another life took its place
+        if command is None:
+            return
+        self._greeting.add(server.id)
+
+        def done(outcome: list[Effect] | ApiError) -> None:
+            del outcome  # a stale one is judged anew when the server says it again
+            self._greeting.discard(server.id)
+
+        self.propose(command, done)
+
+    def _heal(self) -> None:
+        """Give streams that lack peers some, now that there may be servers."""
+        if self.is_leader:
+            for command in self.desk().heal():
+                self.propose(command, _ignore)
+
+
+def _ignore(_outcome: list[Effect] | ApiError) -> None:
+    """Nobody waits for it."""

@@ -1,0 +1,75 @@
+"""Report: what a server says of itself to all others, at a change and every few seconds.
+
+It goes over the system account, beside Raft: nothing is promised of its delivery, and it only informs whoever
+places, lists and monitors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...cluster.meta.server import Server
+from ...cluster.meta.usage import Used
+
+PREFIX = "$JSC.STATE."
+
+
+class ReportError(ValueError):
+    """These bytes are no report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """process: the server's id, another one each time it starts. used: bytes by account and tier.
+
+    lags: of the groups that it leads, by (account, stream) and member. term, index: of the meta group, if it
+    leads it and knows all that was decided before; then whoever has applied `index` is as current as it was.
+    ask: whether those who hear it should say theirs.
+    """
+
+    server: Server
+    process: str
+    used: Mapping[str, Mapping[str, Used]] = field(default_factory=dict)
+    lags: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
+    term: int = 0
+    index: int = 0
+    ask: bool = False
+
+    def encode(self) -> bytes:
+        """As bytes."""
+        value = {
+            "server": self.server.to_json(),
+            "process": self.process,
+            "used": self.used,
+            "lags": [[*key, lags] for key, lags in self.lags.items()],
+            "term": self.term,
+            "index": self.index,
+            "ask": self.ask,
+        }
+        return json.dumps(value, separators=(",", ":")).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Report:
+        """Read what `encode` gave. Raises ReportError."""
+        try:
+            value: dict[str, Any] = json.loads(data)
+            return cls(
+                Server.from_json(value["server"]),
+                str(value["process"]),
+                {
+                    account: {tier: Used(int(memory), int(store)) for tier, (memory, store) in tiers.items()}
+                    for account, tiers in value["used"].items()
+                },
+                {
+                    (str(account), str(stream)): {str(member): int(lag) for member, lag in lags.items()}
+                    for account, stream, lags in value["lags"]
+                },
+                int(value["term"]),
+                int(value["index"]),
+                bool(value["ask"]),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as fault:
+            raise ReportError(f"not a report: {type(fault).__name__}: {fault}") from fault
