@@ -398,7 +398,7 @@ class JetStreamAccount:
             reserved_storage=self.files.reserved,
             streams=len(self.streams),
             consumers=sum(len(stream.public_consumers()) for stream in self.streams.values()),
-            limits=AccountLimits() if flat is None else _shown(flat),
+            limits=AccountLimits() if flat is None else shown_limits(flat),
             domain=self.host.domain,
             api=ApiStats(level=API_LEVEL, total=self.api_total, errors=self.api_errors),
         )
@@ -408,7 +408,7 @@ class JetStreamAccount:
 
     def _tiers(self, info: AccountInfo) -> dict[str, AccountTier]:
         """The tiers that have limits, and that of the streams there are."""
-        tiers = {name: AccountTier(limits=_shown(share)) for name, share in sorted(self.grants.items())}
+        tiers = {name: AccountTier(limits=shown_limits(share)) for name, share in sorted(self.grants.items())}
         if self.streams:
             own = tiers.setdefault("R1", AccountTier())
             for name in ("memory", "storage", "reserved_memory", "reserved_storage", "streams", "consumers"):
@@ -416,7 +416,8 @@ class JetStreamAccount:
         return tiers
 
 
-def _shown(share: AccountJetStream) -> AccountLimits:
+def shown_limits(share: AccountJetStream) -> AccountLimits:
+    """The limits as INFO has them."""
     return AccountLimits(
         max_memory=share.max_memory,
         max_storage=share.max_store,

@@ -37,6 +37,9 @@ NAMES_LIMIT = 1024
 LIST_LIMIT = 256
 IDENTITY = b"Nats-Stream-Identity"
 SUFFIX_LENGTH = 8
+# what refusals have besides the error
+NO_CONSUMERS: dict[str, Any] = {"total": 0, "offset": 0, "limit": 0, "consumers": []}
+NOT_PAUSED: dict[str, Any] = {"paused": False, "pause_until": format_rfc3339(0)}
 
 
 def read_create(request: Request) -> CreateConsumerRequest:
@@ -185,21 +188,21 @@ def _page(request: Request, limit: int) -> tuple[list[Consumer], dict[str, Any]]
     return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
 
 
-@refused_with(total=0, offset=0, limit=0, consumers=[])
+@refused_with(**NO_CONSUMERS)
 def names(request: Request) -> Response:
     """Answer CONSUMER.NAMES.<stream>."""
     found, page = _page(request, NAMES_LIMIT)
     return response(request.kind, **page, consumers=[consumer.name for consumer in found])
 
 
-@refused_with(total=0, offset=0, limit=0, consumers=[])
+@refused_with(**NO_CONSUMERS)
 def list_consumers(request: Request) -> Response:
     """Answer CONSUMER.LIST.<stream>."""
     found, page = _page(request, LIST_LIMIT)
     return response(request.kind, **page, consumers=[consumer.info().to_json() for consumer in found])
 
 
-@refused_with(paused=False, pause_until=format_rfc3339(0))
+@refused_with(**NOT_PAUSED)
 def pause(request: Request) -> Response:
     """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
     until = read_pause(request)

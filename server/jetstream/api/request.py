@@ -99,6 +99,12 @@ class Request:
         """Refuse a request."""
         self._finish(self, error_response(self.kind, error, **self.refused_with))
 
+    def trip(self, fault: Exception) -> None:
+        """Refuse a request that met a fault of ours, and tell the log."""
+        text = f"JetStream API {self.message.subject}: {type(fault).__name__}: {fault}"
+        self.account.host.log.error(text)
+        self.fail(api_error("JSStreamGeneralErrorF", err=str(fault)))
+
 
 def _syntax(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):

@@ -108,19 +108,15 @@ class Api:
 
     def _handle(self, request: Request, handler: Handler) -> None:
         try:
-            _check_level(request.message)
+            check_level(request.message)
             response = handler(request)
         except ApiError as error:
             request.fail(error)
         except Exception as fault:
-            self._alarm(f"JetStream API {request.message.subject}: {type(fault).__name__}: {fault}")
-            request.fail(api_error("JSStreamGeneralErrorF", err=str(fault)))
+            request.trip(fault)
         else:
             if response is not LATER:
                 request.respond(response)
-
-    def _alarm(self, text: str) -> None:
-        self._account.host.log.error(text)
 
     def _answer(self, request: Request, response: Response, audited: bool) -> None:
         held = self._account
@@ -145,7 +141,8 @@ class Api:
             )
 
 
-def _check_level(message: Message) -> None:
+def check_level(message: Message) -> None:
+    """Raise ApiError 10185 when the request needs a newer API."""
     level = headers.get(message.header, b"Nats-Required-Api-Level") if message.header else None
     if level and not (level.isdigit() and int(level) <= API_LEVEL):
         raise api_error("JSRequiredApiLevelErr")

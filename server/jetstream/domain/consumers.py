@@ -1,0 +1,269 @@
+"""The wishes about consumers that the meta leader judges: create and change, delete, pause.
+
+The consumers that mirrors and sources of other streams read by are their stream's own matter, as on a single
+server; unless that stream waits for acks: then they last, and are decided on like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ....protocol import headers
+from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
+from ....protocol.api.messages import CreateConsumerRequest, response
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError, api_error
+from ....protocol.identifier import name_hash
+from ....protocol.timestamp import format_rfc3339
+from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
+from ...cluster.meta.command import Command, DeleteConsumer, PutConsumer
+from ...cluster.meta.effect import ConsumerChanged, ConsumerMade, Effect, Existing
+from ...cluster.meta.report import cluster_info
+from ...cluster.meta.state import View
+from ..api import consumer as consumer_api
+from ..api.request import Request, Response
+from ..api.table import PREFIX, Row
+from ..consumer import lifecycle
+from ..consumer.config import check
+from ..consumer.info import shown, stamped
+from ..consumer.notices import Notices
+from .judge import Served, asker, decide, guarded, share
+
+if TYPE_CHECKING:
+    from ...accounts.parcel import Message
+    from ..account import JetStreamAccount
+    from .domain import Domain
+
+Json = dict[str, Any]
+RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to let a source's consumer begin anew
+
+
+class ConsumerWishes:
+    """The handlers."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
+    def table(self) -> dict[str, Row]:
+        """By pattern, see api.table."""
+        return {
+            "CONSUMER.CREATE.*": ("consumer_create", self.create, True),
+            "CONSUMER.CREATE.*.>": ("consumer_create", self.create, True),
+            "CONSUMER.DURABLE.CREATE.*.*": ("consumer_create", self.create_durable, True),
+            "CONSUMER.DELETE.*.*": ("consumer_delete", self.delete, True),
+            "CONSUMER.PAUSE.*.*": ("consumer_pause", self.pause, True),
+        }
+
+    # --- create
+
+    def create(self, request: Request) -> Response:
+        """Answer CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]]."""
+        asked = consumer_api.read_create(request)
+        if self._is_inside(request, asked):
+            return consumer_api.create(request)
+        return self._create(request, asked)
+
+    def create_durable(self, request: Request) -> Response:
+        """Answer CONSUMER.DURABLE.CREATE.<stream>.<consumer>."""
+        return self._create(request, consumer_api.read_create_durable(request))
+
+    def _is_inside(self, request: Request, asked: CreateConsumerRequest) -> bool:
+        """Whether it is the stream's own matter; see the module."""
+        config = asked.config
+        if not config.direct:
+            return False
+        stream = self._domain.state.stream(request.account.name, asked.stream_name)
+        return not config.sourcing or stream is None or stream.config.get("retention") == "limits"
+
+    def _create(self, request: Request, asked: CreateConsumerRequest) -> Response:
+        held, domain = request.account, self._domain
+        if asked.config.direct and asked.config.sourcing and asked.config.name:
+            consumer_api.make_lasting(asked.config)
+        created, who = held.host.clock.now(), asker(request)
+        served: dict[str, Served] = {}
+
+        def think() -> Command:
+            view = domain.state.view(held.name)
+            stream = view.stream(asked.stream_name)
+            if stream is None:
+                raise api_error("JSStreamNotFoundErr")
+            config = judge(held, view, stream, asked)
+            self._check_identity(request, asked.config, stream)
+            limits = share(held, _replicas(config, stream))
+            command = domain.desk().put_consumer(
+                view, stream.name, config.to_json(), who, created, action=asked.action, share=limits
+            )
+            if command.name not in served:
+                served[command.name] = Served(domain, held.name, stream.name, command.name)
+            return command
+
+        def done(effect: Effect) -> None:
+            assert isinstance(effect, ConsumerMade | ConsumerChanged | Existing)
+            made = effect.assignment if isinstance(effect, Existing) else effect.consumer
+            assert isinstance(made, ConsumerAssignment)
+            if isinstance(effect, ConsumerMade):
+                _tell_created(held, made)
+            self._answer(request, served[made.name], made, there=isinstance(effect, Existing))
+
+        return decide(domain, request, think, done)
+
+    def _check_identity(self, request: Request, config: ConsumerConfig, stream: StreamAssignment) -> None:
+        """Let other streams' sources know by the answer which stream of this name it is."""
+        if not (config.direct or config.sourcing):
+            return
+        identity = name_hash(format_rfc3339(stream.created))
+        expected = request.header(consumer_api.IDENTITY)
+        if expected and expected.decode("utf-8", "replace") != identity:
+            raise api_error("JSConsumerStreamIdentityMismatchF", msg=identity)
+        request.header_block = headers.set(b"", consumer_api.IDENTITY, identity.encode())
+
+    def _answer(self, request: Request, served: Served, made: ConsumerAssignment, *, there: bool) -> None:
+        """Answer with the info of the consumer's leader; without one, with what was decided."""
+        config, created = ConsumerConfig.from_json(made.config), format_rfc3339(made.created)
+
+        def fits(info: Json) -> bool:
+            return info["created"] == created and stamped(ConsumerConfig.from_json(info["config"])) == config
+
+        def done(info: Json | None) -> None:
+            found = self.known(request.account, made) if info is None else ConsumerInfo.from_json(info)
+            found.config = shown(found.config or config)
+            if config.sourcing and info is not None:
+                self._begin_anew(request, made, found)
+            else:
+                request.respond(response(request.kind, found))
+
+        served.then(fits, guarded(request, done), there=there)
+
+    def known(self, held: JetStreamAccount, consumer: ConsumerAssignment) -> ConsumerInfo:
+        """What can be said of a consumer without its leader."""
+        domain = self._domain
+        stream = domain.state.stream(consumer.account, consumer.stream)
+        info = ConsumerInfo(
+            stream_name=consumer.stream,
+            name=consumer.name,
+            created=consumer.created,
+            config=ConsumerConfig.from_json(consumer.config),
+            ts=held.host.clock.now(),
+        )
+        if stream is not None:
+            info.cluster = cluster_info(domain.state, domain.sights, stream, None, domain.me, stream.cluster)
+        return info
+
+    def _begin_anew(self, request: Request, made: ConsumerAssignment, found: ConsumerInfo) -> None:
+        """A source that asks again goes on after its last ack: its stream's leader resets the consumer."""
+        account, host = request.account.account, request.account.host
+        reply = f"$JSC.R.{host.new_id(8)}"
+
+        def over() -> None:
+            account.unsubscribe(subscription)
+            request.fail(api_error("JSClusterNotAvailErr"))
+
+        def answered(message: Message) -> None:
+            timer.cancel()
+            account.unsubscribe(subscription)
+            answer = json.loads(message.body)
+            if "error" in answer:
+                raise ApiError.from_json(answer["error"])
+            answer["type"] = response(request.kind)["type"]
+            request.respond(answer)
+
+        subscription = account.subscribe(reply, guarded(request, answered))
+        timer = host.clock.call_later(RESET_PATIENCE, over)
+        account.publish(f"{PREFIX}CONSUMER.RESET.{made.stream}.{made.name}", b"", reply=reply)
+
+    # --- the others
+
+    def delete(self, request: Request) -> Response:
+        """Answer CONSUMER.DELETE.<stream>.<consumer>."""
+        request.must_be_empty()
+
+        def think() -> Command:
+            found = self._find(request)
+            return DeleteConsumer(found.account, found.stream, found.name, found.created)
+
+        done: Callable[[Effect], None] = lambda _: request.respond(  # noqa: E731
+            response(request.kind, success=True)
+        )
+        return decide(self._domain, request, think, done)
+
+    def _find(self, request: Request) -> ConsumerAssignment:
+        state, account = self._domain.state, request.account.name
+        stream, name = request.tokens[2:4]
+        if state.stream(account, stream) is None:
+            raise api_error("JSStreamNotFoundErr")
+        found = state.consumer(account, stream, name)
+        if found is None:
+            raise api_error("JSConsumerNotFoundErr")
+        return found
+
+    def pause(self, request: Request) -> Response:
+        """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
+        request.refused_with = consumer_api.NOT_PAUSED
+        until, who = consumer_api.read_pause(request), asker(request)
+
+        def think() -> Command:
+            found = self._find(request)
+            view = self._domain.state.view(found.account)
+            view.consumer(found.stream, found.name)
+            config = stamped(ConsumerConfig.from_json(found.config).replace(pause_until=until))
+            return PutConsumer(
+                found.account,
+                found.stream,
+                found.name,
+                config.to_json(),
+                found.created,
+                "update",
+                who.info,
+                reads=dict(view.reads),
+            )
+
+        def done(_: Effect) -> None:
+            request.respond(consumer_api.paused_response(request, until))
+
+        return decide(self._domain, request, think, done)
+
+
+def judge(
+    held: JetStreamAccount, view: View, stream: StreamAssignment, asked: CreateConsumerRequest
+) -> ConsumerConfig:
+    """The configuration that a request comes to, complete. Raises ApiError."""
+    within = StreamConfig.from_json(stream.config)
+    replicas = _replicas(asked.config, stream)
+    held.must_limits(replicas)
+    config = asked.config.replace()
+    name = config.durable_name or config.name
+    existing = view.consumer(stream.name, name) if name else None
+    old = None if existing is None else ConsumerConfig.from_json(existing.config)
+    if old is not None:
+        consumer_api.keep_from(old, config)
+    config = check(stamped(config), within, lifecycle.bounds(held, replicas), pedantic=asked.pedantic)
+
+    def siblings() -> list[ConsumerConfig]:
+        others = [one for one in view.consumers(stream.name) if one.name != name]
+        return [ConsumerConfig.from_json(one.config) for one in others]
+
+    if old is not None:
+        if asked.action == "create":
+            lifecycle.must_be_same(old, config)
+        lifecycle.check_change(within, old, config, siblings, held.account)
+    elif asked.action == "update":
+        raise api_error("JSConsumerDoesNotExist")
+    else:
+        lifecycle.check_new(within, config, name, siblings)
+    return lifecycle.settled(config)
+
+
+def _replicas(config: ConsumerConfig, stream: StreamAssignment) -> int:
+    """By which tier's limits a consumer is judged."""
+    wanted = ConsumerAssignment(stream.account, stream.name, "", config.to_json(), 0, 0)
+    return wanted.replicas(stream)
+
+
+def _tell_created(held: JetStreamAccount, made: ConsumerAssignment) -> None:
+    config = ConsumerConfig.from_json(made.config)
+    notices = Notices(held.account, held.host, made.stream, made.name)
+    notices.created()
+    if config.pause_until > held.host.clock.now():
+        notices.paused(True, config.pause_until)

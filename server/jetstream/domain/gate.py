@@ -1,0 +1,98 @@
+"""Gate: which of the servers serves a request of the API.
+
+Promises: a request is served here, refused here, or left to another server, as `answering.decide` says; what
+waits first is judged again before it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...cluster.meta.answering import DELAY, Act, decide, error_of, rule_for
+from ..api.request import Request
+from ..api.table import Row
+from .consumers import ConsumerWishes
+from .leaders import Leaders
+from .lists import Lists
+from .streams import StreamWishes
+
+if TYPE_CHECKING:
+    from .domain import Domain
+
+
+class Gate:
+    """The gate of one account's API."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
+    def table(self) -> dict[str, Row]:
+        """See api.table.Gate."""
+        domain = self._domain
+        return {
+            **StreamWishes(domain).table(),
+            **ConsumerWishes(domain).table(),
+            **Lists(domain).table(),
+            **Leaders(domain).table(),
+        }
+
+    def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
+        """See api.table.Gate."""
+        act = self._act(pattern, request)
+        if act is Act.ANSWER:
+            serve()
+        elif act.later:
+            request.account.host.clock.call_later(DELAY, lambda: self._refuse_again(pattern, request, act))
+        else:
+            _refuse(request, act)
+
+    def _refuse_again(self, pattern: str, request: Request, act: Act) -> None:
+        """Refuse what would have been refused a moment ago, if it still would be."""
+        if self._act(pattern, request) is act:
+            _refuse(request, act)
+
+    def _act(self, pattern: str, request: Request) -> Act:
+        account = request.account.name
+        stream, consumer = _names(pattern, request.tokens)
+        retention = self._asks_inside(pattern, request, stream)
+        rule = rule_for(pattern, internal=bool(retention), retention=retention)
+        if rule_for(pattern) is not rule or not pattern.startswith(("STREAM.", "CONSUMER.")):
+            consumer = ""
+        return decide(rule, self._domain.standing(account, stream, consumer))
+
+    def _asks_inside(self, pattern: str, request: Request, stream: str) -> str:
+        """The retention by which it counts who serves a mirror's or source's consumer; "" for any other."""
+        if (
+            not pattern.startswith(("CONSUMER.CREATE.", "CONSUMER.DURABLE."))
+            or b'"direct"' not in request.body
+        ):
+            return ""
+        try:
+            config = json.loads(request.body, strict=False)["config"]
+            direct, sourcing = config.get("direct"), config.get("sourcing")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return ""  # who judges the request says what is wrong with it
+        if direct is not True:
+            return ""
+        found = self._domain.state.stream(request.account.name, stream)
+        if found is None or sourcing is not True:
+            return "limits"
+        return found.config.get("retention") or "limits"
+
+
+def _refuse(request: Request, act: Act) -> None:
+    error = error_of(act)
+    if error is not None:
+        request.fail(error)
+
+
+def _names(pattern: str, tokens: list[str]) -> tuple[str, str]:
+    """(stream, consumer) of a request; "" for what its subject does not name."""
+    parts = pattern.split(".")
+    if "*" not in parts:
+        return "", ""
+    at = parts.index("*")
+    named = len(parts) > at + 1 and len(tokens) > at + 1
+    return tokens[at], tokens[at + 1] if named else ""

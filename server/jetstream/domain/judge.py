@@ -1,0 +1,153 @@
+"""Judge: how the wish of a request becomes a decision of the meta group, and is answered.
+
+A wish is judged by what is decided so far, proposed with what it was judged by, and judged anew when that has
+changed in between. Promises: a request is answered once; what is answered as made is decided, and served by
+its leader already when that tells so in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ....protocol.errors import ApiError, api_error
+from ...cluster.meta.command import Command
+from ...cluster.meta.desk import Asker
+from ...cluster.meta.effect import Effect, Refused, Stale
+from ...cluster.meta.share import Share
+from ..api.request import LATER, Request, Response
+
+if TYPE_CHECKING:
+    from ..account import JetStreamAccount
+    from .domain import Domain
+
+Json = dict[str, Any]
+MOST_TRIES = 5
+
+
+def decide(
+    domain: Domain, request: Request, think: Callable[[], Command], done: Callable[[Effect], None]
+) -> Response:
+    """Have what `think` comes to decided, and give `done` the effect; errors answer the request.
+
+    think: is asked anew as long as its command turns out to be stale; raises ApiError to refuse.
+    """
+    tries = MOST_TRIES
+
+    def attempt() -> None:
+        nonlocal tries
+        tries -= 1
+        domain.propose(think(), guarded(request, decided))
+
+    def decided(outcome: list[Effect] | ApiError) -> None:
+        if isinstance(outcome, ApiError):
+            raise outcome
+        if not outcome:  # it leads no more
+            raise api_error("JSClusterNotAvailErr")
+        [effect] = outcome[:1]
+        if isinstance(effect, Refused):
+            raise effect.error
+        if not isinstance(effect, Stale):
+            done(effect)
+        elif tries:
+            attempt()
+        else:
+            raise api_error("JSClusterNotAvailErr")
+
+    attempt()
+    return LATER
+
+
+def guarded(request: Request, callback: Callable[..., None]) -> Callable[..., None]:
+    """Let errors that a later step of a request raises answer it, as those of its first step do."""
+
+    def call(*values: Any) -> None:
+        try:
+            callback(*values)
+        except ApiError as error:
+            request.fail(error)
+        except Exception as fault:
+            request.trip(fault)
+
+    return call
+
+
+def asker(request: Request) -> Asker:
+    """Who asks. A message that came over a route is from a client of this cluster, too."""
+    source = request.message.source
+    cluster = request.account.host.cluster_name
+    return Asker({} if source is None else source.client_info(), [cluster])
+
+
+def share(held: JetStreamAccount, replicas: int) -> Share:
+    """The account's limits for what has so many replicas. Raises ApiError 10120."""
+    limits = held.must_limits(replicas)
+    tier = "" if "" in held.grants else f"R{max(1, replicas)}"
+    return Share(tier, limits.max_memory, limits.max_store, limits.max_streams, limits.max_consumers)
+
+
+class Served:
+    """Waits for a stream's or a consumer's leader to tell that it is as was decided.
+
+    Made before the proposal: a leader may be quicker than the answer to that.
+    """
+
+    def __init__(self, domain: Domain, account: str, stream: str, consumer: str = "") -> None:
+        self._domain = domain
+        self._key = (account, stream, consumer)
+        self._infos: list[Json | None] = []
+        self._fits: Callable[[Json], bool] | None = None
+        self._done: Callable[[Json | None], None] = _nothing
+        self._ends: list[Callable[[], None]] = []
+        self._over = False
+        self._listen()
+
+    def _listen(self) -> None:
+        self._ends = [self._domain.when_up(*self._key, self._came), *self._ends[1:]]
+
+    def _came(self, info: Json | None) -> None:
+        if self._over:
+            return
+        self._infos.append(info)
+        if info is not None:
+            self._listen()
+        self._look()
+
+    def _look(self) -> None:
+        if self._fits is None:
+            return
+        infos, self._infos = self._infos, []
+        for info in infos:
+            if info is None or self._fits(info):
+                self.drop()
+                self._done(info)
+                return
+
+    def then(
+        self, fits: Callable[[Json], bool], done: Callable[[Json | None], None], *, there: bool = False
+    ) -> None:
+        """Call `done` with the first info that fits, or with None when patience is at its end.
+
+        there: it may be served since long: its leader is asked, too.
+        """
+        self._fits, self._done = fits, done
+        if there:
+            account, stream, consumer = self._key
+            ask, told = self._domain.ask_all, lambda _, info: self._told(info)
+            self._ends.append(ask("CI" if consumer else "SI", account, stream, consumer, told))
+        self._look()
+
+    def _told(self, info: Json) -> None:
+        if not self._over:
+            self._infos.append(info)
+            self._look()
+
+    def drop(self) -> None:
+        """Wait no more."""
+        self._over = True
+        for end in self._ends:
+            end()
+
+
+def _nothing(_: Json | None) -> None:
+    """Nobody waits yet."""

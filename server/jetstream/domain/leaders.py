@@ -1,0 +1,62 @@
+"""STEPDOWN: the leader of a stream hands over, to whom it is told or to who can.
+
+A consumer is led by who leads its stream: to move the one is to move the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.api.messages import LeaderStepDownRequest, response
+from ....protocol.errors import ApiError, api_error
+from ...cluster.meta.placement import successor
+from ..api.request import LATER, Request, Response
+from ..api.table import Row
+
+if TYPE_CHECKING:
+    from .domain import Domain
+
+
+class Leaders:
+    """The handlers."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
+    def table(self) -> dict[str, Row]:
+        """By pattern, see api.table."""
+        return {
+            "STREAM.LEADER.STEPDOWN.*": ("stream_leader_stepdown", self.step_down, True),
+            "CONSUMER.LEADER.STEPDOWN.*.*": ("consumer_leader_stepdown", self.step_down, True),
+        }
+
+    def step_down(self, request: Request) -> Response:
+        """Answer STREAM.LEADER.STEPDOWN.<stream>, and CONSUMER.LEADER.STEPDOWN.<stream>.<consumer>."""
+        domain, key = self._domain, (request.account.name, request.tokens[3])
+        asset, assignment = domain.assets.get(key), domain.state.stream(*key)
+        if asset is None or assignment is None:
+            raise api_error("JSClusterNotAvailErr")
+        asked = request.read(LeaderStepDownRequest) if request.has_json else LeaderStepDownRequest()
+        if asset.led() is None:  # one copy: nobody else could lead
+            return response(request.kind, success=True)
+        preferred = ""
+        if asked.placement is not None:
+            preferred = successor(
+                domain.state,
+                assignment.members,
+                domain.me,
+                domain.sights,
+                domain.surroundings.random(),
+                server=asked.placement.preferred,
+                cluster=asked.placement.cluster,
+                tags=asked.placement.tags,
+            )
+
+        def done(error: ApiError | None) -> None:
+            if error is None:
+                request.respond(response(request.kind, success=True))
+            else:
+                request.fail(error)
+
+        asset.step_down(preferred, done)
+        return LATER

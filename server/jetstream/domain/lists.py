@@ -1,0 +1,180 @@
+"""What is known of all servers together: names, lists, infos with their cluster, an account's numbers.
+
+Promises: one answer, from what was decided and from the leaders that answered in time; what did not come is
+named.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ....protocol.api.account import AccountLimits, ApiStats
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.messages import PageRequest, response
+from ....protocol.errors import api_error
+from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
+from ...cluster.meta.gathering import (
+    LIST_LIMIT,
+    NAMES_LIMIT,
+    TIMEOUT,
+    Gathering,
+    Page,
+    consumers_page,
+    streams_page,
+)
+from ...cluster.meta.usage import account_info
+from ..account import shown_limits
+from ..api import consumer as consumer_api
+from ..api import stream as stream_api
+from ..api.request import LATER, Request, Response
+from ..api.table import Row
+from ..consumer.info import shown
+from ..host import API_LEVEL
+from .consumers import ConsumerWishes
+from .judge import guarded
+from .streams import StreamWishes
+
+if TYPE_CHECKING:
+    from .domain import Domain
+
+Json = dict[str, Any]
+
+
+class Lists:
+    """The handlers."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
+    def table(self) -> dict[str, Row]:
+        """By pattern, see api.table."""
+        return {
+            "INFO": ("account_info", self.account, True),
+            "STREAM.NAMES": ("stream_names", self.stream_names, True),
+            "STREAM.LIST": ("stream_list", self.streams, True),
+            "STREAM.INFO.*": ("stream_info", self.stream, True),
+            "CONSUMER.NAMES.*": ("consumer_names", self.consumer_names, True),
+            "CONSUMER.LIST.*": ("consumer_list", self.consumers, True),
+            "CONSUMER.INFO.*.*": ("consumer_info", self.consumer, True),
+        }
+
+    # --- the account
+
+    def account(self, request: Request) -> Response:
+        """Answer INFO."""
+        held, domain = request.account, self._domain
+        limits: dict[str, AccountLimits] = {
+            tier: shown_limits(share) for tier, share in sorted(held.grants.items())
+        }
+        info = account_info(domain.state, held.name, limits, domain.usage(held.name), held.host.domain)
+        info.api = ApiStats(level=API_LEVEL, total=held.api_total, errors=held.api_errors)
+        return response(request.kind, info)
+
+    # --- streams
+
+    def stream_names(self, request: Request) -> Response:
+        """Answer STREAM.NAMES."""
+        asked = request.read(PageRequest)
+        page = streams_page(
+            self._domain.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject
+        )
+        return response(request.kind, **page.numbers(), streams=page.names or None)
+
+    def streams(self, request: Request) -> Response:
+        """Answer STREAM.LIST."""
+        asked = request.read(PageRequest)
+        held, domain = request.account, self._domain
+        page = streams_page(domain.state, held.name, asked.offset, LIST_LIMIT, asked.subject)
+        desk, known = domain.desk(), StreamWishes(domain).known
+        away = {one.name: known(held, one).to_json() for one in page.items if desk.offline(one)}
+        return self._gather(request, "SI", "", page, away)
+
+    def stream(self, request: Request) -> Response:
+        """Answer STREAM.INFO.<stream>: as its leader, or as a member while nobody leads."""
+        held, name, domain = request.account, request.tokens[2], self._domain
+        asset = domain.assets.get((held.name, name))
+        if asset is None or asset.stream is None:
+            raise api_error("JSClusterNotAvailErr")
+        answer = stream_api.describe(request, asset.stream)
+        info = asset.info().to_json()
+        answer["cluster"] = info["cluster"]
+        alternates = self._alternates(held.name, name, held.host.domain)
+        if alternates:
+            answer["alternates"] = alternates
+        return answer
+
+    def _alternates(self, account: str, name: str, domain: str) -> list[Json]:
+        """The stream and its mirrors, if it has any; they are all in reach, so none is nearer."""
+        found = [
+            {"name": one.name, **({"domain": domain} if domain else {}), "cluster": one.cluster}
+            for one in self._domain.state.of_account(account)
+            if one.name == name or (one.config.get("mirror") or {}).get("name") == name
+        ]
+        return found if len(found) > 1 else []
+
+    # --- consumers
+
+    def _consumers_page(self, request: Request, limit: int) -> Page[ConsumerAssignment]:
+        request.refused_with = consumer_api.NO_CONSUMERS
+        asked = request.read(PageRequest) if request.has_json else PageRequest()
+        state, account, stream = self._domain.state, request.account.name, request.tokens[2]
+        if state.stream(account, stream) is None:
+            raise api_error("JSStreamNotFoundErr")
+        return consumers_page(state, account, stream, asked.offset, limit)
+
+    def consumer_names(self, request: Request) -> Response:
+        """Answer CONSUMER.NAMES.<stream>."""
+        page = self._consumers_page(request, NAMES_LIMIT)
+        return response(request.kind, **page.numbers(), consumers=page.names)
+
+    def consumers(self, request: Request) -> Response:
+        """Answer CONSUMER.LIST.<stream>."""
+        page = self._consumers_page(request, LIST_LIMIT)
+        held, domain, name = request.account, self._domain, request.tokens[2]
+        stream, known = domain.state.stream(held.name, name), ConsumerWishes(domain).known
+        away: dict[str, Json] = {}
+        if stream is not None and domain.desk().offline(stream):
+            away = {one.name: known(held, one).to_json() for one in page.items}
+        return self._gather(request, "CI", name, page, away)
+
+    def consumer(self, request: Request) -> Response:
+        """Answer CONSUMER.INFO.<stream>.<consumer>: as the leader, or who is to lead."""
+        request.must_be_empty()
+        held, (stream, name) = request.account, request.tokens[2:4]
+        asset = self._domain.assets.get((held.name, stream))
+        if asset is None:
+            raise api_error("JSClusterNotAvailErr")
+        info = asset.consumer_info(name)
+        info.config = shown(info.config or ConsumerConfig())
+        return response(request.kind, info)
+
+    # --- many
+
+    def _gather(
+        self,
+        request: Request,
+        kind: Literal["SI", "CI"],
+        stream: str,
+        page: Page[StreamAssignment] | Page[ConsumerAssignment],
+        away: dict[str, Json],
+    ) -> Response:
+        """Answer with the infos of a page when all are there, or when patience is at its end."""
+        field = "streams" if kind == "SI" else "consumers"
+        gathering: Gathering[Any] = Gathering(page, away)
+
+        def answer() -> None:
+            end()
+            timer.cancel()
+            request.respond(response(request.kind, **gathering.answer(field)))
+
+        def take(name: str, info: Json) -> None:
+            if gathering.take(name, info) and not gathering.waiting:
+                answer()
+
+        if not gathering.waiting:
+            return response(request.kind, **gathering.answer(field))
+        timer = request.account.host.clock.call_later(TIMEOUT, guarded(request, answer))
+        end = self._domain.ask_all(
+            kind, request.account.name, stream, "", guarded(request, take), gathering.waiting
+        )
+        return LATER

@@ -1,0 +1,199 @@
+"""The wishes about streams that the meta leader judges: create, update, delete, restore, remove a peer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ....protocol.api.messages import RemovePeerRequest, response
+from ....protocol.api.stream import StreamConfig, StreamInfo, StreamState
+from ....protocol.errors import api_error
+from ....protocol.timestamp import format_rfc3339
+from ...cluster.meta.assignment import StreamAssignment
+from ...cluster.meta.command import Command, DeleteStream
+from ...cluster.meta.effect import Effect, Existing, StreamChanged, StreamMade
+from ...cluster.meta.report import cluster_info
+from ...cluster.meta.share import UNLIMITED
+from ...cluster.meta.state import View
+from .. import advisories
+from ..api import snapshot as snapshot_api
+from ..api import stream as stream_api
+from ..api.request import Request, Response
+from ..api.table import Row
+from ..stream.report import shown, stamped
+from ..stream.rules.create import check
+from ..stream.rules.update import check_update
+from .judge import Served, asker, decide, guarded, share
+
+if TYPE_CHECKING:
+    from ..account import JetStreamAccount
+    from ..stream.rules.world import World
+    from .domain import Domain
+
+Json = dict[str, Any]
+
+
+class StreamWishes:
+    """The handlers."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
+    def table(self) -> dict[str, Row]:
+        """By pattern, see api.table."""
+        return {
+            "STREAM.CREATE.*": ("stream_create", self.create, True),
+            "STREAM.UPDATE.*": ("stream_update", self.update, True),
+            "STREAM.DELETE.*": ("stream_delete", self.delete, True),
+            "STREAM.RESTORE.*": ("stream_restore", self.restore, True),
+            "STREAM.PEER.REMOVE.*": ("stream_remove_peer", self.remove_peer, True),
+        }
+
+    # --- create
+
+    def create(self, request: Request) -> Response:
+        """Answer STREAM.CREATE.<stream>."""
+        asked = stream_api.read_create(request)
+        held, domain, wanted = request.account, self._domain, stamped(asked.config())
+        created, who = held.host.clock.now(), asker(request)
+        served: Served | None = None
+
+        def think() -> Command:
+            nonlocal served
+            view = domain.state.view(held.name)
+            config = check(wanted, world(held, view, wanted.num_replicas, pedantic=asked.pedantic))
+            new = view.stream(config.name) is None
+            limits = share(held, config.num_replicas) if new else UNLIMITED
+            command = domain.desk().create_stream(view, config.to_json(), who, created, limits)
+            if served is None:
+                served = Served(domain, held.name, config.name)
+            return command
+
+        def done(effect: Effect) -> None:
+            assert isinstance(effect, StreamMade | Existing)
+            made = effect.stream if isinstance(effect, StreamMade) else effect.assignment
+            assert served is not None and isinstance(made, StreamAssignment)
+            new = isinstance(effect, StreamMade)
+            if new:
+                advisories.stream_action(held.account, held.host, made.name, "create")
+            self._answer(request, served, made, there=not new, **({"did_create": True} if new else {}))
+
+        return decide(domain, request, think, done)
+
+    def _answer(
+        self, request: Request, served: Served, made: StreamAssignment, *, there: bool, **more: Any
+    ) -> None:
+        """Answer with the info of the stream's leader; without one, with what was decided."""
+        config, created = StreamConfig.from_json(made.config), format_rfc3339(made.created)
+
+        def fits(info: Json) -> bool:
+            told = stamped(StreamConfig.from_json(info["config"]))
+            return info["created"] == created and told == config
+
+        def done(info: Json | None) -> None:
+            found = info if info is not None else self.known(request.account, made).to_json()
+            request.respond(response(request.kind) | found | more)
+
+        served.then(fits, guarded(request, done), there=there)
+
+    def known(self, held: JetStreamAccount, stream: StreamAssignment) -> StreamInfo:
+        """What can be said of a stream without its leader."""
+        domain, host = self._domain, held.host
+        return StreamInfo(
+            config=shown(StreamConfig.from_json(stream.config)),
+            created=stream.created,
+            state=StreamState(),
+            domain=host.domain,
+            cluster=cluster_info(domain.state, domain.sights, stream, None, domain.me, stream.cluster),
+            ts=host.clock.now(),
+        )
+
+    # --- update
+
+    def update(self, request: Request) -> Response:
+        """Answer STREAM.UPDATE.<stream>."""
+        asked = stream_api.read_update(request)
+        held, domain, wanted = request.account, self._domain, asked.config()
+        who = asker(request)
+        served: Served | None = None
+
+        def think() -> Command:
+            nonlocal served
+            view = domain.state.view(held.name)
+            surroundings = world(held, view, wanted.num_replicas, pedantic=asked.pedantic)
+            check(wanted, surroundings)
+            before = view.stream(wanted.name)
+            if before is None:
+                raise api_error("JSStreamNotFoundErr")
+            desk = domain.desk()
+            if desk.offline(before):
+                raise api_error("JSStreamOfflineErr")
+            config = check_update(StreamConfig.from_json(before.config), stamped(wanted), surroundings)
+            leader, lags = domain.lags(held.name, config.name)
+            limits = share(held, config.num_replicas)
+            command = desk.update_stream(view, config.to_json(), who, limits, leader=leader, lags=lags)
+            if served is None:
+                served = Served(domain, held.name, config.name)
+            return command
+
+        def done(effect: Effect) -> None:
+            assert isinstance(effect, StreamChanged | Existing)
+            made = effect.stream if isinstance(effect, StreamChanged) else effect.assignment
+            assert served is not None and isinstance(made, StreamAssignment)
+            advisories.stream_action(held.account, held.host, made.name, "modify")
+            self._answer(request, served, made, there=isinstance(effect, Existing))
+
+        return decide(domain, request, think, done)
+
+    # --- the others
+
+    def delete(self, request: Request) -> Response:
+        """Answer STREAM.DELETE.<stream>."""
+        request.must_be_empty()
+        held, name = request.account, request.tokens[2]
+
+        def think() -> Command:
+            found = self._domain.state.stream(held.name, name)
+            if found is None:
+                raise api_error("JSStreamNotFoundErr")
+            return DeleteStream(held.name, name, found.created)
+
+        def done(_: Effect) -> None:
+            advisories.stream_action(held.account, held.host, name, "delete")
+            request.respond(response(request.kind, success=True))
+
+        return decide(self._domain, request, think, done)
+
+    def restore(self, request: Request) -> Response:
+        """Answer STREAM.RESTORE.<stream>."""
+        if self._domain.state.stream(request.account.name, request.tokens[2]) is not None:
+            raise api_error("JSStreamNameExistRestoreFailedErr")
+        return snapshot_api.restore(request)
+
+    def remove_peer(self, request: Request) -> Response:
+        """Answer STREAM.PEER.REMOVE.<stream>: another server is to hold it instead of this one."""
+        if request.empty:
+            raise api_error("JSBadRequestErr")
+        peer = request.read(RemovePeerRequest).peer
+        if not peer:
+            raise api_error("JSBadRequestErr")
+        think: Callable[[], Command] = lambda: self._domain.desk().remove_peer(  # noqa: E731
+            request.account.name, request.tokens[3], peer
+        )
+        return decide(
+            self._domain,
+            request,
+            think,
+            lambda _: request.respond(response(request.kind, success=True)),
+        )
+
+
+def world(held: JetStreamAccount, view: View, replicas: int, *, pedantic: bool) -> World:
+    """What a configuration is judged against: the account's limits, and the streams that were decided on."""
+
+    def lookup(name: str) -> StreamConfig | None:
+        document = view.config(name)
+        return None if document is None else StreamConfig.from_json(document)
+
+    return replace(held.world(replicas, pedantic=pedantic), lookup=lookup, clustered=True)
