@@ -6,10 +6,12 @@ from ...cli.command import Group, table_rows
 
 _ROWS = (
     ("check-config", "run:check_config", "Check a configuration file", ()),
+    ("cluster", "meta:cluster", "The meta group of a cluster with JetStream", ("r", "raft")),
     ("info", "info:info", "All about one server", ("i",)),
     ("list", "listing:ls", "List the servers", ("ls",)),
     ("ping", "ping:ping", "How long each server takes to answer", ()),
     ("report", "report:report", "Reports on all servers", ("rep",)),
+    ("request", "request:request", "What servers say of themselves, as JSON", ("req",)),
     ("run", "run:run", "Run a server in the foreground, with nats-server's flags", ()),
 )
 

@@ -1,8 +1,8 @@
-"""`pyjs server report jetstream`: what each server's JetStream holds and does."""
+"""`pyjs server report jetstream`: what each server's JetStream holds and does, and who leads."""
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from typing import Any
 
 import click
@@ -10,10 +10,12 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.errors import warn
 from .order import REVERSE, ordered, sorting
 from .poll import compacted, only, poll, selection
 
 Info = dict[str, Any]
+META = ("Connection Name", "ID", "Leader", "Current", "Online", "Active", "Lag")
 COUNTS = ("Streams", "Consumers", "Messages", "Bytes", "Memory", "File", "API Req", "API Err")
 
 
@@ -58,19 +60,55 @@ async def jetstream(
 ) -> None:
     """Report on the JetStream of each server; ends with LIMIT answers when it is given."""
     request: Info = selection(host, cluster, tags)
-    if account:
-        request["account"] = account
+    filtered = bool(request or account or limit)
     if leaders:
-        request |= {"streams": True, "consumers": True, "accounts": True}
+        request["raft"] = True  # nats-server counts leaders only then
+    if account:
+        request |= {"account": account, "accounts": True, "streams": True, "consumer": True, "limit": 10_000}
     async with connect() as link:
         heard = await poll(link, "$SYS.REQ.SERVER.PING.JSZ", request, expect=limit)
-    found = ordered([each.document for each in heard], KEYS, by, backwards)
-    for info in found:
-        info.setdefault("data", {})
+    found = sorted(({"data": {}, **each.document} for each in heard), key=KEYS["name"])
+    if account:
+        for info in found:
+            info["data"] |= _of_account(info)
+    found = ordered(found, KEYS, by, backwards)
     _show(found, account, compact)
-    _show_meta_group(found, compact)
+    led = [meta(info) for info in found if is_meta_leader(info)]
+    for each in led:
+        _show_meta_group(each, compact)
+    expected = max((meta(info).get("cluster_size", 0) for info in found), default=0)
+    if expected and not led and not filtered:
+        warn(
+            f"no meta leader found: the cluster has {expected} servers and {len(found)} answered; "
+            f"JetStream needs {expected // 2 + 1}"
+        )
     if leaders:
-        _show_leaders(found)
+        show_leaders("Stream", found, "streams_leader")
+        show_leaders("Consumer", found, "consumers_leader")
+
+
+def _of_account(info: Info) -> Info:
+    """The numbers of the one account that was asked for, under the names that they have for a server."""
+    detail: Info = next(iter(info["data"].get("account_details") or []), {})
+    streams = detail.get("stream_detail") or []
+    consumers = [each for stream in streams for each in stream.get("consumer_detail") or []]
+    memory, storage = detail.get("memory", 0), detail.get("storage", 0)
+
+    def led(assets: list[Info]) -> int:
+        own = info["server"].get("name", "")
+        return sum((each.get("cluster") or {}).get("leader") == own for each in assets)
+
+    return {
+        "streams": len(streams),
+        "consumers": sum(stream["state"].get("consumer_count", 0) for stream in streams),
+        "messages": sum(stream["state"]["messages"] for stream in streams),
+        "bytes": memory + storage,
+        "memory": memory,
+        "storage": storage,
+        "api": detail.get("api") or {},
+        "streams_leader": led(streams),
+        "consumers_leader": led(consumers),
+    }
 
 
 def _show(found: list[Info], account: str, compact: bool) -> None:
@@ -79,7 +117,7 @@ def _show(found: list[Info], account: str, compact: bool) -> None:
     domains = any((info["data"].get("config") or {}).get("domain") for info in found)
     rows = []
     for name, info in zip(shown, found, strict=True):
-        leader = "*" if _meta(info).get("leader") == info["server"].get("name") else ""
+        leader = "*" if is_meta_leader(info) else ""
         where = [name + leader, info["server"].get("cluster", "")]
         if domains:
             where.append((info["data"].get("config") or {}).get("domain", ""))
@@ -104,23 +142,26 @@ def _cells(counts: tuple[int, ...]) -> list[str]:
     ]
 
 
-def _meta(info: Info) -> Info:
+def meta(info: Info) -> Info:
+    """What a server's answer says of its meta group; {} when it has none."""
     return info["data"].get("meta_cluster") or {}
 
 
-def _show_meta_group(found: list[Info], compact: bool) -> None:
-    """The servers that decide together, as their leader sees them; nothing where there is no such group."""
-    leading = [info for info in found if _meta(info).get("leader") == info["server"].get("name")]
-    if not leading:
-        return
-    meta = _meta(leading[0])
-    peers = [{"name": meta["leader"], "current": True}, *(meta.get("replicas") or [])]
-    peers.sort(key=lambda peer: str(peer.get("name", "")))
+def is_meta_leader(info: Info) -> bool:
+    """Whether the server that answered leads its meta group."""
+    return bool(meta(info)) and meta(info).get("leader") == info["server"].get("name")
+
+
+def _show_meta_group(group: Info, compact: bool) -> None:
+    """The servers that decide together, as their leader sees them."""
+    leader = {"name": group["leader"], "peer": group.get("peer", ""), "current": True}
+    peers = sorted([leader, *(group.get("replicas") or [])], key=lambda peer: str(peer.get("name", "")))
     names = [peer.get("name", "") for peer in peers]
     rows = [
         (
             name,
-            "yes" if peer.get("name") == meta["leader"] else "",
+            peer.get("peer", ""),
+            "yes" if peer is leader else "",
             str(bool(peer.get("current"))).lower(),
             str(not peer.get("offline")).lower(),
             render.span(peer.get("active", 0)),
@@ -128,32 +169,21 @@ def _show_meta_group(found: list[Info], compact: bool) -> None:
         )
         for name, peer in zip(compacted(names) if compact else names, peers, strict=True)
     ]
-    columns = ("Name", "Leader", "Current", "Online", "Active", "Lag")
-    render.show(render.table("RAFT Meta Group Information", columns, rows) + "\n")
+    title = f"RAFT Meta Group Information - Lead cluster: {group.get('name', '')}"
+    render.show(render.table(title, META, rows) + "\n")
 
 
-def _show_leaders(found: list[Info]) -> None:
-    streams: Counter[str] = Counter()
-    consumers: Counter[str] = Counter()
-    homes: dict[str, str] = {}
-    for info in found:
-        for account in info["data"].get("account_details") or []:
-            for stream in account.get("stream_detail") or []:
-                _count(stream, streams, homes)
-                for consumer in stream.get("consumer_detail") or []:
-                    _count(consumer, consumers, homes)
-    for kind, counts in (("Streams", streams), ("Consumers", consumers)):
-        most = max(counts.values(), default=1)
-        rows = [
-            (server, homes[server], count, "*" * max(1, round(10 * count / most)))
-            for server, count in sorted(counts.items())
-        ]
-        title = f"{kind[:-1]} Leaders"
-        render.show(render.table(title, ("Server", "Cluster", kind, "Distribution"), rows) + "\n")
-
-
-def _count(asset: Info, counts: Counter[str], homes: dict[str, str]) -> None:
-    cluster = asset.get("cluster") or {}
-    if cluster.get("leader"):
-        counts[cluster["leader"]] += 1
-        homes[cluster["leader"]] = cluster.get("name", "")
+def show_leaders(kind: str, found: list[Info], field: str) -> None:
+    """How many streams or consumers each server leads, by the numbers in `field`."""
+    counts = [
+        (info["server"].get("name", ""), info["server"].get("cluster", ""), info["data"].get(field, 0))
+        for info in found
+        if meta(info)
+    ]
+    if not counts:
+        render.show("No JetStream asset leader data reported")
+        return
+    most = max(1, *(count for *_, count in counts))
+    rows = [(*where, count, "*" * math.ceil(10 * count / most)) for *where, count in sorted(counts)]
+    columns = ("Server", "Cluster", f"{kind} Leaders", "Distribution")
+    render.show(render.table("RAFT Leader Report", columns, rows) + "\n")

@@ -15,8 +15,8 @@ from .order import ordered, sorting
 from .poll import Heard, compacted, poll
 
 Info = dict[str, Any]
-COLUMNS = ("Name", "Cluster", "Host", "Version", "JS", "Conns", "Subs", "Routes", "GWs", "Mem", "CPU %",
-           "Cores", "Slow", "Uptime", "RTT")  # fmt: skip
+COLUMNS = ("Name", "Cluster", "IP", "Version", "JS", "Conns", "Subs", "Routes", "GWs", "Mem", "CPU",
+           "Slow", "Uptime", "RTT")  # fmt: skip
 CLUSTERS = ("Cluster", "Node Count", "Outgoing Gateways", "Incoming Gateways", "Connections")
 
 
@@ -56,7 +56,7 @@ KEYS = {
     "uptime": lambda heard: _stats(heard).get("start", ""),
     "rtt": lambda heard: heard.after,
 }
-ASCENDING = {"name", "cluster", "rtt", "uptime"}  # where the first is the more interesting
+ASCENDING = {"name", "cluster", "uptime"}  # where the first is the more interesting
 
 
 @click.command(cls=Command)
@@ -88,24 +88,17 @@ def _row(name: str, heard: Heard) -> tuple[str, ...]:
         server.get("cluster", ""),
         server.get("host", ""),
         server.get("ver", ""),
-        server.get("domain") or "yes" if server.get("jetstream") else "no",
+        "yes" if server.get("jetstream") else "no",
         render.number(stats.get("connections", 0)),
         render.number(stats.get("subscriptions", 0)),
         str(len(stats.get("routes") or [])),
         str(len(stats.get("gateways") or [])),
         render.size(stats.get("mem", 0)),
-        f"{stats.get('cpu', 0):.0f}",
-        str(stats.get("cores", 0)),
+        f"{stats.get('cpu', 0):.1f}",
         _slow(stats),
         render.span(render.since(stats.get("start", ""), server.get("time", ""))),
-        render.go_span(rounded(heard.after)),
+        render.go_span(heard.after),
     )
-
-
-def rounded(nanoseconds: int) -> int:
-    """A round trip time to the millisecond, or, below one, to the microsecond."""
-    unit = 1_000_000 if nanoseconds >= 1_000_000 else 1_000
-    return round(nanoseconds / unit) * unit
 
 
 def _slow(stats: Info) -> str:
@@ -134,6 +127,7 @@ class Cluster:
 
 
 def _clusters(heard: list[Heard]) -> dict[str, Cluster]:
+    """The clusters, in the order in which their servers are listed."""
     found: dict[str, Cluster] = {}
     for each in heard:
         name, stats = _who(each).get("cluster", ""), _stats(each)
@@ -159,8 +153,8 @@ def _footer(heard: list[Heard], clusters: dict[str, Cluster]) -> tuple[str, ...]
 
     return (
         "",
-        str(len(clusters)),
-        str(len(heard)),
+        counted(len(clusters), "Cluster"),
+        counted(len(heard), "Server"),
         differing({_who(each).get("ver") for each in heard}),
         str(sum(bool(_who(each).get("jetstream")) for each in heard)),
         render.number(total("connections")),
@@ -169,11 +163,15 @@ def _footer(heard: list[Heard], clusters: dict[str, Cluster]) -> tuple[str, ...]
         differing({len(_stats(each).get("gateways") or []) for each in heard}),
         render.size(total("mem")),
         "",
-        "",
         render.number(total("slow_consumers")),
         "",
         "",
     )
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things: `1 Cluster`, `9 Servers`."""
+    return f"{render.number(number)} {what}{'' if number == 1 else 's'}"
 
 
 def _show_clusters(clusters: dict[str, Cluster]) -> None:
@@ -181,7 +179,7 @@ def _show_clusters(clusters: dict[str, Cluster]) -> None:
         return
     rows = [
         (name, each.nodes, each.outgoing, each.incoming, render.number(each.connections))
-        for name, each in sorted(clusters.items())
+        for name, each in clusters.items()
     ]
     whole = clusters.values()
     footer = (

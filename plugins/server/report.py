@@ -9,8 +9,13 @@ from ...cli.command import Group, table_rows
 _ROWS = (
     ("accounts", "connections:accounts", "Traffic of accounts", ("acct",)),
     ("connections", "connections:connections", "Who is connected", ("conn", "connz", "conns")),
-    ("jetstream", "jetstream:jetstream", "JetStream of each server", ("jsz", "js")),
+    ("cpu", "usage:cpu", "How busy each server is", ()),
+    ("gateways", "links:gateways", "Connections between clusters", ("super", "gateway")),
+    ("health", "health:health", "What is wrong with servers, Streams and Consumers", ()),
+    ("jetstream", "jetstream:jetstream", "JetStream of each server, and who leads", ("jsz", "js")),
     ("leafnodes", "leafnodes:leafnodes", "Leaf connections of each server", ("leaf", "leafz")),
+    ("mem", "usage:mem", "How much memory each server takes", ()),
+    ("routes", "links:routes", "Connections inside clusters", ("route",)),
 )
 
 

@@ -91,11 +91,11 @@ def test_reports_are_sorted_filtered_and_limited(system: Cli) -> None:
 def test_the_list_has_a_row_for_each_server_and_sums(system: Cli) -> None:
     out = system.ok("server", "list")
     assert "Server Overview" in out
-    assert cells(out, "hub-server")[1:4] == ["127.0.0.1", "2.15.1", "hub"]
-    assert cells(out, "leaf-server")[:4] == ["leaf-server", "127.0.0.1", "2.15.1", "leaf"]
+    assert cells(out, "hub-server")[1:4] == ["127.0.0.1", "2.15.1", "yes"]
+    assert cells(out, "leaf-server")[:4] == ["leaf-server", "127.0.0.1", "2.15.1", "yes"]
     assert "Cluster Overview" in out
     footer = next(line for line in out.splitlines() if line.startswith("│             │ 1 "))
-    assert [each.strip() for each in footer.strip("│").split("│")][1:5] == ["1", "2", "", "2"]
+    assert [each.strip() for each in footer.strip("│").split("│")][1:5] == ["1 Cluster", "2 Servers", "", "2"]
     names = [
         re.findall(r"│ ((?:hub|leaf)-server) ", system.ok("server", "ls", "--sort", "name", *flags))[:2]
         for flags in ((), ("-R",))

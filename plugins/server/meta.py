@@ -1,0 +1,138 @@
+"""`pyjs server cluster`: the meta group, which decides what each server of a cluster holds.
+
+The meta group meant is that of the JetStream domain of the server connected to. Promises: removing a server
+for good is confirmed or forced; with more than one group in sight none is guessed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import click
+
+from ...cli import prompt, render
+from ...cli.command import FORCE, Group
+from ...cli.connection import Link, connect
+from ...cli.errors import CliError, RemoteError, close_matches
+from ...cli.param import split_list
+from ..stream.info import JSON
+from ..stream.leadership import LEADERLESS, PATIENCE, PAUSE
+from .jetstream import is_meta_leader, meta
+from .poll import poll
+
+Info = dict[str, Any]
+WARNING = """\
+Remove only servers that will not come back: for maintenance it is enough to stop one and start it again.
+What has one replica and is on this server is lost, and begins anew elsewhere. A removed server that shall
+join again has to be restarted with an empty store.
+"""
+
+cluster = Group(name="cluster", help="The meta group of a cluster with JetStream.")
+cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
+cluster.add_alias("peer-remove", "rm", "pr")
+
+
+async def meta_group(link: Link) -> Info:
+    """What the leader of the meta group says of it: `leader`, `peer`, `replicas`, `cluster_size`, `name`."""
+    if link.profile.domain:
+        raise CliError(
+            "--js-domain cannot be used with the system account",
+            "connect to a server of that domain, without a domain in the context",
+        )
+    heard = await poll(link, "$SYS.REQ.SERVER.PING.JSZ")
+    found = [{"data": {}, **each.document} for each in heard]
+    leaders = [info for info in found if is_meta_leader(info)]
+    own = [i for i in leaders if i["server"].get("domain", "") == link.greeting.get("domain", "")]
+    if len(leaders) > 1 and len(own) == 1:
+        leaders = own
+    if not leaders:
+        raise CliError("no answer of a meta leader", "'server report jetstream' shows who is there")
+    if len(leaders) > 1:
+        names = ", ".join(info["server"].get("name", "") for info in leaders)
+        raise CliError(f"found {len(leaders)} meta leaders ({names}) and cannot tell which is meant")
+    return meta(leaders[0])
+
+
+@cluster.command("step-down")
+@click.option("--cluster", "where", default="", metavar="NAME", help="Let a server of this cluster lead.")
+@click.option("--tags", multiple=True, help="Let a server with this tag lead.")
+@click.option("--host", default="", metavar="SERVER", help="Let this server lead.")
+@JSON
+@LEADERLESS
+async def down(where: str, tags: tuple[str, ...], host: str, as_json: bool, force: bool) -> None:
+    """Have the leader of the meta group stand down, and wait for the next one."""
+    placement = {"cluster": where, "tags": split_list(tags), "preferred": host}
+    placement = {name: value for name, value in placement.items() if value}
+    async with connect() as link:
+        try:
+            group = await meta_group(link)
+        except CliError:
+            if not force:
+                raise
+            group = {"leader": "<unknown>", "replicas": []}
+        leader, size = group["leader"], len(group.get("replicas") or []) + 1
+        render.log(f'Requesting leader step down of "{leader}" in a {size} peer RAFT group')
+        try:
+            await link.js.request("META.LEADER.STEPDOWN", {"placement": placement} if placement else None)
+        except RemoteError as error:
+            raise error.while_doing("could not have the meta leader step down") from None
+        group = await _next(link, leader)
+    render.log(f'New leader elected "{group["leader"]}"')
+    if as_json:
+        render.show_json(group)
+
+
+async def _next(link: Link, before: str) -> Info:
+    """The meta group once another server than `before` leads it."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        await asyncio.sleep(PAUSE)
+        try:
+            group = await meta_group(link)
+        except CliError:
+            continue  # while a leader is elected none answers, and sometimes the old one does too
+        if group["leader"] != before:
+            return group
+    raise CliError("the meta group did not elect a new leader in time")
+
+
+@cluster.command("peer-remove")
+@click.argument("name", metavar="SERVER")
+@FORCE
+@JSON
+async def peer_remove(name: str, force: bool, as_json: bool) -> None:
+    """Remove a server, by its name or its id in the meta group, from JetStream for good."""
+    async with connect() as link:
+        group = await meta_group(link)
+        replicas = group.get("replicas") or []
+        peer = next((each for each in replicas if name in (each.get("name"), each.get("peer"))), None)
+        if peer is None:
+            raise _unknown(name, group)
+        state = "offline" if peer.get("offline") else "online"
+        if prompt.interactive() and not force:
+            click.echo(WARNING, err=True)
+        whom = f"{peer.get('name', '')} with id {peer.get('peer', '')}"
+        if not await prompt.sure(f"Really remove {state} peer {whom}", forced=force):
+            return
+        try:
+            await link.js.request("SERVER.REMOVE", {"peer": "", "peer_id": peer.get("peer", "")})
+        except RemoteError as error:
+            raise error.while_doing(f"could not remove {name}") from None
+    if as_json:
+        render.show_json({"removed": peer})
+    else:
+        render.log(f"Removed {state} peer {whom}")
+
+
+def _unknown(name: str, group: Info) -> CliError:
+    if name in (group["leader"], group.get("peer")):
+        return CliError(
+            f"{name} leads the meta group", "'server cluster step-down' lets another one lead it first"
+        )
+    known = [str(each.get("name", "")) for each in group.get("replicas") or []]
+    return CliError(
+        f"did not find a replica named {name}",
+        close_matches(name, known) or f"there are {', '.join(sorted([*known, group['leader']]))}",
+    )

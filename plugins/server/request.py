@@ -1,0 +1,239 @@
+"""`pyjs server request`: what servers say of themselves, as they say it: one line of JSON for each.
+
+The commands are a table: the endpoint asked, and which options become which fields of the request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from ...cli import render
+from ...cli.command import Command, Group
+from ...cli.connection import connect
+from ...cli.param import split_list
+from .connections import STATES
+from .poll import poll
+
+Info = dict[str, Any]
+SORTS = ("cid", "start", "subs", "pending", "msgs_to", "msgs_from", "bytes_to", "bytes_from", "last", "idle",
+         "uptime", "stop", "reason", "rtt")  # fmt: skip
+
+
+class Field(NamedTuple):
+    """An option of a command, and the fields of the request that its value becomes."""
+
+    spelling: str
+    help: str
+    keys: tuple[str, ...] = ()
+    kind: Any = str
+    default: Any = None
+
+    def option(self) -> click.Option:
+        """The option, its value in the keyword argument of its name."""
+        words = [*self.spelling.split(), "value_" + self.name]
+        if self.kind is bool:
+            return click.Option(words, is_flag=True, default=bool(self.default), help=self.help)
+        return click.Option(words, type=self.kind, default=self.default, help=self.help)
+
+    @property
+    def name(self) -> str:
+        """The long spelling as a name."""
+        return self.spelling.split()[-1].partition("/")[0].removeprefix("--").replace("-", "_")
+
+
+class Query(NamedTuple):
+    """A command: the endpoint it asks and its options. `paged`: --limit and --offset count for it."""
+
+    name: str
+    endpoint: str
+    help: str
+    aliases: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
+    fixed: tuple[str, ...] = ()  # fields of the request that are true always
+    paged: bool = False
+
+
+SUBSCRIPTIONS = Field(
+    "--subscriptions", "Show subscriptions.", ("subscriptions", "subscriptions_detail"), bool
+)
+OF_ACCOUNT = Field("--account", "Only this account.", ("account",))
+QUERIES = (
+    Query("accounts", "ACCOUNTZ", "Accounts, or details of one", ("accountz", "acct"), (OF_ACCOUNT,)),
+    Query(
+        "connections", "CONNZ", "Connections", ("conn", "connz"),
+        (
+            Field("--sort", "Sort by this.", ("sort",), click.Choice(SORTS), "cid"),
+            SUBSCRIPTIONS,
+            Field("--filter-cid", "Only the connection of this number.", ("cid",), int),
+            Field("--filter-state", "open, closed or all.", ("state",), click.Choice(tuple(STATES)), "open"),
+            Field("--filter-user", "Only connections of this user.", ("user",)),
+            Field("--filter-account", "Only connections of this account.", ("acc",)),
+            Field("--filter-subject", "Only connections subscribed to it.", ("filter_subject",)),
+            Field("--filter-empty", "Only servers that have connections.", (), bool),
+        ),
+        ("auth",), paged=True,
+    ),
+    Query(
+        "gateways", "GATEWAYZ", "Gateways", ("gateway", "gwy", "gatewayz"),
+        (
+            Field("--filter-account", "Only this account in the details.", ("account_name",)),
+            Field("--accounts", "Show accounts.", ("accounts",), bool),
+            Field("--subscriptions/--no-subscriptions", "Show subscriptions of an account.",
+                  ("subscriptions", "subscriptions_detail"), bool, True),
+        ),
+    ),
+    Query(
+        "ipqueue", "IPQUEUESZ", "Internal queues", ("ipq", "ipqueuesz"),
+        (
+            Field("--all/--no-all", "Everything there is (default: yes).", ("all",), bool, True),
+            Field("--filter", "Only queues of this name.", ("filter",)),
+        ),
+    ),
+    Query(
+        "jetstream", "JSZ", "JetStream", ("jsz", "js"),
+        (
+            OF_ACCOUNT,
+            Field("--accounts", "Show accounts.", ("accounts",), bool),
+            Field("--streams", "Show Streams.", ("streams",), bool),
+            Field("--consumer", "Show Consumers.", ("consumer",), bool),
+            Field("--config", "Show configurations.", ("config",), bool),
+            Field("--raft", "Show Raft groups.", ("raft",), bool),
+            Field("--leader", "Only the leader of the meta group answers.", ("leader_only",), bool),
+            Field("--stream-leader", "Only leaders of Streams answer.", ("stream_leader_only",), bool),
+            Field("--all", "All of it.", ("accounts", "streams", "consumer", "config", "raft"), bool),
+        ),
+        paged=True,
+    ),
+    Query(
+        "jetstream-health", "HEALTHZ", "Health", ("healthz",),
+        (
+            Field("-J --js-enabled/--no-js-enabled", "JetStream has to be on.", ("js-enabled-only",), bool),
+            Field("-S --server-only/--no-server-only", "Not its Streams.", ("js-server-only",), bool),
+            OF_ACCOUNT,
+            Field("--stream", "Only this Stream.", ("stream",)),
+            Field("--consumer", "Only this Consumer.", ("consumer",)),
+            Field("--details/--no-details", "Each fault by itself (default: yes).", ("details",), bool, True),
+        ),
+    ),
+    Query("leafnodes", "LEAFZ", "Leaf connections", ("leaf", "leafz"), (SUBSCRIPTIONS,)),
+    Query(
+        "raft", "RAFTZ", "Raft groups", ("raftz",),
+        (OF_ACCOUNT, Field("--group", "Only this group.", ("group",))),
+    ),
+    Query("routes", "ROUTEZ", "Routes", ("route", "routez"), (SUBSCRIPTIONS,)),
+    Query(
+        "subscriptions", "SUBSZ", "Subscriptions", ("sub", "subsz"),
+        (
+            Field("--detail", "Show each of them.", ("subscriptions",), bool),
+            Field("--filter-account", "Only those of this account.", ("account",)),
+            Field("--filter-subject", "Only those that hear this subject.", ("test",)),
+        ),
+        paged=True,
+    ),
+    Query("variables", "VARZ", "Settings and numbers", ("var", "varz")),
+)  # fmt: skip
+# They may stand after `request` as well as after the command.
+SHARED = (
+    Field("--limit", "Show this many (default: 2048).", (), int),
+    Field("--offset", "Begin with this one.", (), int),
+    Field("--name", "Only servers of this name.", ("server_name",)),
+    Field("--host", "Only servers on this host.", ("host",)),
+    Field("--cluster", "Only servers of this cluster.", ("cluster",)),
+)
+TAGS = ("--tags", "value_tags")
+
+
+def _tags() -> click.Option:
+    return click.Option(TAGS, multiple=True, help="Only servers with this tag.")
+
+
+def _given(context: click.Context, name: str) -> Any:
+    """A shared option's value, given after the command or after `request`."""
+    key = "value_" + name
+    parent = context.parent.params if context.parent is not None else {}
+    return context.params.get(key) or parent.get(key)
+
+
+def asked(context: click.Context, query: Query) -> Info:
+    """The request that the options of a command's context make."""
+    body: Info = dict.fromkeys(query.fixed, True)
+    for field in query.fields:
+        value = context.params["value_" + field.name]
+        if value not in (None, False, ""):
+            body |= dict.fromkeys(field.keys, value)
+    if "state" in body:
+        body["state"] = STATES[body["state"]]
+    if query.paged:
+        body |= {"limit": _given(context, "limit") or 2048, "offset": _given(context, "offset") or 0}
+    for name, key in (("name", "server_name"), ("host", "host"), ("cluster", "cluster")):
+        if _given(context, name):
+            body |= {key: _given(context, name), "exact_match": True}
+    tags = split_list(tuple(_given(context, "tags") or ()))
+    return body | ({"tags": tags, "exact_match": True} if tags else {})
+
+
+def _command(query: Query) -> click.Command:
+    """The command of a row of the table."""
+
+    async def ask(wait: int, filter_name: str = "", **_: Any) -> None:
+        context = click.get_current_context()
+        body = asked(context, query)
+        if filter_name:
+            body["name"] = filter_name
+        if body.get("account_name"):
+            body["accounts"] = True
+        if body.get("leader_only") or body.get("server_name"):
+            wait = wait or 1
+        async with connect() as link:
+            heard = await poll(link, f"$SYS.REQ.SERVER.PING.{query.endpoint}", body, expect=wait)
+        for each in heard:
+            held = (each.document.get("data") or {}).get("num_connections", 0)
+            if held or not context.params.get("value_filter_empty"):
+                show(each.document)
+
+    params: list[click.Parameter] = [
+        click.Argument(["wait"], required=False, type=click.IntRange(min=0), default=0)
+    ]
+    if query.endpoint == "GATEWAYZ":
+        params.append(click.Argument(["filter_name"], required=False, default=""))
+    taken = {field.name for field in query.fields}
+    options = [field.option() for field in (*query.fields, *(f for f in SHARED if f.name not in taken))]
+    text = f"{query.help}, of each server; ends with WAIT answers when it is given."
+    params += [*options, _tags()]
+    return Command(query.name, callback=ask, params=params, help=text, short_help=query.help)
+
+
+def show(document: Info) -> None:
+    """An answer on one line."""
+    render.show(json.dumps(document, separators=(",", ":"), ensure_ascii=False))
+
+
+@click.command("kick", cls=Command)
+@click.argument("client", type=click.IntRange(min=1))
+@click.argument("server", metavar="SERVER_ID")
+async def kick(client: int, server: str) -> None:
+    """Disconnect a client, by its number and its server's id."""
+    async with connect() as link:
+        heard = await poll(link, f"$SYS.REQ.SERVER.{server}.KICK", {"cid": client}, expect=1)
+    render.show_json(heard[0].document)
+
+
+def _group(queries: Sequence[Query]) -> Group:
+    made = Group(
+        name="request",
+        params=[*(field.option() for field in SHARED), _tags()],
+        callback=lambda **_: None,
+        help="What servers say of themselves, one line of JSON for each.",
+    )
+    for query in queries:
+        made.add_command(_command(query))
+        made.add_alias(query.name, *query.aliases)
+    made.add_command(kick)
+    return made
+
+
+request = _group(QUERIES)
