@@ -161,15 +161,7 @@ class Server:
             if operator is not None:
                 operator.accounts.observers.append(self.leafs.follow)
             await self.leafs.start()
-        cluster = self.options.cluster
-        if cluster is not None and self.jetstream is None and (cluster.port is not None or cluster.routes):
-            from .route import Routes
-
-            self.routes = Routes(self.clients)
-            self._parts.append(self.routes)
-            if self.operator is not None:
-                self.operator.accounts.observers.append(self.routes.account_made)
-            await self.routes.start()
+        await self._start_cluster()
         await self._start_monitor()
         from .system import System
 
@@ -178,6 +170,27 @@ class Server:
         await self.system.start()
         if self.operator is not None:
             self.operator.accounts.observers.append(self.system.account_changed)
+
+    async def _start_cluster(self) -> None:
+        """Routes to the other servers, and with JetStream a place among them."""
+        cluster = self.options.cluster
+        if cluster is None or (cluster.port is None and not cluster.routes):
+            return
+        from .route import Routes
+
+        self.routes = routes = Routes(self.clients, jetstream=self.jetstream is not None)
+        self._parts.append(routes)
+        if self.operator is not None:
+            self.operator.accounts.observers.append(routes.account_made)
+        await routes.start()
+        domain = self.jetstream.cluster if self.jetstream is not None else None
+        if domain is not None:
+            from .cluster.roll import expected
+
+            routes.observers.append(domain)
+            self._parts.append(domain)
+            domain.expected = lambda: expected(routes.remotes, configured=bool(routes.cluster.routes))
+            await domain.start()
 
     async def _start_monitor(self) -> None:
         options = self.options

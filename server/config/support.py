@@ -14,15 +14,11 @@ from .tree import Position, Problem
 
 
 class Row(NamedTuple):
-    """A dotted path of an option (`*` for each of a list or map), what happens, and why.
-
-    beside: a path that must be set too.
-    """
+    """A dotted path of an option (`*` for each of a list or map), what happens, and why."""
 
     path: str
     action: str
     why: str
-    beside: str = ""
 
 
 _NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
@@ -61,12 +57,6 @@ UNSERVED: tuple[Row, ...] = (
     ),
     Row("ocsp", "warn", "OCSP stapling is not served yet"),
     Row("ocsp_cache", "warn", "OCSP is not served yet"),
-    Row(
-        "cluster",
-        "warn",
-        "JetStream is not clustered yet, a server with JetStream stays alone",
-        beside="jetstream.enabled",
-    ),
     Row("cluster.accounts", "warn", "all accounts share one connection between two servers"),
     Row("gateway", "warn", "gateways are not served yet"),
     Row("websocket", "warn", "WebSocket is not served yet"),
@@ -93,8 +83,6 @@ def unserved(options: Options) -> tuple[list[Problem], list[Problem]]:
     """What these options ask for that is not there: (warnings, refusals), each with its place."""
     found: dict[str, list[Problem]] = {"warn": [], "refuse": []}
     for row in UNSERVED:
-        if row.beside and not _set_paths(options, row.beside.split("."), ""):
-            continue
         for path in _set_paths(options, row.path.split("."), ""):
             position = _position(options, path)
             found[row.action].append(Problem(position, f"{path}: {row.why}"))

@@ -2,7 +2,8 @@
 
 Promises: `start` gives every account its streams back before it returns; `stop` leaves everything on disk. An
 account that loses JetStream (by a reload, or a token) stops its streams and keeps its files; it gets them
-back with JetStream.
+back with JetStream. With routes the server is one of several (`cluster`): its streams are those that are
+assigned to it, and come back when it knows which these are.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..accounts.registry import Registry
     from ..clock import Clock, Timer
     from ..config.options import Options
+    from .domain.domain import Domain
 
 WORKERS = 4
 SHARE = 0.75  # of what the machine has, when the configuration names no limit
@@ -63,6 +65,7 @@ class JetStream:
         self._lock: DirectoryLock | None = None
         self.running = False
         self.host: Host | None = None
+        self.cluster: Domain | None = None
         self._clock = clock
         self._log: Log = logger or Silent()
         self._server_name = server_name
@@ -83,11 +86,13 @@ class JetStream:
     async def start(self) -> None:
         """Recover all streams and begin to serve.
 
-        Raises OSError, ValueError: no usable store directory, or another server uses it.
+        Raises OSError, ValueError: no usable store directory, or another server uses it; or the options do
+        not suffice for a cluster.
         """
         options = self.options.jetstream
         if not options.store_dir:
             raise ValueError("JetStream needs a store directory")
+        clustered = self._is_clustered()
         _make_directory(options.store_dir)
         self._lock = DirectoryLock(options.store_dir)
         self.memory.limit = options.max_memory if options.max_memory is not None else _memory_share()
@@ -115,6 +120,11 @@ class JetStream:
             log=self._log,
         )
         self.running = True
+        if clustered:
+            from .domain.domain import Domain
+
+            assert self.registry.system is not None
+            self.cluster = Domain(self, self.registry.system)
         for account, share in self._entitled():
             self._entitle(account, share)
         self._refuse_others()
@@ -130,6 +140,21 @@ class JetStream:
         for name in owners:
             if name not in self.registry.accounts:
                 self._log.warning(f"JetStream has streams of account {name}, which cannot be found")
+
+    def _is_clustered(self) -> bool:
+        """Whether this server is one of several. Raises ValueError for what these need and is not there."""
+        cluster = self.options.cluster
+        if cluster is None or cluster.port is None:
+            return False
+        for given, wanted in (
+            (self.options.server_name, "`server_name` to be set"),
+            (cluster.name, "`cluster.name` to be set"),
+            (cluster.routes, "configured routes"),
+            (self.registry.system, "a system account"),
+        ):
+            if not given:
+                raise ValueError(f"JetStream cluster requires {wanted}")
+        return True
 
     def _cluster_name(self) -> str:
         """The configured name; a server that joins others as a leaf is a cluster of its own name."""
@@ -268,9 +293,12 @@ class JetStream:
         self.accounts[account.name] = held
         account.jetstream = held
         self._map_domain(account)
-        held.recover()
-        self._apis[account.name] = api = Api(held)
+        if self.cluster is None:
+            held.recover()
+        self._apis[account.name] = api = Api(held, None if self.cluster is None else self.cluster.gate)
         api.start()
+        if self.cluster is not None:
+            self.cluster.account_came(held)
         return held
 
     def disable(self, name: str) -> None:
@@ -281,7 +309,10 @@ class JetStream:
     def _stop_account(self, name: str) -> None:
         held = self.accounts.pop(name)
         self._apis.pop(name).stop()
-        held.stop()
+        if self.cluster is None:
+            held.stop()
+        else:
+            self.cluster.account_left(name, held.stop)
         held.account.jetstream = None
         if self.domain:
             for source, _ in _domain_mappings(self.domain):
@@ -319,7 +350,7 @@ class JetStream:
             "reserved_memory": self.memory.reserved,
             "reserved_storage": self.files.reserved,
             "accounts": len(self.accounts),
-            "ha_assets": 0,
+            "ha_assets": 0 if self.cluster is None else self.cluster.ha_assets,
             "api": {
                 "level": API_LEVEL,
                 "total": sum(account.api_total for account in accounts),

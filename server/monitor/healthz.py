@@ -37,7 +37,12 @@ def healthz(server: Monitored, request: HealthzRequest | None = None) -> tuple[i
         if server.options.jetstream.enabled or request.js_enabled or request.js_enabled_only:
             return _error(UNAVAILABLE, "JetStream not enabled")
         return OK, {"status": "ok"}
-    if request.js_enabled_only or request.js_server_only or request.js_meta_only:
+    if request.js_enabled_only or request.js_server_only:
+        return OK, {"status": "ok"}
+    if engine.cluster is not None:
+        problems = engine.cluster.problems()
+        return _error(UNAVAILABLE, problems[0]) if problems else (OK, {"status": "ok"})
+    if request.js_meta_only:
         return OK, {"status": "ok"}
     if request.account:
         account = engine.accounts.get(request.account)

@@ -56,6 +56,8 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
         "messages": sum(stream.store.messages for stream in streams),
         "bytes": sum(stream.store.bytes for stream in streams),
     }
+    if engine.cluster is not None:
+        document["meta_cluster"] = engine.cluster.meta_cluster()
     held = list(engine.accounts.items())
     document["total"] = len(held)
     if request.account:

@@ -136,7 +136,12 @@ def _cluster(server: Monitored) -> dict[str, Any]:
 def jetstream(server: Monitored) -> dict[str, Any]:
     """The part about JetStream; empty when it is off."""
     engine = server.jetstream
-    return {} if engine is None else {"config": engine.config(), "stats": engine.stats()}
+    if engine is None:
+        return {}
+    found = {"config": engine.config(), "stats": engine.stats()}
+    if engine.cluster is not None:
+        found["meta"] = engine.cluster.meta_cluster()
+    return found
 
 
 def _totals(server: Monitored) -> dict[str, Any]:

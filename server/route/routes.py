@@ -34,7 +34,7 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not 
 
 
 class RouteEvents(Protocol):
-    """Who wants to hear of servers coming and going (the system services)."""
+    """Who wants to hear of servers coming and going."""
 
     def route_joined(self) -> None:
         """There is a route to one more server."""
@@ -48,6 +48,7 @@ class Routes:
 
     peers: routes by the server id of the peer. remotes: whom this server dials. name: of the cluster.
     listener: its sockets, those that were dialled as well. slow_consumers: peers closed for not reading.
+    observers: are told of peers.
     """
 
     def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
@@ -65,7 +66,7 @@ class Routes:
         self.remotes: list[Remote] = []
         self.listener = Listener()
         self.leaf_urls: list[str] = []
-        self.events: RouteEvents | None = None
+        self.observers: list[RouteEvents] = []
         self.slow_consumers = 0
         self._change = asyncio.Event()
         self._take(clients.options)
@@ -302,8 +303,8 @@ class Routes:
         self._tell_clients()
         self.log.info(f"{connection} - Registering route to server {info.server_name!r}")
         self._change.set()
-        if self.events is not None:
-            self.events.route_joined()
+        for observer in self.observers:
+            observer.route_joined()
         self.flusher.flush()
 
     def _pass_on(self, connection: RouteConnection, info: PeerInfo) -> None:
@@ -356,8 +357,8 @@ class Routes:
         if info is None or self.peers.get(info.server_id) is not connection:
             return
         del self.peers[info.server_id]
-        if self.events is not None:
-            self.events.route_left(info.server_id)
+        for observer in self.observers:
+            observer.route_left(info.server_id)
         self._tell_clients()
         for remote in list(self.remotes):
             remote.peer_gone(info.server_id)

@@ -74,7 +74,7 @@ class System:
         if self._server.leafs is not None:
             self._server.leafs.events = self
         if self._server.routes is not None:
-            self._server.routes.events = self
+            self._server.routes.observers.append(self)
         self._later(FIRST_STATSZ, self._tell_statistics)
         self._later(CONNS_INTERVAL, self._tell_connections)
         self._later(SWEEP_INTERVAL, self._sweep)
@@ -87,8 +87,8 @@ class System:
         self._server.clients.events = None
         if self._server.leafs is not None:
             self._server.leafs.events = None
-        if self._server.routes is not None:
-            self._server.routes.events = None
+        if self._server.routes is not None and self in self._server.routes.observers:
+            self._server.routes.observers.remove(self)
 
     def lame_duck(self) -> None:
         """Tell that the server is going to go away."""

@@ -107,7 +107,7 @@ class Tally:
             )
             seat.start()
             self.seats.append(seat)
-        self._events, routes.events = routes.events, self
+        routes.observers.append(self)
         account = server.registry.get("ACC")
         assert account is not None
         self.account = account
@@ -129,15 +129,11 @@ class Tally:
 
     def failed(self, group: Group) -> None: ...
 
-    def route_joined(self) -> None:
-        if self._events is not None:
-            self._events.route_joined()
+    def route_joined(self) -> None: ...
 
     def route_left(self, server_id: str) -> None:
         for seat in self.seats:
             seat.server_lost(server_id)
-        if self._events is not None:
-            self._events.route_left(server_id)
 
     # --- requests
 

@@ -33,23 +33,22 @@ from ...cluster.meta.desk import Desk
 from ...cluster.meta.effect import Effect, ServerGone, ServerPut, ServerReplaced
 from ...cluster.meta.machine import Machine, lets_in
 from ...cluster.meta.placement import Policy
-from ...cluster.meta.server import Server, Sight
+from ...cluster.meta.server import Sight
 from ...cluster.meta.state import State
 from ...cluster.pacemaker import Pacemaker
 from ...cluster.proposals import Outcome, ProposalError
 from ...cluster.seat import Seat, Surroundings
 from . import monitoring
 from .dispatch import Dispatch, key_of
+from .gate import Gate
 from .questions import Json, Kind, Questions, Take
-from .reports import PREFIX, Report, ReportError
-from .sights import EVERY, Sights
-from .usage import lags, used
+from .servers import Servers
+from .sysapi import SystemApi
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...accounts.parcel import Message
     from ...accounts.subscription import Subscription
-    from ...clock import Timer
     from ...cluster.formation import Expected
     from ...cluster.group import Group
     from ...cluster.meta.report import GroupView
@@ -64,7 +63,13 @@ Decided = Callable[[list[Effect] | ApiError], None]
 
 
 class Domain:
-    """surroundings: for the seats of streams. led: the meta group as it is known here."""
+    """surroundings: for the seats of streams.
+
+    expected: who must be there before the meta group may be founded; to be set before the start. served:
+    whether what is assigned here is opened.
+    """
+
+    expected: Callable[[], Expected]
 
     def __init__(self, engine: JetStream, carrier: Account) -> None:
         assert engine.host is not None
@@ -89,38 +94,38 @@ class Domain:
         )
         self._dice = self.surroundings.random()
         self._dispatch = Dispatch(self, engine.accounts)
+        self.gate = Gate(self)
+        self._system_api = SystemApi(self, carrier, host)
         self._questions = Questions(self.node, carrier, host.clock, host.runner, self.assets)
-        self._sights = Sights()
+        self.servers = Servers(self, engine, carrier)
         self._machine: Machine | None = None
         self._seat: Seat | None = None
         self._leader = ""
         self._leaderless_since = host.clock.now()
         self._ever_led = False
-        self._served = False  # the streams here are, as far as the meta group has told
+        self.served = False
         self._goal = -1  # the index from which on this server is current; -1: not known yet
-        self._greeting: set[str] = set()
-        self._timer: Timer | None = None
-        self._subscriptions: list[Subscription] = []
+        self._subscription: Subscription | None = None
 
     # --- life
 
-    def start(self, expected: Callable[[], Expected]) -> None:
-        """Take the seat. expected: who must be there before the meta group may be founded."""
+    async def start(self) -> None:
+        """Take the seat."""
         self.surroundings.mailbox.start()
         self._questions.start()
-        for subject, heard in ((PREFIX + "*", self._heard), (META, self._told)):
-            self._subscriptions.append(self._carrier.subscribe(subject, heard))
-        self._seat = Seat(GROUP, self.surroundings, self._make, self, expected=expected)
+        self._subscription = self._carrier.subscribe(META, self._told)
+        self._seat = Seat(GROUP, self.surroundings, self._make, self, expected=self.expected)
         self._seat.start()
-        self._beat()
+        self.servers.start()
+        self._system_api.start()
 
     async def stop(self) -> None:
         """Leave it; everything stored is on disk afterwards."""
+        self._system_api.stop()
         over = asyncio.Event()
         self._dispatch.stop(over.set)
         await over.wait()
-        if self._timer is not None:
-            self._timer.cancel()
+        self.servers.stop()
         seat, self._seat = self._seat, None
         if seat is not None:
             over.clear()
@@ -128,13 +133,12 @@ class Domain:
             await over.wait()
         self._questions.stop()
         self.surroundings.mailbox.stop()
-        for subscription in self._subscriptions:
-            self._carrier.unsubscribe(subscription)
-        self._subscriptions.clear()
+        if self._subscription is not None:
+            self._carrier.unsubscribe(self._subscription)
 
     def account_came(self, held: JetStreamAccount) -> None:
         """An account has JetStream here from now on: what is assigned of it is opened."""
-        if self._served and self._machine is not None:
+        if self.served and self._machine is not None:
             inventory = self._dispatch.inventory([held])
             duties = list(self._machine.begin(inventory))
             self._dispatch.begin(duty for duty in duties if key_of(duty)[0] == held.name)
@@ -143,17 +147,17 @@ class Domain:
         """An account has it no more: `done` is called when its streams are closed, their files stay."""
         self._dispatch.stop(done, name)
 
-    def server_lost(self, server: str) -> None:
-        """There is no route to the server of that id any more."""
-        self._sights.lost(server)
+    def route_left(self, server_id: str) -> None:
+        """There is no route to that server any more."""
+        self.servers.seen.lost(server_id)
         if self._seat is not None:
-            self._seat.server_lost(server)
+            self._seat.server_lost(server_id)
         for asset in list(self.assets.values()):
-            asset.server_lost(server)
+            asset.server_lost(server_id)
 
-    def server_came(self) -> None:
+    def route_joined(self) -> None:
         """There is a route to one more server."""
-        self._say(ask=True)
+        self.servers.say(ask=True)
 
     # --- what it is
 
@@ -161,6 +165,11 @@ class Domain:
     def me(self) -> str:
         """This server's id in the meta group; "" before the disk was asked."""
         return "" if self._machine is None else self._machine.me
+
+    @property
+    def system(self) -> Account:
+        """The system account."""
+        return self._carrier
 
     @property
     def state(self) -> State:
@@ -178,15 +187,26 @@ class Domain:
         return self._dispatch.assets
 
     @property
+    def failures(self) -> Mapping[tuple[str, str], str]:
+        """Why a replica could not be opened, by (account, stream)."""
+        return self._dispatch.failures
+
+    @property
     def sights(self) -> Mapping[str, Sight]:
         """What is seen of the members, by id."""
-        return self._sights.view(self._host.clock.now())
+        return self.servers.seen.view(self._host.clock.now())
 
     @property
     def led(self) -> Led:
         """Who leads the meta group."""
         since = 0 if self._leader else self._host.clock.now() - self._leaderless_since
         return Led(self._leader, since, self._ever_led)
+
+    @property
+    def term(self) -> int:
+        """The meta group's term as it is known here."""
+        group = self.group
+        return 0 if group is None or group.node is None else group.node.term
 
     @property
     def is_leader(self) -> bool:
@@ -200,10 +220,16 @@ class Domain:
         options = self._engine.options.jetstream
         return Policy(options.unique_tag, options.limits.max_ha_assets)
 
+    @property
+    def ha_assets(self) -> int:
+        """How many replicated streams and consumers this server holds, and the meta group."""
+        load = placement.loads(self.state).get(self.me)
+        return 1 + (0 if load is None else load.ha_assets)
+
     def member(self, node: str) -> str:
         """The meta member of a node; "" for one that was never heard of."""
         found = self.state.named(node)
-        return self._sights.member(node) if found is None else found.id
+        return self.servers.seen.member(node) if found is None else found.id
 
     def standing(self, account: str, stream: str = "", consumer: str = "") -> Standing:
         """Where this server stands with a request about this."""
@@ -223,11 +249,11 @@ class Domain:
 
     def usage(self, account: str) -> Reports:
         """What the servers use of an account."""
-        return self._sights.usage(account)
+        return self.servers.seen.usage(account)
 
     def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
         """(leader, operations that each member is behind) of a stream's group, as its leader said last."""
-        return self._sights.lags(account, stream)
+        return self.servers.seen.lags(account, stream)
 
     # --- decisions
 
@@ -347,7 +373,7 @@ class Domain:
     def _make(self) -> Machine:
         """The application of a new life, or of the same after its group was started again."""
         assert self._seat is not None
-        self._served, self._goal = False, -1
+        self.served, self._goal = False, -1
         self._machine = Machine(self._seat.member, self._dispatch.do, self._effect)
         return self._machine
 
@@ -357,14 +383,13 @@ class Domain:
         self._machine.lead()
         self._goal = group.applied
         self._serve()
-        self._say(ask=True)
+        self.servers.say(ask=True)
 
     def following(self, group: Group) -> None:
         """See cluster.Owner."""
         del group
         if self._machine is not None:
             self._machine.follow()
-        self._greeting.clear()
 
     def leader_changed(self, group: Group) -> None:
         """See cluster.Owner."""
@@ -373,7 +398,7 @@ class Domain:
         self._leader = group.leader
         if group.leader:
             self._ever_led = True
-            self._say(ask=not self._served)
+            self.servers.say(ask=not self.served)
 
     def failed(self, group: Group) -> None:
         """See cluster.Owner: healthz tells."""
@@ -385,111 +410,30 @@ class Domain:
         if isinstance(effect, ServerPut | ServerReplaced | ServerGone) and self.is_leader:
             self._host.runner.soon(self._heal)
 
+    # --- as time passes
+
+    def look(self) -> None:
+        """Do what waits: open what is assigned, heal what lacks peers."""
+        self._serve()
+        self._heal()
+
+    def leader_is_at(self, member: str, term: int, index: int) -> None:
+        """The leader of that term says how far it is: who is as far is as current as it was."""
+        group = self.group
+        if group is not None and member == group.leader and term == self.term and self._goal < 0:
+            self._goal = index
+        self._serve()
+
     def _serve(self) -> None:
         """Open what is assigned here, once that is known to be so."""
         group, machine = self.group, self._machine
-        if self._served or group is None or machine is None:
+        if self.served or group is None or machine is None:
             return
         if not 0 <= self._goal <= group.applied or machine.me not in machine.state.servers:
             return
-        self._served = True
+        self.served = True
         inventory = self._dispatch.inventory(self._engine.accounts.values())
         self._dispatch.begin(list(machine.begin(inventory)))
-
-    # --- servers
-
-    def _beat(self) -> None:
-        self._timer = self._host.clock.call_later(EVERY, self._beat)
-        self._serve()
-        self._say(ask=not self._served)
-        if self.is_leader:
-            self._heal()
-
-    @property
-    def failures(self) -> Mapping[tuple[str, str], str]:
-        """Why a replica could not be opened, by (account, stream)."""
-        return self._dispatch.failures
-
-    @property
-    def seat_health(self) -> str:
-        """What is wrong with the seat in the meta group, "" for nothing."""
-        return "" if self._seat is None else self._seat.health()
-
-    @property
-    def served(self) -> bool:
-        """Whether this server has caught up since it started, and opened what is assigned to it."""
-        return self._served
-
-    def record(self) -> Server:
-        """This server as the meta group is to know it."""
-        engine = self._engine
-        return Server(
-            self.me,
-            self._host.server_name,
-            self._host.cluster_name,
-            engine.domain,
-            tuple(tag.lower() for tag in engine.options.server_tags),
-            engine.memory.limit,
-            engine.files.limit,
-        )
-
-    def _say(self, *, ask: bool = False) -> None:
-        """Tell all servers of this one."""
-        group = self.group
-        if not self.me or group is None:
-            return
-        term = group.node.term if group.node is not None and self.is_leader else 0
-        report = Report(
-            self.record(),
-            self._host.server_id,
-            used(self._engine.accounts),
-            lags(self.assets),
-            term,
-            group.applied,
-            ask,
-        )
-        self._take(report)
-        self._carrier.publish(PREFIX + self.node, report.encode())
-
-    def _heard(self, message: Message) -> None:
-        try:
-            report = Report.decode(message.body)
-        except ReportError:
-            return
-        if report.process == self._host.server_id:
-            return
-        self._take(report)
-        if report.ask:
-            self._say()
-
-    def _take(self, report: Report) -> None:
-        """Know what a server says of itself."""
-        self._sights.hear(report, self._host.clock.now())
-        group = self.group
-        if group is not None and group.node is not None and report.term:
-            if report.term == group.node.term and report.server.id == group.leader and self._goal < 0:
-                self._goal = report.index
-            self._serve()
-        if self.is_leader:
-            self._greet(report.server)
-
-    def _greet(self, server: Server) -> None:
-        """Let a server in, or take over what it says anew."""
-        if server.id in self._greeting:
-            return
-        try:
-            command = self.desk().greet(server)
-        except ApiError:
-            return  # another life took its place
-        if command is None:
-            return
-        self._greeting.add(server.id)
-
-        def done(outcome: list[Effect] | ApiError) -> None:
-            del outcome  # a stale one is judged anew when the server says it again
-            self._greeting.discard(server.id)
-
-        self.propose(command, done)
 
     def _heal(self) -> None:
         """Give streams that lack peers some, now that there may be servers."""

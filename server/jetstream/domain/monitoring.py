@@ -44,7 +44,7 @@ def meta_cluster(domain: Domain) -> Json:
         members,
         domain.meta_view(),
         domain.me,
-        domain.record().cluster,
+        domain.servers.record().cluster,
         log,
     )
 

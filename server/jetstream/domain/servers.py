@@ -1,0 +1,127 @@
+"""Servers: what this server tells the others of itself, what it hears of them, and, of who leads the meta
+group, who is let in.
+
+Every server says its report every few seconds, and at a change; who starts asks for those of the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.errors import ApiError
+from ...cluster.meta.server import Server
+from .reports import PREFIX, Report, ReportError
+from .sights import EVERY, Sights
+from .usage import lags, used
+
+if TYPE_CHECKING:
+    from ...accounts.account import Account
+    from ...accounts.parcel import Message
+    from ...accounts.subscription import Subscription
+    from ...clock import Timer
+    from ...cluster.meta.effect import Effect
+    from ..engine import JetStream
+    from .domain import Domain
+
+
+class Servers:
+    """One per domain. seen: what was heard, and said."""
+
+    def __init__(self, domain: Domain, engine: JetStream, carrier: Account) -> None:
+        self.seen = Sights()
+        self._domain = domain
+        self._engine = engine
+        self._carrier = carrier
+        self._clock = domain.surroundings.clock
+        self._process = domain.surroundings.server
+        self._greeting: set[str] = set()
+        self._timer: Timer | None = None
+        self._subscription: Subscription | None = None
+
+    def start(self) -> None:
+        """Hear the others, and begin to speak."""
+        self._subscription = self._carrier.subscribe(PREFIX + "*", self._heard)
+        self._beat()
+
+    def stop(self) -> None:
+        """Be silent."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._subscription is not None:
+            self._carrier.unsubscribe(self._subscription)
+            self._subscription = None
+
+    def record(self) -> Server:
+        """This server as the meta group is to know it."""
+        engine = self._engine
+        assert engine.host is not None
+        return Server(
+            self._domain.me,
+            engine.host.server_name,
+            engine.host.cluster_name,
+            engine.domain,
+            tuple(tag.lower() for tag in engine.options.server_tags),
+            engine.memory.limit,
+            engine.files.limit,
+        )
+
+    def say(self, *, ask: bool = False) -> None:
+        """Tell all servers of this one. ask: have them tell of themselves."""
+        domain = self._domain
+        group = domain.group
+        if not domain.me or group is None or self._subscription is None:
+            return
+        report = Report(
+            self.record(),
+            self._process,
+            used(self._engine.accounts),
+            lags(domain.assets),
+            domain.term if domain.is_leader else 0,
+            group.applied,
+            ask,
+        )
+        self._take(report)
+        self._carrier.publish(PREFIX + domain.node, report.encode())
+
+    def _beat(self) -> None:
+        self._timer = self._clock.call_later(EVERY, self._beat)
+        self._domain.look()
+        self.say(ask=not self._domain.served)
+
+    # --- what others say
+
+    def _heard(self, message: Message) -> None:
+        try:
+            report = Report.decode(message.body)
+        except ReportError:
+            return
+        if report.process == self._process:
+            return
+        self._take(report)
+        if report.ask:
+            self.say()
+
+    def _take(self, report: Report) -> None:
+        self.seen.hear(report, self._clock.now())
+        if report.term:
+            self._domain.leader_is_at(report.server.id, report.term, report.index)
+        if self._domain.is_leader:
+            self._greet(report.server)
+
+    def _greet(self, server: Server) -> None:
+        """Let a server in, or take over what it says anew."""
+        if server.id in self._greeting:
+            return
+        try:
+            command = self._domain.desk().greet(server)
+        except ApiError:
+            return  # another life took its place
+        if command is None:
+            return
+        self._greeting.add(server.id)
+
+        def done(outcome: list[Effect] | ApiError) -> None:
+            del outcome  # what came to nothing is judged anew when the server says it again
+            self._greeting.discard(server.id)
+
+        self._domain.propose(command, done)
