@@ -37,9 +37,6 @@ NAMES_LIMIT = 1024
 LIST_LIMIT = 256
 IDENTITY = b"Nats-Stream-Identity"
 SUFFIX_LENGTH = 8
-# what refusals have besides the error
-NO_CONSUMERS: dict[str, Any] = {"total": 0, "offset": 0, "limit": 0, "consumers": []}
-NOT_PAUSED: dict[str, Any] = {"paused": False, "pause_until": format_rfc3339(0)}
 
 
 def read_create(request: Request) -> CreateConsumerRequest:
@@ -150,19 +147,6 @@ def make_lasting(config: ConsumerConfig) -> None:
     config.ack_wait = config.max_deliver = config.inactive_threshold = 0
 
 
-def refused_with(**fields: Any) -> Callable[[Handler], Handler]:
-    """Let the refusals of a handler have `fields`, as the reference's answers of this kind have."""
-
-    def wrap(handler: Handler) -> Handler:
-        def handle(request: Request) -> Response:
-            request.refused_with = fields
-            return handler(request)
-
-        return handle
-
-    return wrap
-
-
 def _consumer(request: Request) -> Consumer:
     stream, name = request.tokens[2:4]
     return request.account.lookup(stream).lookup_consumer(name)
@@ -188,21 +172,18 @@ def _page(request: Request, limit: int) -> tuple[list[Consumer], dict[str, Any]]
     return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
 
 
-@refused_with(**NO_CONSUMERS)
 def names(request: Request) -> Response:
     """Answer CONSUMER.NAMES.<stream>."""
     found, page = _page(request, NAMES_LIMIT)
     return response(request.kind, **page, consumers=[consumer.name for consumer in found])
 
 
-@refused_with(**NO_CONSUMERS)
 def list_consumers(request: Request) -> Response:
     """Answer CONSUMER.LIST.<stream>."""
     found, page = _page(request, LIST_LIMIT)
     return response(request.kind, **page, consumers=[consumer.info().to_json() for consumer in found])
 
 
-@refused_with(**NOT_PAUSED)
 def pause(request: Request) -> Response:
     """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
     until = read_pause(request)
@@ -225,7 +206,6 @@ def paused_response(request: Request, until: int) -> Response:
     return response(request.kind, paused=paused, pause_until=format_rfc3339(until), **more)
 
 
-@refused_with(reset_seq=0)
 def reset(request: Request) -> Response:
     """Answer CONSUMER.RESET.<stream>.<consumer>: start over at a sequence, or at the ack floor."""
     asked = ConsumerResetRequest.parse(request.body)

@@ -15,6 +15,7 @@ from ....protocol import headers
 from ....protocol.api.messages import error_response
 from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
+from ....protocol.timestamp import format_rfc3339
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -23,16 +24,26 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 Response = dict[str, Any]
 LATER: Final[Response] = {}
+_PAGE: dict[str, Any] = {"total": 0, "offset": 0, "limit": 0}
+# What refusals have besides the error, by the type of the response.
+REFUSED: dict[str, dict[str, Any]] = {
+    "stream_info": _PAGE,
+    "stream_purge": {"purged": 0},
+    "consumer_names": {**_PAGE, "consumers": []},
+    "consumer_list": {**_PAGE, "consumers": []},
+    "consumer_pause": {"paused": False, "pause_until": format_rfc3339(0)},
+    "consumer_reset": {"reset_seq": 0},
+}
 
 
 class Request:
     """One API request.
 
     tokens: those of the subject after `$JS.API`. kind: the response type, which a handler may change.
-    header_block: sent with the response. refused_with: fields that a refusal has too.
+    header_block: sent with the response.
     """
 
-    __slots__ = ("_finish", "account", "header_block", "kind", "message", "refused_with", "tokens")
+    __slots__ = ("_finish", "account", "header_block", "kind", "message", "tokens")
 
     def __init__(
         self,
@@ -47,7 +58,6 @@ class Request:
         self.tokens = tokens
         self.kind = kind
         self.header_block = b""
-        self.refused_with: dict[str, Any] = {}
         self._finish = finish
 
     @property
@@ -97,7 +107,7 @@ class Request:
 
     def fail(self, error: ApiError) -> None:
         """Refuse a request."""
-        self._finish(self, error_response(self.kind, error, **self.refused_with))
+        self._finish(self, error_response(self.kind, error, **REFUSED.get(self.kind, {})))
 
     def trip(self, fault: Exception) -> None:
         """Refuse a request that met a fault of ours, and tell the log."""

@@ -200,7 +200,6 @@ class ConsumerWishes:
 
     def pause(self, request: Request) -> Response:
         """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
-        request.refused_with = consumer_api.NOT_PAUSED
         until, who = consumer_api.read_pause(request), asker(request)
 
         def think() -> Command:

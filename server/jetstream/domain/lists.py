@@ -24,7 +24,6 @@ from ...cluster.meta.gathering import (
 )
 from ...cluster.meta.usage import account_info
 from ..account import shown_limits
-from ..api import consumer as consumer_api
 from ..api import stream as stream_api
 from ..api.request import LATER, Request, Response
 from ..api.table import Row
@@ -115,20 +114,20 @@ class Lists:
     # --- consumers
 
     def _consumers_page(self, request: Request, limit: int) -> Page[ConsumerAssignment]:
-        request.refused_with = consumer_api.NO_CONSUMERS
         asked = request.read(PageRequest) if request.has_json else PageRequest()
-        state, account, stream = self._domain.state, request.account.name, request.tokens[2]
-        if state.stream(account, stream) is None:
-            raise api_error("JSStreamNotFoundErr")
-        return consumers_page(state, account, stream, asked.offset, limit)
+        return consumers_page(
+            self._domain.state, request.account.name, request.tokens[2], asked.offset, limit
+        )
 
     def consumer_names(self, request: Request) -> Response:
         """Answer CONSUMER.NAMES.<stream>."""
+        if self._domain.state.stream(request.account.name, request.tokens[2]) is None:
+            raise api_error("JSStreamNotFoundErr")
         page = self._consumers_page(request, NAMES_LIMIT)
         return response(request.kind, **page.numbers(), consumers=page.names)
 
     def consumers(self, request: Request) -> Response:
-        """Answer CONSUMER.LIST.<stream>."""
+        """Answer CONSUMER.LIST.<stream>; a stream that is not there has none, as the reference has it."""
         page = self._consumers_page(request, LIST_LIMIT)
         held, domain, name = request.account, self._domain, request.tokens[2]
         stream, known = domain.state.stream(held.name, name), ConsumerWishes(domain).known
