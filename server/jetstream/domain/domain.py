@@ -162,6 +162,11 @@ class Domain:
     # --- what it is
 
     @property
+    def system(self) -> Account:
+        """The system account."""
+        return self._carrier
+
+    @property
     def me(self) -> str:
         """This server's id in the meta group; "" before the disk was asked."""
         return "" if self._machine is None else self._machine.me
