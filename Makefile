@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo test check bench soak clean
+.PHONY: demo test check bench soak trust clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,6 +12,7 @@ help:
 	@echo "make check   format, lint and types"
 	@echo "make bench   compare with the reference server, and write benchmarks/results.md"
 	@echo "make soak    simulate many more replicated groups under faults"
+	@echo "make trust   play faults on whole clusters, and write docs/trust.md"
 	@echo "make clean   remove the environment and what was built"
 
 demo: $(VENV)/.user
@@ -30,6 +31,9 @@ bench: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	@PYTHONPATH=tests $(BIN)/python -m lib.raft
+
+trust: $(VENV)/.dev
+	@PYTHONPATH=tests $(BIN)/python -m lib.trust --write docs/trust.md
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,0 +1,202 @@
+"""One run: a cluster, publishers and workers on it, faults in rounds, and the verdict.
+
+The seed decides who is hit, how and for how long. Processes and the network keep their own time: a seed
+played again plays the same faults, but not every interleaving.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from lib.eventually import eventually
+from lib.process import ServerProcess
+
+from .publishers import Chain, Client, Publisher
+from .site import Site
+from .values import SUBJECT, Outcome, Values
+from .verdict import Verdict, judge
+from .worker import Handled, Worker
+
+RECOVERY_SECONDS = 90.0
+LOOK = 0.02
+
+# Does something, yields for how long it is to last, goes on; when it ends, all is to be whole again.
+Fault = Iterator[float]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is played. rounds: `play(story, number)` so many times. short: rounds within the test suite.
+
+    faulty: over disks that can fail.
+    """
+
+    name: str
+    about: str
+    play: Callable[[Story, int], Fault]
+    rounds: int
+    short: int = 0
+    faulty: bool = False
+    reference: bool = True
+
+
+@dataclass
+class Report:
+    """What came of a run. slowest: seconds from the end of a fault until every publisher was heard again."""
+
+    plan: str
+    size: int
+    seed: int
+    rounds: int
+    sent: int
+    acked: int
+    refused: int
+    unknown: int
+    delivered: int
+    slowest: float
+    seconds: float
+    verdict: Verdict
+
+
+class Story:
+    """Use `play` once. rate: values a second of each publisher."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        implementation: str = "pyjs",
+        size: int = 3,
+        seed: int = 0,
+        rate: float = 60.0,
+        options: str = "",
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.plan = plan
+        self.size = size
+        self.seed = seed
+        self.rate = rate
+        self.dice = Random(f"{plan.name} {size} {seed}")
+        self.tell = tell
+        self.values = Values()
+        self.handled = Handled(self.values)
+        self.clients: list[Publisher | Chain | Worker] = []
+        self.slowest = 0.0
+        self.begin = time.monotonic()
+        self.site = Site(implementation, size, seed=seed, faulty=plan.faulty, options=options)
+
+    def play(self, rounds: int) -> Report:
+        """Play so many rounds and judge; the servers end with it."""
+        try:
+            self.site.make_assets(self.size)
+            self._begin()
+            self.recover(0)
+            for number in range(1, rounds + 1):
+                self._round(number)
+            self._end()
+            verdict = judge(self.site, self.values, self.handled)
+        finally:
+            for client in self.clients:
+                client.ending.set()
+            self.site.close()
+        count = self.values.count
+        return Report(
+            plan=self.plan.name,
+            size=self.size,
+            seed=self.seed,
+            rounds=rounds,
+            sent=count(),
+            acked=count(Outcome.ACKED),
+            refused=count(Outcome.REFUSED),
+            unknown=count(Outcome.UNKNOWN),
+            delivered=self.handled.deliveries,
+            slowest=self.slowest,
+            seconds=time.monotonic() - self.begin,
+            verdict=verdict,
+        )
+
+    def _begin(self) -> None:
+        servers, values = self.site.servers, self.values
+        turn = [servers[number % self.size] for number in range(2 * self.size)]
+        clients: list[Publisher | Chain | Worker] = [
+            Publisher(f"p{number}", server, values, rate=self.rate) for number, server in enumerate(servers)
+        ]
+        clients += [Publisher(f"d{n}", turn[n], values, once=True, rate=self.rate) for n in range(2)]
+        clients.append(Publisher("k0", turn[2], values, keys=True, rate=self.rate))
+        for number in range(2):
+            dice = Random(self.dice.random())
+            clients.append(Chain(f"c{number}", turn[number + 1], values, f"{SUBJECT}.chain", dice))
+        clients += [Worker(f"w{number}", turn[number], self.handled) for number in range(2)]
+        self.clients = clients
+        for client in clients:
+            client.start()
+
+    def _round(self, number: int) -> None:
+        self.tell(f"round {number}")
+        for seconds in self.plan.play(self, number):
+            self.hold(seconds)
+        self.recover(number)
+
+    def recover(self, number: int) -> None:
+        """Wait until every publisher has had an ack that was given from now on."""
+        begin = time.monotonic()
+        before = {client: self._progress(client) for client in self.clients}
+
+        def all_go_on() -> bool:
+            return all(self._progress(client) > before[client] for client in self.publishers())
+
+        try:
+            eventually(all_go_on, RECOVERY_SECONDS)
+        except AssertionError:
+            stuck = [c.name for c in self.publishers() if self._progress(c) == before[c]]
+            raise AssertionError(
+                f"after round {number} no acknowledgement in {RECOVERY_SECONDS} s for {stuck}"
+            ) from None
+        if number:
+            self.slowest = max(self.slowest, time.monotonic() - begin)
+
+    def publishers(self) -> list[Publisher | Chain]:
+        return [client for client in self.clients if not isinstance(client, Worker)]
+
+    @staticmethod
+    def _progress(client: Client) -> int:
+        return client.acks if isinstance(client, (Publisher, Chain)) else 0
+
+    def _end(self) -> None:
+        for client in self.clients:
+            client.ending.set()
+        for client in self.clients:
+            client.end()
+
+    # --- for plans
+
+    def hold(self, seconds: float) -> None:
+        """Let it be for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(LOOK)
+
+    def whole(self, seconds: float = RECOVERY_SECONDS) -> None:
+        """Wait until every replica is current: before the next hits a server, the last must be over."""
+        eventually(self.site.is_whole, seconds)
+
+    def some(self, least: float, most: float) -> float:
+        return self.dice.uniform(least, most)
+
+    def pick(self, count: int) -> list[ServerProcess]:
+        """Servers by chance, in an order by chance."""
+        return self.dice.sample(self.site.servers, count)
+
+    def others(self, servers: list[ServerProcess]) -> list[ServerProcess]:
+        return [server for server in self.site.servers if server not in servers]
+
+    @property
+    def minority(self) -> int:
+        return (self.size - 1) // 2
+
+    @property
+    def majority(self) -> int:
+        return self.size // 2 + 1

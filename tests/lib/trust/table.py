@@ -1,0 +1,58 @@
+"""Reports of runs as a table, and the page that the table stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .plans import PLANS
+from .story import Report
+from .verdict import Verdict
+
+HEAD = [
+    "servers",
+    "faults",
+    "rounds",
+    "published",
+    "acknowledged",
+    "refused",
+    "no answer",
+    "delivered",
+    "back",
+]
+
+
+def cells(report: Report) -> list[str]:
+    figures = [report.sent, report.acked, report.refused, report.unknown, report.delivered]
+    return [
+        str(report.size),
+        report.plan,
+        str(report.rounds),
+        *[f"{figure:,}".replace(",", " ") for figure in figures],
+        f"{report.slowest:.1f} s",
+        *[str(count) for count in report.verdict.counts.values()],
+        str(report.seed),
+    ]
+
+
+def row(report: Report) -> str:
+    """One line of the table."""
+    return "| " + " | ".join(cells(report)) + " |"
+
+
+def table(reports: Sequence[Report]) -> str:
+    """All of them."""
+    head = [*HEAD, *Verdict().counts, "seed"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *map(row, reports)])
+
+
+PAGE = Path(__file__).with_name("page.md")
+
+
+def page(reports: Sequence[Report]) -> str:
+    """The page `docs/trust.md`."""
+    plans = "\n".join(f"| {plan.name} | {plan.about} |" for plan in PLANS)
+    minutes = round(sum(report.seconds for report in reports) / 60)
+    text = PAGE.read_text(encoding="utf-8")
+    return text.format(minutes=minutes, table=table(reports), plans=plans)

@@ -1,0 +1,277 @@
+"""The verdict on a run: what was promised, and what every replica and every server says at the end."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+from lib.eventually import eventually
+from lib.jetstream import ApiFailureError
+from lib.process import ServerProcess
+from lib.wire import Msg
+
+from .publishers import EXPECTED
+from .site import Site, is_current, is_led
+from .values import BUCKET, CONSUMER, STREAM, Outcome, Value, Values
+from .worker import Handled, Worker
+
+QUIET_SECONDS = 120.0
+WINDOW = 400
+
+
+class Stored(NamedTuple):
+    """One message as the API gives it."""
+
+    subject: str
+    header: bytes
+    body: bytes
+
+
+Content = dict[int, Stored]
+
+
+@dataclass
+class Verdict:
+    """Counts of broken promises; every one must be 0. notes: what they were, in words.
+
+    lost: acknowledged, and nowhere. hidden: acknowledged, and missing when one server leads. moved: said to
+    be at a sequence where something else is. strange: never published, or changed. twice: stored again in
+    spite of its id. returned: said to be refused, and stored. chains: does not follow what it was to follow.
+    differing: a replica or a server says otherwise than the first. consumer: what it delivered or counts.
+    """
+
+    lost: int = 0
+    hidden: int = 0
+    moved: int = 0
+    strange: int = 0
+    twice: int = 0
+    returned: int = 0
+    chains: int = 0
+    differing: int = 0
+    consumer: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, kind: str, text: str) -> None:
+        setattr(self, kind, getattr(self, kind) + 1)
+        if getattr(self, kind) <= 5:
+            self.notes.append(f"{kind}: {text}")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"}
+
+    @property
+    def good(self) -> bool:
+        return not any(self.counts.values())
+
+
+def judge(site: Site, values: Values, handled: Handled) -> Verdict:
+    """Wait until all is quiet, and look at everything. Raises AssertionError when it never gets quiet."""
+    verdict = Verdict()
+    eventually(lambda: site.is_whole(STREAM) and site.is_whole(BUCKET), QUIET_SECONDS)
+    drain(site, handled, verdict)
+    for stream in (STREAM, BUCKET):
+        _judge_stream(site, stream, values, handled, verdict)
+    names = {STREAM, BUCKET}
+    for server in site.servers:
+        listed = set(site.call("STREAM.NAMES", through=server)["streams"] or [])
+        if listed != names:
+            verdict.note("differing", f"{server.name} lists {sorted(listed)}")
+    return verdict
+
+
+# --- streams
+
+
+def _judge_stream(site: Site, stream: str, values: Values, handled: Handled, verdict: Verdict) -> None:
+    first: Content | None = None
+    for number, name in enumerate(_members(site, stream)):
+        lead(site, stream, name)
+        entry = site.servers[number % len(site.servers)]
+        content = read(site, entry, stream)
+        if first is None:
+            first = content
+            _judge_content(stream, content, values, verdict)
+            if stream == STREAM:
+                _judge_deliveries(content, handled, verdict)
+        elif content != first:
+            odd = sorted(s for s in first.keys() | content.keys() if first.get(s) != content.get(s))
+            verdict.note("differing", f"{stream} led by {name}: {len(odd)} sequences, from {odd[0]}")
+            for value in values.acked(stream):
+                if value.seq in first and value.seq not in content:
+                    verdict.note("hidden", f"{value.name} at {value.seq} when {name} leads")
+        _judge_infos(site, stream, name, content, verdict)
+
+
+def _members(site: Site, stream: str) -> list[str]:
+    cluster = site.call(f"STREAM.INFO.{stream}", fits=is_led)["cluster"]
+    return [cluster["leader"], *sorted(other["name"] for other in cluster.get("replicas") or [])]
+
+
+def lead(site: Site, stream: str, name: str) -> None:
+    """Make `name` the leader of a stream."""
+
+    def leads() -> bool:
+        leader = site.leader_of(stream)
+        if leader == name:
+            return True
+        wish = {"placement": {"preferred": name}}
+        try:
+            site.try_call(site[name], f"STREAM.LEADER.STEPDOWN.{stream}", wish)
+        except (ApiFailureError, OSError, EOFError):
+            return False  # no leader at the moment, or one that begins: asked again
+        return False
+
+    eventually(leads, QUIET_SECONDS)
+    site.call(f"STREAM.INFO.{stream}", fits=lambda info: is_led(info) and is_current(info))
+
+
+def read(site: Site, entry: ServerProcess, stream: str) -> Content:
+    """All messages that the stream's leader gives out, asked through `entry`."""
+    state = site.call(f"STREAM.INFO.{stream}", through=entry, fits=is_led)["state"]
+    content: Content = {}
+    with site.wire(entry) as wire:
+        wanted = list(range(state["first_seq"], state["last_seq"] + 1))
+        for start in range(0, len(wanted), WINDOW):
+            asked: dict[str, int] = {}
+            for seq in wanted[start : start + WINDOW]:
+                reply = wire.inbox()
+                asked[reply] = seq
+                wire.pub(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": seq}), reply)
+            while asked:
+                answer = wire.msg()
+                seq = asked.pop(answer.subject, 0)
+                if seq and (stored := _stored(answer)) is not None:
+                    content[seq] = stored
+    return dict(sorted(content.items()))
+
+
+def _stored(answer: Msg) -> Stored | None:
+    message = answer.json().get("message")
+    if message is None:
+        return None
+    decode = base64.b64decode
+    return Stored(message["subject"], decode(message.get("hdrs", "")), decode(message.get("data", "")))
+
+
+def _judge_content(stream: str, content: Content, values: Values, verdict: Verdict) -> None:
+    found: dict[str, list[int]] = {}
+    chains: dict[str, int] = {}
+    for seq, stored in content.items():
+        value = values.of(stored.body)
+        if value is None or (value.stream, value.subject) != (stream, stored.subject):
+            verdict.note("strange", f"{stream} {seq}: {stored.subject} {stored.body[:40]!r}")
+            continue
+        found.setdefault(value.name, []).append(seq)
+        if value.outcome is Outcome.REFUSED:
+            verdict.note("returned", f"{value.name} at {seq} was refused: {value.why}")
+        if value.expected >= 0:
+            if chains.get(value.subject, 0) != value.expected or EXPECTED.encode() not in stored.header:
+                verdict.note(
+                    "chains",
+                    f"{value.name} at {seq} was to follow {value.expected}, "
+                    f"and follows {chains.get(value.subject, 0)}",
+                )
+            chains[value.subject] = seq
+    for name, places in found.items():
+        if len(places) > 1:
+            verdict.note("twice", f"{name} at {places}")
+    if stream == BUCKET:
+        _judge_keys(content, values, verdict)
+        return
+    for value in values.acked(stream):
+        if value.name not in found:
+            verdict.note("lost", f"{value.name}, acknowledged at {value.seq}")
+        elif value.seq not in found[value.name]:
+            verdict.note("moved", f"{value.name}, acknowledged at {value.seq}, is at {found[value.name]}")
+
+
+def _judge_keys(content: Content, values: Values, verdict: Verdict) -> None:
+    """Each key has its last acknowledged value or one that came later."""
+    last = {stored.subject: (seq, stored) for seq, stored in content.items()}
+    newest: dict[str, Value] = {}
+    for value in values.acked(BUCKET):
+        if value.subject not in newest or newest[value.subject].seq < value.seq:
+            newest[value.subject] = value
+    for subject, value in newest.items():
+        seq, stored = last.get(subject, (0, None))
+        if stored is None or seq < value.seq:
+            verdict.note("lost", f"{value.name} of {subject}, acknowledged at {value.seq}; there is {seq}")
+        elif seq == value.seq and stored.body != value.body:
+            verdict.note("moved", f"{value.name} of {subject}, acknowledged at {seq}: {stored.body[:40]!r}")
+    for subject, count in Counter(stored.subject for stored in content.values()).items():
+        if count > 1:
+            verdict.note("twice", f"{subject} has {count} values")
+
+
+def _judge_infos(site: Site, stream: str, leader: str, content: Content, verdict: Verdict) -> None:
+    """Every server tells the same of the stream and of its consumer."""
+    for server in site.servers:
+        state = site.call(f"STREAM.INFO.{stream}", through=server, fits=is_led)["state"]
+        told = state["messages"], state["first_seq"] if content else 0, state["last_seq"]
+        real = len(content), min(content, default=0), max(content, default=state["last_seq"])
+        if told != real:
+            verdict.note("differing", f"{stream} led by {leader}, through {server.name}: {told}, read {real}")
+        if stream == STREAM:
+            _judge_consumer(site, server, leader, state, verdict)
+
+
+# --- the consumer
+
+
+def drain(site: Site, handled: Handled, verdict: Verdict) -> None:
+    """Work off what the consumer has, to its end; what comes then that was confirmed before is a fault."""
+    before = set(handled.confirmed)
+    delivered = len(handled.again)
+    worker = Worker("drain", site.servers[0], handled)
+    info: dict[str, Any] = {}
+
+    def empty() -> bool:
+        nonlocal info
+        try:
+            with site.wire(site.servers[0]) as wire:
+                while worker.pull(wire, batch=200, seconds=0.5):
+                    pass
+        except (OSError, EOFError):
+            return False
+        info = site.call(f"CONSUMER.INFO.{STREAM}.{CONSUMER}", fits=is_led)
+        return not info["num_pending"] and not info["num_ack_pending"]
+
+    try:
+        eventually(empty, QUIET_SECONDS)
+    except AssertionError:
+        verdict.note("consumer", f"never at its end: {json.dumps(info)}")
+    for seq, _ in handled.again[delivered:]:
+        if seq in before:
+            verdict.note(
+                "consumer", f"{seq} was delivered again when all was quiet, after its ack was confirmed"
+            )
+
+
+def _judge_deliveries(content: Content, handled: Handled, verdict: Verdict) -> None:
+    """What was delivered is what is stored, and all of it was."""
+    for text in handled.changed:
+        verdict.note("consumer", text)
+    for seq, value in handled.seen.items():
+        if value is None or seq not in content or content[seq].body != value.body:
+            name = value.name if value else "something unknown"
+            verdict.note("consumer", f"{name} was delivered as {seq}, where something else is")
+    for seq in content.keys() - handled.seen.keys():
+        verdict.note("consumer", f"{seq} was never delivered")
+
+
+def _judge_consumer(
+    site: Site, server: ServerProcess, leader: str, state: dict[str, Any], verdict: Verdict
+) -> None:
+    info = site.call(f"CONSUMER.INFO.{STREAM}.{CONSUMER}", through=server, fits=is_led)
+    told = info["num_pending"], info["num_ack_pending"], info["ack_floor"]["stream_seq"]
+    if told != (0, 0, state["last_seq"]) or info["delivered"]["stream_seq"] != state["last_seq"]:
+        delivered = info["delivered"]["stream_seq"]
+        verdict.note(
+            "consumer",
+            f"led by {leader}, through {server.name}: pending, unacknowledged, floor {told}, "
+            f"delivered {delivered}; the stream ends at {state['last_seq']}",
+        )
