@@ -1,0 +1,222 @@
+"""What a check found, and how it is told: for Nagios, as JSON, for Prometheus, as tables.
+
+Promises: the worst finding is the status; the exit code is Nagios' but for Prometheus, where the status is a
+metric; an output file is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ....cli import render
+from ....cli.command import Command
+from ....cli.errors import CliError
+
+OK, WARNING, CRITICAL = "OK", "WARNING", "CRITICAL"
+CODES = {OK: 0, WARNING: 1, CRITICAL: 2}
+FORMATS = ("nagios", "json", "prometheus", "text")
+NAMESPACE = "nats_server_check"
+SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that was looked at; thresholds of 0 are none. `unit`: B, s or %."""
+
+    name: str
+    value: float
+    help: str
+    warning: float = 0
+    critical: float = 0
+    unit: str = ""
+
+    def nagios(self) -> str:
+        """As performance data: `rtt=0.0002s;0.5000;1.0000`."""
+
+        def shown(value: float) -> str:
+            return f"{value:.4f}" if self.unit == "s" else f"{value:.0f}"
+
+        name = f"'{self.name}'" if " " in self.name else self.name
+        text = f"{name}={shown(self.value)}{self.unit}"
+        if self.warning or self.critical:
+            text += f";{shown(self.warning) if self.warning else ''}"
+        return text + (f";{shown(self.critical)}" if self.critical else "")
+
+
+@dataclass
+class Result:
+    """The findings of a check: `suite` is its kind, `name` what was looked at."""
+
+    suite: str
+    name: str = ""
+    criticals: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    good: list[str] = field(default_factory=list)
+    metrics: list[Metric] = field(default_factory=list)
+
+    def critical(self, text: str) -> None:
+        """Something that has to be seen to now."""
+        self.criticals.append(text)
+
+    def warning(self, text: str) -> None:
+        """Something that has to be seen to."""
+        self.warnings.append(text)
+
+    def ok(self, text: str) -> None:
+        """Something that is as it should be."""
+        self.good.append(text)
+
+    def metric(
+        self, name: str, value: float, text: str, *, warning: float = 0, critical: float = 0, unit: str = ""
+    ) -> None:
+        """A number that was looked at; thresholds below 0 are none."""
+        self.metrics.append(Metric(name, value, text, max(0, warning), max(0, critical), unit))
+
+    def above(self, text: str, value: float, warning: float, critical: float) -> None:
+        """Judge a value that is too much beyond its thresholds; those of 0 and below are none."""
+        if critical > 0 and value >= critical:
+            self.critical(text)
+        elif warning > 0 and value >= warning:
+            self.warning(text)
+        else:
+            self.ok(text)
+
+    @property
+    def status(self) -> str:
+        """The worst there is."""
+        return CRITICAL if self.criticals else WARNING if self.warnings else OK
+
+    def text(self, form: str, namespace: str) -> str:
+        """The result in one of `FORMATS`."""
+        if form == "json":
+            return json.dumps(self._document(), indent=2, ensure_ascii=False)
+        if form == "prometheus":
+            return self._prometheus(namespace)
+        return self._tables() if form == "text" else self._nagios()
+
+    def _nagios(self) -> str:
+        parts = [self.status, self.name]
+        parts += [f"Crit:{text}" for text in self.criticals]
+        parts += [f"Warn:{text}" for text in self.warnings]
+        parts += [f"OK:{text}" for text in self.good]
+        if self.metrics:
+            parts += ["|", *(metric.nagios() for metric in self.metrics)]
+        return " ".join(parts)
+
+    def _document(self) -> dict[str, Any]:
+        found = {"warning": self.warnings, "critical": self.criticals, "ok": self.good}
+        return {
+            "status": self.status,
+            "check_suite": self.suite,
+            "check_name": self.name,
+            **{name: texts for name, texts in found.items() if texts},
+            "perf_data": [
+                {
+                    "name": metric.name,
+                    "value": _plain(metric.value),
+                    "warning": _plain(metric.warning),
+                    "critical": _plain(metric.critical),
+                    **({"unit": metric.unit} if metric.unit else {}),
+                }
+                for metric in self.metrics
+            ],
+        }
+
+    def _prometheus(self, namespace: str) -> str:
+        item = self.name.replace("\\", ".").replace('"', ".")
+        gauges = {
+            f"{namespace}_{self.suite}_{metric.name}": (metric.help, "", metric.value)
+            for metric in self.metrics
+        }
+        help_text = f"Nagios compatible status code for {self.suite}"
+        status = f',status="{self.status}"'
+        gauges[f"{namespace}_{self.suite}_status_code"] = (help_text, status, CODES[self.status])
+        return "\n".join(
+            f'# HELP {name} {text}\n# TYPE {name} gauge\n{name}{{item="{item}"{label}}} {_plain(value)}'
+            for name, (text, label, value) in sorted(gauges.items())
+        )
+
+    def _tables(self) -> str:
+        lines = [f"{self.name}: {self.status}", ""]
+        rows = [("OK", text) for text in self.good]
+        rows += [("Warning", text) for text in self.warnings]
+        rows += [("Critical", text) for text in self.criticals]
+        if rows:
+            lines += ["Status Detail", "", render.table("", ("Status", "Message"), rows), ""]
+        if self.metrics:
+            columns = ("Metric", "Value", "Unit", "Critical Threshold", "Warning Threshold", "Description")
+            cells = [
+                (m.name, _words(m.value), m.unit, _words(m.critical), _words(m.warning), m.help)
+                for m in self.metrics
+            ]
+            lines += ["Check Metrics", "", render.table("", columns, cells), ""]
+        return "\n".join(lines)
+
+
+def _plain(value: float) -> float:
+    return int(value) if value == int(value) else value
+
+
+def _words(value: float) -> str:
+    return f"{value:,.3f}".rstrip("0").rstrip(".") if value != int(value) else render.number(int(value))
+
+
+Check = Callable[..., Awaitable[None]]
+Decorator = Callable[[Check], Check]  # an option of a check
+
+
+def checking(suite: str, name: str = "") -> Callable[[Check], click.Command]:
+    """Make a command of a check: a function that is given a `Result` to fill, and its options.
+
+    A CliError that leaves it (no connection, no answer, an unknown stream) is a critical finding.
+    """
+
+    def decorate(function: Check) -> click.Command:
+        @functools.wraps(function)
+        async def run(form: str | None, namespace: str | None, outfile: str | None, **options: Any) -> int:
+            context = click.get_current_context()
+            given = context.parent.params if context.parent is not None else {}
+            form = form or given.get("form") or FORMATS[0]
+            result = Result(suite, name)
+            try:
+                await function(result, **options)
+            except CliError as error:
+                result.critical(error.message)
+            text = result.text(form, namespace or given.get("namespace") or NAMESPACE)
+            outfile = outfile or given.get("outfile")
+            if outfile:
+                _write(Path(outfile), text + "\n")
+            else:
+                render.show(text)
+            return 0 if form == "prometheus" else CODES[result.status]
+
+        for option in (
+            click.option("--outfile", metavar="FILE", help="Write the result to a file."),
+            click.option("--namespace", metavar="NAME", help="Prefix of Prometheus metrics."),
+            click.option("--format", "form", type=click.Choice(FORMATS), help="How to show the result."),
+        ):
+            option(run)
+        return click.command(cls=Command)(run)
+
+    return decorate
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, mode 0600, so that nobody reads half of it."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
