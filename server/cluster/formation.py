@@ -2,7 +2,9 @@
 
 Rules.
 1. Fresh servers found a group only when all that are expected are there, fresh, and each the only one of its
-   name; the one with the smallest id says who the founders are, the others take its word.
+   name; the one with the smallest id says who the founders are, the others take its word. Of founders that
+   were chosen (`Expected.chosen`) some may lack after a while, but so few that of two such foundings only one
+   can commit anything: any majority of the one has a member in common with any of the other.
 2. Who hears of a group that lists it among the founders begins with them; who hears of another group that
    has committed something begins with nothing, and is added by its leader.
 3. A founding that cannot have come to anything is left: nothing of it is committed here, and of its founders
@@ -20,6 +22,7 @@ from ..clock import SECOND
 from .hello import Hello, node_of
 
 PRESENT = 3 * SECOND  # how long a hello counts
+LATE = 2 * SECOND  # how long one waits for the last ones of those chosen
 _CONFLICT = 10 * SECOND
 
 
@@ -28,13 +31,19 @@ class Expected:
     """Who must be there for a founding, besides this server: nodes, servers by their ids, and addresses at
     which nobody has answered yet. None of them at all: this server does not found a group.
 
-    alone: the configuration names this server, so that, with nobody else, it may found one by itself.
+    alone: the configuration names this server, so that, with nobody else, it may found one by itself. chosen:
+    `nodes` and this server are all that may ever found this group.
     """
 
     nodes: frozenset[str] = frozenset()
     servers: frozenset[str] = frozenset()
     unreached: tuple[str, ...] = ()
     alone: bool = False
+    chosen: bool = False
+
+    def suffice(self, present: int) -> bool:
+        """Whether so many of the chosen may found the group."""
+        return self.chosen and 2 * (present // 2 + 1) > len(self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,7 @@ class Formation:
         self.bare = False
         self.twin = ""  # the id of another server of this one's name
         self._twin_until = 0
+        self._short_since = 0  # since when only those lack that can be done without
         self._peers: dict[str, _Peer] = {}
 
     def hear(self, hello: Hello, now: int) -> bool:
@@ -132,12 +142,23 @@ class Formation:
         living = [hello for hello in others if hello.commit > 0]
         if living:
             return Join(max(living, key=lambda hello: hello.commit).founders)
-        if others or self.missing(expected, now):
+        if others or not self._may_begin(expected, present, now):
             return None
         if not (expected.nodes or expected.servers or expected.alone):
             return None
         founders = {me.member, *(hello.member for hello in present if _wanted(hello, expected))}
         return Found(tuple(sorted(founders))) if me.member == min(founders) else None
+
+    def _may_begin(self, expected: Expected, present: list[Hello], now: int) -> bool:
+        if not self.missing(expected, now):
+            self._short_since = 0
+            return True
+        there = {self.me.node, *(hello.node for hello in present)} & expected.nodes
+        if self.me.node not in there or not expected.suffice(len(there)):
+            self._short_since = 0
+            return False
+        self._short_since = self._short_since or now
+        return now - self._short_since >= LATE
 
     def missing(self, expected: Expected, now: int) -> list[str]:
         """Who is waited for, in words for the log."""

@@ -200,6 +200,10 @@ class Group:
         """Members that were heard a short while ago."""
         return frozenset(m for m, tick in self._heard.items() if self._now - tick <= _ALIVE)
 
+    def silence(self) -> dict[str, int]:
+        """For how many ticks each of those who ever said something has been silent."""
+        return {member: self._now - tick for member, tick in self._heard.items()}
+
     def lag(self) -> dict[str, int]:
         """How many entries the others are behind, as their leader knows; {} elsewhere."""
         node = self.node
@@ -270,6 +274,10 @@ class Group:
 
     def _rank(self, member: str) -> int:
         return crc32(f"{self.name} {member}".encode())
+
+    def give_up(self, fault: Exception) -> None:
+        """End here, as the application cannot go on; a leader asks someone else to take over."""
+        self._fail(fault, "gives up")
 
     # --- time and messages
 

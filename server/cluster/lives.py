@@ -73,8 +73,16 @@ class Lives:
         self._fs.sync_directory(self.path)
         return life
 
+    def begun(self) -> bool:
+        """Whether a life that belongs to a group is here."""
+        life = self._read()
+        return life is not None and bool(life.founders)
+
     def remove(self) -> None:
-        """The group is no more."""
+        """The group is no more: first its name, so that no half of it is taken for a member."""
+        if self._fs.exists(f"{self.path}/{_LIFE}"):
+            self._fs.remove(f"{self.path}/{_LIFE}")
+            self._fs.sync_directory(self.path)
         self._fs.remove_tree(self.path)
 
     def _read(self) -> Life | None:

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 PREFIX = "$NRG."
 HELLO = PREFIX + "HELLO"
 PIECE_BYTES = 256 * 1024  # far below what a route takes at once
-_FRAMES, _PIECE, _HELLO = 0, 1, 2
+_FRAMES, _PIECE, _HELLO, _LETTER = 0, 1, 2, 3
 _LENGTH = struct.Struct("<I")
 _CUT = struct.Struct("<8sQII")  # sender, number, place, how many pieces
 
+_ADDRESS = struct.Struct("<8sH")  # sender, length of the group's name
+
 Receive = Callable[["Message"], None]
+Read = Callable[[str, bytes], None]  # the sender's node, what it writes
 
 
 class Carrier(Protocol):
@@ -53,6 +56,7 @@ class Mailbox:
         self._piece_bytes = piece_bytes
         self._boxes: dict[str, Receive] = {}
         self._ears: dict[str, Callable[[Hello], None]] = {}
+        self._readers: dict[str, Read] = {}
         self._waiting: dict[str, list[bytes]] = {}  # frames by node
         self._number = 0
         self._arriving: dict[bytes, tuple[int, list[bytes]]] = {}
@@ -87,6 +91,14 @@ class Mailbox:
         """Drop them; harmless when done twice."""
         self._ears.pop(group, None)
 
+    def correspond(self, group: str, read: Read) -> None:
+        """Take the letters to `group`, which are its application's own matter."""
+        self._readers[group] = read
+
+    def end_correspondence(self, group: str) -> None:
+        """Drop them; harmless when done twice."""
+        self._readers.pop(group, None)
+
     # --- out
 
     def send(self, group: str, message: Message) -> None:
@@ -102,6 +114,13 @@ class Mailbox:
         if self._subscriptions:
             self._carrier.publish(PREFIX + node if node else HELLO, bytes([_HELLO]) + hello.encode())
 
+    def write(self, group: str, node: str, letter: bytes) -> None:
+        """Send a letter to the same group on another server."""
+        if self._subscriptions:
+            name = group.encode()
+            head = bytes([_LETTER]) + _ADDRESS.pack(self.node.encode(), len(name))
+            self._dispatch(node, head + name + letter)
+
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, {}
         for node, frames in waiting.items():
@@ -116,7 +135,9 @@ class Mailbox:
             self._post(node, batch)
 
     def _post(self, node: str, batch: list[bytes]) -> None:
-        body = b"".join([bytes([_FRAMES]), *batch])
+        self._dispatch(node, b"".join([bytes([_FRAMES]), *batch]))
+
+    def _dispatch(self, node: str, body: bytes) -> None:
         publish, subject, most = self._carrier.publish, PREFIX + node, self._piece_bytes
         if len(body) <= most + _LENGTH.size + 1:
             publish(subject, body)
@@ -149,6 +170,15 @@ class Mailbox:
             hear = self._ears.get(hello.group)
             if hear is not None:
                 hear(hello)
+        elif kind == _LETTER:
+            self._letter(body)
+
+    def _letter(self, body: bytes) -> None:
+        sender, length = _ADDRESS.unpack_from(body, 1)
+        at = 1 + _ADDRESS.size
+        read = self._readers.get(body[at : at + length].decode("utf-8", "replace"))
+        if read is not None:
+            read(sender.decode("ascii", "replace"), body[at + length :])
 
     def _frames(self, body: bytes) -> None:
         at, end = 1, len(body)

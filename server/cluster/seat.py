@@ -53,6 +53,10 @@ class Surroundings:
     timing: Timing = TIMING
     compact_entries: int = COMPACT_ENTRIES
 
+    def lives(self, group: str) -> Lives:
+        """This server's lives in a group."""
+        return Lives(f"{self.path}/{group}", self.node, fs=self.fs, random_bytes=self.random_bytes)
+
     def random(self) -> Random:
         """Dice of one's own."""
         return Random(int.from_bytes(self.random_bytes(8), "big"))
@@ -83,12 +87,7 @@ class Seat:
         self._owner = owner
         self._expected = expected
         self._wanted = wanted
-        self._lives = Lives(
-            f"{surroundings.path}/{name}",
-            surroundings.node,
-            fs=surroundings.fs,
-            random_bytes=surroundings.random_bytes,
-        )
+        self._lives = surroundings.lives(name)
         self._life: Life | None = None
         self._formation: Formation | None = None
         self._now = 0  # ticks
@@ -114,6 +113,10 @@ class Seat:
         self._stopped = done
         if not self._busy:
             self._end()
+
+    def erase(self) -> None:
+        """Remove its files, once it has been left. Blocks; raises OSError."""
+        self._lives.remove()
 
     def health(self) -> str:
         """What is wrong, "" for nothing."""

@@ -72,12 +72,20 @@ def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic:
 
 
 def adopt(
-    stream: Stream, name: str, config: ConsumerConfig, created: int, store: ConsumerStore | None
+    stream: Stream,
+    name: str,
+    config: ConsumerConfig,
+    created: int,
+    store: ConsumerStore | None,
+    ended: Callable[[Consumer], None] | None = None,
 ) -> Consumer:
-    """Let a consumer begin, or go on with the state in its store."""
+    """Let a consumer begin, or go on with the state in its store.
+
+    ended: is called when it has come to its end, in the place of `remove`.
+    """
     consumer = Consumer(stream, name, config, created, store)
     stream.consumers[name] = consumer
-    consumer.start(lambda one: _remove(stream, one))
+    consumer.start(ended or (lambda one: remove(stream, one)))
     return consumer
 
 
@@ -191,7 +199,7 @@ def open_store(stream: Stream, name: str, config: ConsumerConfig, created: int) 
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
 
 
-def _remove(stream: Stream, consumer: Consumer) -> None:
+def remove(stream: Stream, consumer: Consumer) -> None:
     """Forget a consumer that has ended, and its files."""
     if stream.consumers.get(consumer.name) is consumer:
         del stream.consumers[consumer.name]
@@ -205,8 +213,11 @@ def _remove(stream: Stream, consumer: Consumer) -> None:
     stream.consumer_changed()
 
 
-def recover(stream: Stream) -> None:
-    """Bring back the consumers of a stream that has been recovered. Damaged ones are told to the log."""
+def recover(stream: Stream, ended: Callable[[Consumer], None] | None = None) -> None:
+    """Bring back the consumers of a stream that has been recovered. Damaged ones are told to the log.
+
+    ended: see `adopt`.
+    """
     for asset in stream.account.directory.consumers(stream.name):
         what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
         if asset.document is None:
@@ -222,4 +233,4 @@ def recover(stream: Stream) -> None:
         except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
             _alarm(stream, f"{what} can not be recovered: {error}")
             continue
-        adopt(stream, asset.name, config, created, store)
+        adopt(stream, asset.name, config, created, store, ended)

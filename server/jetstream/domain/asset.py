@@ -1,85 +1,480 @@
-"""Asset: one stream on this server."""
+"""Asset: one stream of the cluster on this server, replicated or not.
+
+A stream with one copy is a plain `Stream`; one with more has a `Membership` in its group. Promises: what is
+served here is what the meta group assigned, in one of these two forms at a time, and on the way from one to
+the other nothing that was acknowledged gets lost; `close` leaves nothing of it on the disk.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ....protocol.api.consumer import ConsumerInfo
-from ....protocol.api.stream import StreamInfo
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError, api_error
+from ....store.errors import StoreError
+from ...cluster.hello import node_of
 from ...cluster.meta.answering import Led
-from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
-from ...cluster.meta.duties import Change
-from ...cluster.meta.health import StreamFacts
-from ...cluster.meta.report import GroupView
+from ...cluster.meta.command import Settle
+from ..account import Mark
+from ..consumer import lifecycle
+from ..replica import conversion
+from . import described, notices
+from .leadership import Leadership, has_begun
+from .membership import Membership
 
 if TYPE_CHECKING:
+    from ....protocol.api.consumer import ConsumerInfo
+    from ....protocol.api.stream import StreamInfo
+    from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
+    from ...cluster.meta.duties import Change
+    from ...cluster.meta.health import StreamFacts
+    from ...cluster.meta.report import GroupView
     from ..account import JetStreamAccount
+    from ..consumer.core import Consumer
+    from ..replica import Replica
+    from ..replica.entry import Entry
+    from ..replica.stream import Outcome, ReplicatedStream
     from ..stream.core import Stream
-    from .domain import Domain
+    from .home import Home
+
+_EVERY = 4  # ticks between two looks at what is to be seen to
 
 
 class Asset:
-    """A replica."""
+    """stream: what the API works on; None while it cannot be served at all."""
 
-    def __init__(self, domain: Domain, held: JetStreamAccount, assignment: StreamAssignment) -> None:
+    def __init__(self, domain: Home, held: JetStreamAccount, assignment: StreamAssignment) -> None:
         self.domain = domain
         self.held = held
         self.assignment = assignment
         self.stream: Stream | None = None
+        self.membership: Membership | None = None
+        self.error = ""
+        self._leadership = Leadership(self)
+        self.leader = ""  # a member of the group
+        self.since = held.host.clock.now()  # of the leader, or of there being none
+        self.ever = False  # whether there was one
+        self._led = False
+        self._ticks = 0
+        self._reserved: StreamConfig | None = None
+        self._changing = False  # from replicated to plain
+        self._closed = False
+
+    # --- beginning
 
     def open(self, *, joins: bool, lost: bool, consumers: list[ConsumerAssignment]) -> None:
-        """Begin."""
+        """Begin with nothing. joins: the others have it already; lost: so had this server.
+
+        Raises ApiError, OSError, StoreError.
+        """
+        del joins
+        if lost:
+            self._warn("was here, and is not any more: it is begun anew, from what the others have")
+        if self.assignment.replicated:
+            self._join()
+            return
+        config = self._config()
+        self.held.marks[self.name] = Mark(self.assignment.group)
+        self._serve(self.held.make(config, self.assignment.created))
+        self._level_consumers(consumers)
 
     def keep(self, leaves: bool, consumers: list[ConsumerAssignment]) -> None:
-        """Recover."""
+        """Go on with what the disk has. Raises ApiError, OSError, StoreError, ValueError, KeyError."""
+        del leaves
+        found = self.held.directory.read_stream(self.name)
+        if found is None or found.document is None:
+            raise StoreError("it cannot be read" if found is None else found.damage)
+        mark = Mark.of(found.document)
+        if mark is not None and mark.replicated and self._is_group_ours(mark):
+            self._recover_replica()
+            return
+        self.held.marks[self.name] = Mark(self.assignment.group if mark is None else mark.group)
+        stream = self.held.bring_back(found)
+        if stream is None:
+            raise StoreError(self.held.offline.pop(self.name, "it cannot be opened"))
+        stream.start()
+        self._serve(stream)
+        self._level_consumers(consumers)
+        stream.start_inflow()
+        self.held.appeared(self.name)
+        if self.assignment.replicated:
+            self._found()
+
+    def _is_group_ours(self, mark: Mark) -> bool:
+        return mark.group == self.assignment.group or self.domain.me in self.assignment.seeds
+
+    def _recover_replica(self) -> None:
+        """Go on as a member of the group, or end it where it has ended."""
+        around = self.domain.surroundings
+        if self.assignment.replicated or around.lives(self.assignment.group).begun():
+            self._join()
+            return
+        self._reserve(self._config())
+        membership = Membership(self.held, around, self)
+        self._settled_alone(membership.alone())
+
+    def _join(self) -> None:
+        """Take this server's place in the group."""
+        self.membership = Membership(self.held, self.domain.surroundings, self)
+        self._reserve(self._config())
+        self.membership.start()
+        self._begin_ticks()
+
+    def _serve(self, stream: Stream) -> None:
+        """Serve a plain stream."""
+        self.stream = stream
+        self._reserved = stream.config
+        if not has_begun(self.assignment):
+            self._settle_alone()
+            self._begin_ticks()
+        self.say_up()
+
+    def _found(self) -> None:
+        """Begin a group over a plain stream. Raises OSError, StoreError."""
+        stream = self.stream
+        assert stream is not None
+        self.held.streams.pop(self.name, None)
+        self.stream = None
+        store = conversion.found(stream)
+        store.close()
+        self._join()
+
+    def _begin_ticks(self) -> None:
+        pacemaker = self.domain.surroundings.pacemaker
+        pacemaker.remove(self._tick)
+        pacemaker.add(self._tick)
+
+    def _config(self) -> StreamConfig:
+        return StreamConfig.from_json(self.assignment.config)
+
+    def _reserve(self, config: StreamConfig | None) -> None:
+        """Count what the stream is promised, in the place of what it was."""
+        if self._reserved is not None:
+            self.held.reserve(self._reserved, -1)
+        self._reserved = config
+        if config is not None:
+            self.held.reserve(config, 1)
+
+    # --- changes
 
     def change(self, duty: Change) -> None:
-        """Another configuration, or other peers."""
+        """Take over another configuration, or other peers. Raises ApiError, OSError, StoreError."""
+        self.assignment = duty.stream
+        config = self._config()
+        if self.membership is not None:
+            if duty.before.config != duty.stream.config:
+                self._reserve(config)
+                if config.storage == "file":
+                    self.held.put_down(config, self.assignment.created)
+                self._leadership.configured()
+            return
+        stream = self.stream
+        if stream is None:
+            return
+        if duty.before.config != duty.stream.config:
+            self.held.change(stream, config)
+            self._reserved = config
+            self.say_up()
+        if self.assignment.replicated:
+            self._found()
+        elif not has_begun(self.assignment):
+            self._settle_alone()
+            self._begin_ticks()
+
+    def _dissolve(self) -> None:
+        """Go on without a group: this server is its only member, and is to stay so."""
+        membership = self.membership
+        if membership is None or self._changing:
+            return
+        self._changing = True
+        membership.release(self._settled_alone)
+
+    def _settled_alone(self, replica: Replica) -> None:
+        self._changing = False
+        if self._closed:
+            replica.stop()
+            return
+        self.membership = None
+        self.held.marks[self.name] = Mark(self.assignment.group, replicated=True)
+        try:
+            self.stream = conversion.dissolve(replica, self._ended)
+            self.held.marks[self.name] = Mark(self.assignment.group)
+            if self.stream.config.storage == "file":
+                self.held.put_down(
+                    self.stream.config, self.assignment.created, self.stream.positions.to_json()
+                )
+        except (ApiError, OSError, StoreError) as fault:
+            self.error = str(fault)
+            self._warn(f"cannot go on by itself: {self.error}")
+            return
+        self._level_consumers(self.consumers())
+
+    # --- the end
 
     def close(self, gone: bool, done: Callable[[], None]) -> None:
-        """End and delete."""
-        done()
+        """End, and delete what is here. gone: the stream is no more; else it lives on elsewhere."""
+        del gone
+        self._end()
+
+        def removed() -> None:
+            self.held.marks.pop(self.name, None)
+            try:
+                if self.assignment.storage == "file":
+                    self.held.directory.remove_stream(self.name)
+            except OSError as fault:
+                self._warn(f"cannot be removed: {fault}")
+            done()
+
+        membership, self.membership = self.membership, None
+        if membership is not None:
+            self.held.streams.pop(self.name, None)
+            self._reserve(None)
+            membership.delete(removed)
+            return
+        if self.name in self.held.streams:
+            self._reserved = None
+            try:
+                self.held.remove(self.name)
+            except ApiError as fault:
+                self._warn(f"cannot be removed: {fault.description}")
+        removed()
 
     def stop(self, done: Callable[[], None]) -> None:
         """End; files stay."""
+        self._end()
+        self.held.streams.pop(self.name, None)
+        self._reserve(None)
+        membership, self.membership = self.membership, None
+        if membership is not None:
+            membership.stop(done)
+            return
+        if self.stream is not None:
+            try:
+                self.stream.stop()
+            except (OSError, StoreError) as fault:
+                self._warn(f"was not closed well: {fault}")
         done()
+
+    def _end(self) -> None:
+        self._closed = True
+        self.domain.surroundings.pacemaker.remove(self._tick)
+
+    def _warn(self, text: str) -> None:
+        self.held.host.log.warning(f"Stream '{self.held.name} > {self.name}' {text}")
+
+    # --- consumers
+
+    def consumers(self) -> list[ConsumerAssignment]:
+        """The stream's consumers, as decided."""
+        return self.domain.state.consumers_of(self.assignment.account, self.name)
+
+    def consumer(self, name: str) -> ConsumerAssignment | None:
+        """One of them."""
+        return self.domain.state.consumer(self.assignment.account, self.name, name)
 
     def consumer_made(self, consumer: ConsumerAssignment) -> None:
         """A consumer is to be there; harmless when it is."""
+        if self.membership is not None:
+            self._leadership.consumer_made(consumer)
+        elif self.stream is not None:
+            self._level_consumer(consumer)
 
     def consumer_changed(self, consumer: ConsumerAssignment) -> None:
         """It has another configuration."""
+        self.consumer_made(consumer)
 
     def consumer_gone(self, consumer: ConsumerAssignment) -> None:
         """It goes."""
+        if self.membership is not None:
+            self._leadership.consumer_gone(consumer)
+        elif self.stream is not None:
+            there = self.stream.consumers.get(consumer.name)
+            if there is not None and there.created == consumer.created:
+                there.delete()
 
-    def led(self) -> Led | None:
-        """Who leads the group; None without a group."""
-        return None
+    def seated(self, name: str, *, new: bool) -> None:
+        """A consumer is in the stream's log."""
+        if new:
+            notices.consumer_leader_elected(self, name)
+        self.say_up(name)
 
-    def view(self) -> GroupView | None:
-        """The group; None without."""
-        return None
+    def _level_consumers(self, wanted: list[ConsumerAssignment]) -> None:
+        """Make the consumers of a plain stream what was decided."""
+        assert self.stream is not None
+        known = {consumer.name: consumer.created for consumer in wanted}
+        for consumer in self.stream.public_consumers():
+            if known.get(consumer.name) != consumer.created:
+                consumer.delete()
+        for assignment in wanted:
+            self._level_consumer(assignment)
 
-    def leads(self) -> bool:
-        """Whether it serves the stream."""
-        return False
+    def _level_consumer(self, assignment: ConsumerAssignment) -> None:
+        stream, name = self.stream, assignment.name
+        assert stream is not None
+        config = ConsumerConfig.from_json(assignment.config)
+        there = stream.consumers.get(name)
+        try:
+            if there is not None and there.created == assignment.created:
+                if there.config == config:
+                    return
+                lifecycle.replace(there, config)
+            else:
+                if there is not None:
+                    there.delete()
+                store = lifecycle.open_store(stream, name, config, assignment.created)
+                lifecycle.adopt(stream, name, config, assignment.created, store, self._ended)
+        except ApiError as fault:
+            self._warn(f"has no consumer '{name}': {fault.description}")
+            return
+        self.say_up(name)
 
-    def step_down(self, preferred: str, done: Callable[[], None]) -> None:
-        """Hand over."""
+    def _ended(self, consumer: Consumer) -> None:
+        """A consumer of a plain stream has come to its end."""
+        lifecycle.remove(consumer.stream, consumer)
+        if not self._closed:
+            self.unused(consumer)
+
+    # --- the membership's watcher
+
+    @property
+    def me(self) -> str:
+        """This server's id in the meta group."""
+        return self.domain.me
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.assignment.name
+
+    def opened(self, stream: ReplicatedStream) -> None:
+        """The replica is this stream now."""
+        self.stream = self.held.streams[self.name] = stream
+
+    def leading(self) -> None:
+        """This server leads the stream."""
+        self._led = True
+        self.held.host.log.info(f"JetStream cluster new stream leader for '{self.held.name} > {self.name}'")
+        self._leadership.begin()
+        notices.leader_elected(self)
+        self.held.appeared(self.name)
+        self.say_up()
+
+    def following(self) -> None:
+        """It leads it no more."""
+        membership = self.membership
+        group = None if membership is None else membership.group
+        if self._led and group is not None and not group.leader:
+            alive = (group.alive() | {group.member}) & group.members.voters
+            if len(alive) < group.members.quorum:
+                self._warn("has NO quorum, stalled")
+                notices.quorum_lost(self)
+        self._led = False
+
+    def leader_changed(self) -> None:
+        """The group has another leader, or none."""
+        membership = self.membership
+        group = None if membership is None else membership.group
+        leader = "" if group is None else group.leader
+        if bool(leader) != bool(self.leader) or leader:
+            self.since = self.held.host.clock.now()
+        self.leader = leader
+        self.ever = self.ever or bool(leader)
+
+    def unused(self, consumer: Consumer) -> None:
+        """Nobody uses a consumer any more."""
+        self._leadership.unused(consumer)
+
+    # --- time
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        if self._ticks % _EVERY:
+            return
+        membership = self.membership
+        if membership is None:
+            if has_begun(self.assignment):
+                self.domain.surroundings.pacemaker.remove(self._tick)
+            else:
+                self._settle_alone()
+        elif membership.leads:
+            self._leadership.tick()
+            if not self.assignment.replicated and self._is_alone(membership):
+                self._dissolve()
+
+    def _is_alone(self, membership: Membership) -> bool:
+        group = membership.group
+        return group is not None and group.members.all == frozenset({group.member})
+
+    def _settle_alone(self) -> None:
+        """The only copy is here, and on the disk."""
+        if not self.assignment.replicated and self.stream is not None:
+            self.domain.tell(Settle(self.assignment.account, self.name, self.assignment.placed))
 
     def server_lost(self, server_id: str) -> None:
-        """There is no route to that server."""
+        """There is no route to the server of that id any more."""
+        if self.membership is not None:
+            self.membership.server_lost(server_id)
+
+    # --- orders
+
+    def order(self, entry: Entry, done: Callable[[Outcome | Exception], None]) -> None:
+        """Have an entry agreed on by a replicated stream that is led here; `done` gets what it came to."""
+        membership = self.membership
+        if membership is None or membership.replica is None or not membership.leads:
+            done(api_error("JSClusterNotAvailErr"))
+        else:
+            membership.replica.order(entry, done)
+
+    def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
+        """Hand the lead over, to `preferred` (a member of the meta group) or to who has most."""
+        group = None if self.membership is None else self.membership.group
+        if group is not None and group.ready:
+            node = node_of(preferred)
+            chosen = [voter for voter in group.members.voters if preferred and node_of(voter) == node]
+            if chosen and chosen[0] != group.member:
+                group.transfer(chosen[0])
+            else:
+                group.resign()
+        done(None)
+
+    # --- what it says of itself
+
+    def leads(self) -> bool:
+        """Whether this server speaks for the stream."""
+        if self.membership is not None:
+            return self.membership.leads
+        return self.stream is not None and not self._closed
+
+    def led(self) -> Led | None:
+        """Who leads the group, by the ids of the meta group; None for a stream without a group."""
+        if not self.assignment.replicated and self.membership is None:
+            return None
+        return described.led(self)
+
+    def view(self) -> GroupView | None:
+        """The group as its member here sees it, by the ids of the meta group; None for a plain stream."""
+        return described.view(self)
 
     def facts(self) -> StreamFacts:
         """For healthz."""
-        return StreamFacts()
+        return described.facts(self)
 
     def info(self) -> StreamInfo:
-        """The stream's info."""
-        raise NotImplementedError
+        """The stream's info, with what the meta group decided where it is not open."""
+        return described.info(self)
 
     def consumer_info(self, name: str) -> ConsumerInfo:
-        """A consumer's info."""
-        raise NotImplementedError
+        """A consumer's info. Raises ApiError 10014."""
+        return described.consumer_info(self, name)
+
+    def say_up(self, consumer: str = "") -> None:
+        """Tell who waits for it that the stream, or one of its consumers, is served."""
+        if not self.leads():
+            return
+        try:
+            info = self.consumer_info(consumer).to_json() if consumer else self.info().to_json()
+        except ApiError:
+            return
+        self.domain.say_up(self.assignment.account, self.name, consumer, info)

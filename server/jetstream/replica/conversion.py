@@ -17,8 +17,12 @@ from . import state as states
 from .standing import Standing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....protocol.api.stream import StreamConfig
     from ....store.consumer import ConsumerStore
     from ....store.stream import StreamStore
+    from ..consumer.core import Consumer
     from .replica import Replica
 
 
@@ -43,8 +47,20 @@ def found(stream: Stream) -> StreamStore:
     return store
 
 
-def dissolve(replica: Replica) -> Stream:
-    """End a replica and go on as a plain stream with its consumers. Raises ApiError, OSError, StoreError."""
+def begin(config: StreamConfig, store: StreamStore, created: int) -> None:
+    """Make an empty store that of a new stream's replica. Raises OSError, StoreError."""
+    if config.first_seq > 1:
+        store.skip_to(config.first_seq - 1)
+    state = states.State(0, created, created, config, remembered_from=store.last_seq + 1)
+    store.note = states.encode(state)
+    store.commit_sync()
+
+
+def dissolve(replica: Replica, ended: Callable[[Consumer], None] | None = None) -> Stream:
+    """End a replica and go on as a plain stream with its consumers. Raises ApiError, OSError, StoreError.
+
+    ended: is told of each consumer that has come to its end, see `lifecycle.adopt`.
+    """
     old = replica.stream
     account, config, created = old.account, old.config, old.created
     positions = old.positions.to_json()
@@ -52,9 +68,9 @@ def dissolve(replica: Replica) -> Stream:
     store = replica.hand_over()
     if config.storage == "file":
         account.save(old, positions)
-        kept = {standing.name for standing in standings}
+        names = {standing.name for standing in standings}
         for asset in account.directory.consumers(config.name):
-            if asset.name not in kept:
+            if asset.name not in names:
                 account.directory.remove_consumer(config.name, asset.name)
     store.note = b""
     store.commit_sync()
@@ -62,7 +78,8 @@ def dissolve(replica: Replica) -> Stream:
     account.streams[config.name] = stream
     stream.recover(positions)
     for standing in standings:
-        lifecycle.adopt(stream, standing.name, standing.config, standing.created, _store(stream, standing))
+        kept = _store(stream, standing)
+        lifecycle.adopt(stream, standing.name, standing.config, standing.created, kept, ended)
     stream.start()
     stream.start_inflow()
     return stream

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
+from ....protocol.errors import api_error
 from ....store.errors import StoreError
 from . import entry as entries
 from . import state as states
@@ -39,7 +40,11 @@ class ReplicaError(Exception):
 
 
 class Log(Protocol):
-    """Where a leader proposes."""
+    """Where a leader proposes. full: so much is under way that publishes should be refused."""
+
+    @property
+    def full(self) -> bool:
+        """See the class."""
 
     def propose(self, data: Sequence[bytes], done: Callable[[int | Exception], None]) -> None:
         """Have entries committed; `done` gets the last one's index once it is applied here, or why not."""
@@ -245,7 +250,7 @@ class Replica:
     def read(self, run: list[Publish]) -> None:
         """Publishes that came together: judged when they are applied, but for the account's room."""
         if self.stream.committer.error is None:
-            run = self._with_room(run)
+            run = self._with_room(run) if not self._log.full else self._turn_away(run)
             if run:
                 data = entries.encode_publishes(self.stream.time.next(), run)
                 self._log.propose([data], _nothing)
@@ -265,6 +270,12 @@ class Replica:
             elif publish[1]:
                 self.stream.send_each([(publish[1], self.stream.ingest.refusal(refusal))])
         return kept
+
+    def _turn_away(self, run: list[Publish]) -> list[Publish]:
+        """Too much is under way: take nothing, and say so."""
+        refusal = self.stream.ingest.refusal(api_error("JSStreamTooManyRequests"))
+        self.stream.send_each([(publish[1], refusal) for publish in run if publish[1]])
+        return []
 
     def receive(self, message: Message) -> None:
         """One publish."""

@@ -17,6 +17,8 @@ SECOND = 1_000_000_000
 
 
 class Nobody:
+    full = False
+
     """The owner of the first replica, and a log that only it is in."""
 
     def __init__(self) -> None:

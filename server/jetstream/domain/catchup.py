@@ -1,0 +1,97 @@
+"""Catch up: how a replica that the log cannot help asks the others for what it lacks.
+
+The questions and answers are the replica's (`replica.refill`); they go as letters between the members of one
+group. Promises: one question at a time, asked again when no answer comes, of another member then; who is not
+current says so at once. Nothing more is asked before an answer is on the disk, so that no more than one
+answer is ever under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..replica.refill import SenderError
+
+if TYPE_CHECKING:
+    from ...cluster.mailbox import Mailbox
+
+AGAIN = 8  # ticks without an answer
+_QUESTION, _ANSWER, _REFUSAL = b"?", b"!", b"-"
+
+
+class CatchUp:
+    """The correspondence of one replica.
+
+    answer: gives what another one asks for, or raises SenderError. answered: takes an answer. peers: whom to
+    ask, nodes, the best first. refused: those of them that said that they cannot help.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        mailbox: Mailbox,
+        answer: Callable[[bytes], bytes],
+        answered: Callable[[bytes], None],
+        peers: Callable[[], list[str]],
+    ) -> None:
+        self._group = group
+        self._mailbox = mailbox
+        self._answer = answer
+        self._answered = answered
+        self._peers = peers
+        self._question = b""
+        self._peer = ""
+        self._waited = 0
+        self.refused: set[str] = set()
+
+    def start(self) -> None:
+        """Hear the others."""
+        self._mailbox.correspond(self._group, self._heard)
+
+    def stop(self) -> None:
+        """Hear and ask nothing more."""
+        self._mailbox.end_correspondence(self._group)
+        self._question = b""
+
+    def ask(self, question: bytes) -> None:
+        """Put a question; the answer goes to `answered`."""
+        self._question = question
+        self._send()
+
+    def tick(self) -> None:
+        """Time passes: ask again, and another one."""
+        if not self._question:
+            return
+        self._waited += 1
+        if self._waited >= AGAIN or not self._peer or self._peer in self.refused:
+            self._turn()
+            self._send()
+
+    def _turn(self) -> None:
+        """Ask the next one from now on."""
+        peers = self._peers()
+        at = peers.index(self._peer) + 1 if self._peer in peers else 0
+        self._peer = peers[at % len(peers)] if peers else ""
+
+    def _send(self) -> None:
+        self._waited = 0
+        if not self._peer:
+            self._turn()
+        if self._peer:
+            self._mailbox.write(self._group, self._peer, _QUESTION + self._question)
+
+    def _heard(self, node: str, letter: bytes) -> None:
+        kind, body = letter[:1], letter[1:]
+        if kind == _QUESTION:
+            try:
+                reply = _ANSWER + self._answer(body)
+            except SenderError as refusal:
+                reply = _REFUSAL + str(refusal).encode()
+            self._mailbox.write(self._group, node, reply)
+        elif kind == _REFUSAL and node == self._peer:
+            self.refused.add(node)
+        elif kind == _ANSWER and node == self._peer and self._question:
+            self._question = b""
+            self.refused.clear()
+            self._answered(body)

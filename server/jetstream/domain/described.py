@@ -1,0 +1,100 @@
+"""What an asset says of itself: who leads it, how its group is, its info and those of its consumers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
+from ....protocol.api.stream import StreamConfig, StreamInfo, StreamState
+from ....protocol.errors import api_error
+from ...cluster.hello import node_of
+from ...cluster.meta.answering import Led
+from ...cluster.meta.health import StreamFacts
+from ...cluster.meta.report import GroupView, PeerView, cluster_info
+from ..stream import report
+
+if TYPE_CHECKING:
+    from ....protocol.api.cluster import ClusterInfo
+    from .asset import Asset
+
+
+def led(asset: Asset) -> Led:
+    """Who leads the group; nobody, while the leader is here and cannot speak for the stream yet."""
+    if not asset.leader:
+        return Led("", asset.held.host.clock.now() - asset.since, asset.ever)
+    if node_of(asset.leader) == asset.domain.surroundings.node and not asset.leads():
+        return Led("", 0, asset.ever)
+    return Led(asset.domain.member(node_of(asset.leader)), 0, True)
+
+
+def view(asset: Asset) -> GroupView | None:
+    """The group as its member here sees it; None for a plain stream."""
+    membership = asset.membership
+    if membership is None:
+        return None
+    group = membership.group
+    if group is None:
+        return GroupView(traffic_account="$SYS")
+    silence, lags, level = group.silence(), group.lag(), group.caught_up()
+    tick = asset.domain.surroundings.pacemaker.tick
+    peers = {}
+    for member in group.members.all - {group.member}:
+        peers[asset.domain.member(node_of(member))] = PeerView(
+            level=member in level if group.is_leader else member == group.leader,
+            heard=silence[member] * tick if member in silence else -1,
+            lag=lags.get(member, 0),
+        )
+    leader = asset.domain.member(node_of(group.leader)) if group.leader else ""
+    return GroupView(leader, asset.since, peers, traffic_account="$SYS")
+
+
+def facts(asset: Asset) -> StreamFacts:
+    """For healthz."""
+    membership = asset.membership
+    if membership is None:
+        return StreamFacts(found=asset.stream is not None, error=asset.error)
+    group = membership.group
+    return StreamFacts(
+        error=asset.error,
+        replicated=True,
+        running=group is not None,
+        failure="" if group is None else group.failure,
+        store_failure=membership.damage or membership.failure,
+        catching_up=membership.refilling,
+        healthy=not membership.health(),
+    )
+
+
+def cluster(asset: Asset) -> ClusterInfo:
+    """The `cluster` of the stream's and its consumers' infos."""
+    domain = asset.domain
+    name = asset.assignment.cluster or asset.held.host.cluster_name
+    return cluster_info(domain.state, domain.sights, asset.assignment, view(asset), domain.me, name)
+
+
+def info(asset: Asset) -> StreamInfo:
+    """The stream's info, with what the meta group decided where it is not open."""
+    if asset.stream is not None:
+        found = report.info(asset.stream)
+    else:
+        config = report.shown(StreamConfig.from_json(asset.assignment.config))
+        now = asset.held.host.clock.now()
+        found = StreamInfo(config=config, created=asset.assignment.created, state=StreamState(), ts=now)
+    found.cluster = cluster(asset)
+    return found
+
+
+def consumer_info(asset: Asset, name: str) -> ConsumerInfo:
+    """A consumer's info. Raises ApiError 10014."""
+    there = None if asset.stream is None else asset.stream.consumers.get(name)
+    if there is not None:
+        found = there.info()
+    else:
+        assignment = asset.consumer(name)
+        if assignment is None:
+            raise api_error("JSConsumerNotFoundErr")
+        config = ConsumerConfig.from_json(assignment.config)
+        now = asset.held.host.clock.now()
+        found = ConsumerInfo(asset.name, name, assignment.created, config, ts=now)
+    found.cluster = cluster(asset)
+    return found

@@ -1,0 +1,478 @@
+"""Membership: this server's replica of a stream, and its seat in the stream's group.
+
+Promises: a replica is opened over what its disk holds for certain; one that was found damaged is set aside,
+never served and never asked for anything, and a new one is filled from the others; who cannot lead lets
+somebody else. What is proposed has a bound (`full`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from ....protocol.api.stream import StreamConfig
+from ....store.errors import StoreError
+from ....store.memory import MemoryStream
+from ...cluster.formation import Expected
+from ...cluster.hello import node_of
+from ...cluster.proposals import LostError
+from ...cluster.seat import Seat
+from ..account import Mark
+from ..replica import Replica, conversion
+from ..replica.refill import MisfitError, RefillError, SenderError
+from ..replica.state import StateError
+from .catchup import CatchUp
+
+if TYPE_CHECKING:
+    from ....store.stream import StreamStore
+    from ...cluster.application import Application
+    from ...cluster.group import Group
+    from ...cluster.meta.assignment import StreamAssignment
+    from ...cluster.seat import Surroundings
+    from ..account import JetStreamAccount
+    from ..consumer.core import Consumer
+    from ..replica.stream import ReplicatedStream
+
+MOST_UNDER_WAY = 64 << 20  # bytes that are proposed and not agreed on yet
+_AGAIN = 20  # ticks until a replica that failed is opened again
+_RESIGN = 4  # ticks between two attempts to let somebody else lead
+
+
+class Watcher(Protocol):
+    """Whose membership it is."""
+
+    assignment: StreamAssignment
+
+    @property
+    def me(self) -> str:
+        """This server's id in the meta group."""
+
+    def opened(self, stream: ReplicatedStream) -> None:
+        """The stream here is this object now."""
+
+    def leading(self) -> None:
+        """The replica here leads, and speaks for the stream."""
+
+    def following(self) -> None:
+        """It does so no more."""
+
+    def leader_changed(self) -> None:
+        """The group has another leader, or none."""
+
+    def unused(self, consumer: Consumer) -> None:
+        """Nobody uses a consumer any more."""
+
+
+class Membership:
+    """replica: None while there is none. damage: why it is filled anew; failure: why it is not there."""
+
+    def __init__(self, held: JetStreamAccount, around: Surroundings, watcher: Watcher) -> None:
+        self.replica: Replica | None = None
+        self.damage = ""
+        self.failure = ""
+        self._held = held
+        self._around = around
+        self._watcher = watcher
+        self._name = watcher.assignment.name
+        self._group = watcher.assignment.group
+        self._seat = self._new_seat()
+        self._catch_up = CatchUp(self._group, around.mailbox, self._answer, self._answered, self._peers)
+        self._under_way = 0
+        self._again = 0  # ticks until it is opened again; 0: it need not be
+        self._ticks = 0
+        self._aside = False  # what lies on the disk is damaged and has to go
+        self._leaving = False
+        self._then: Callable[[], None] | None = None
+
+    # --- life
+
+    def start(self) -> None:
+        """Take the seat; the replica is opened once it is known which life it belongs to."""
+        self._around.pacemaker.add(self._tick)
+        self._catch_up.start()
+        self._seat.start()
+
+    def stop(self, done: Callable[[], None]) -> None:
+        """Leave the group; everything applied is on the disk when `done` is called."""
+
+        def left() -> None:
+            self._drop()
+            done()
+
+        self._end(left)
+
+    def alone(self) -> Replica:
+        """The replica as the disk has it, of a group that has ended. Raises OSError, StoreError."""
+        return self._open()
+
+    def delete(self, done: Callable[[], None]) -> None:
+        """Leave the group and remove what there is of it and of its messages, but for the document."""
+
+        def left() -> None:
+            self._around.runner.work(self._seat.erase, erased)
+
+        def erased(error: BaseException | None) -> None:
+            if error is not None:
+                self._alarm(f"what is left of its group cannot be removed: {error}")
+            replica, self.replica = self.replica, None
+            if replica is not None:
+                try:
+                    replica.delete()
+                except (OSError, StoreError) as fault:
+                    self._alarm(f"its messages cannot be removed: {fault}")
+            done()
+
+        self._end(left)
+
+    def release(self, done: Callable[[Replica], None]) -> None:
+        """Leave a group of which it is the only member; `done` gets the replica, all of it on the disk."""
+        replica = self.replica
+        assert replica is not None
+
+        def left() -> None:
+            try:
+                replica.checkpoint.close()
+            except (OSError, StoreError) as fault:
+                self._alarm(f"it cannot be written: {fault}")
+                self._around.runner.soon(self._renew)
+                return
+            self._around.runner.work(self._seat.erase, erased)
+
+        def erased(error: BaseException | None) -> None:
+            if error is not None:
+                self._alarm(f"what is left of its group cannot be removed: {error}")
+                self._renew()
+            else:
+                self.replica = None
+                done(replica)
+
+        self._end(left)
+
+    def _end(self, then: Callable[[], None]) -> None:
+        self._around.pacemaker.remove(self._tick)
+        self._catch_up.stop()
+        self._leave(then)
+
+    def _leave(self, then: Callable[[], None]) -> None:
+        """Let go of the group, then do what was wanted last."""
+        self._then = then
+        if not self._leaving:
+            self._leaving = True
+            self._seat.stop(self._left)
+
+    def _left(self) -> None:
+        then, self._then, self._leaving = self._then, None, False
+        assert then is not None
+        then()
+
+    def _renew(self) -> None:
+        """Take the seat anew, after it was left."""
+        self._drop()
+        self._seat = self._new_seat()
+        self.start()
+
+    def _new_seat(self) -> Seat:
+        return Seat(
+            self._group,
+            self._around,
+            self._make,
+            _GroupOwner(self),
+            expected=self._expected,
+            wanted=self._wanted,
+        )
+
+    def _drop(self) -> None:
+        """Let go of the replica."""
+        replica, self.replica = self.replica, None
+        if replica is not None:
+            try:
+                replica.stop()
+            except (OSError, StoreError) as fault:
+                self._alarm(f"it was not closed well: {fault}")
+
+    def server_lost(self, server: str) -> None:
+        """There is no route to the server of that id any more."""
+        self._seat.server_lost(server)
+
+    # --- who belongs to the group
+
+    def _expected(self) -> Expected:
+        """Only seeds found the group, and only with what they have."""
+        assignment = self._watcher.assignment
+        if self._watcher.me not in assignment.seeds:
+            return Expected()
+        nodes = frozenset(map(node_of, assignment.seeds))
+        return Expected(nodes=nodes, alone=len(nodes) == 1, chosen=True)
+
+    def _wanted(self) -> frozenset[str]:
+        return frozenset(map(node_of, self._watcher.assignment.peers))
+
+    def _peers(self) -> list[str]:
+        """Whom to ask for messages: the leader first."""
+        group = self.group
+        nodes = set(map(node_of, self._watcher.assignment.members))
+        leader = ""
+        if group is not None:
+            nodes |= set(map(node_of, group.members.all))
+            leader = node_of(group.leader)
+        return sorted(nodes - {self._around.node}, key=lambda node: (node != leader, node))
+
+    # --- what it is
+
+    @property
+    def group(self) -> Group | None:
+        """The member of the group, once it has begun."""
+        return self._seat.group
+
+    @property
+    def leads(self) -> bool:
+        """Whether the replica here speaks for the stream."""
+        group, replica = self.group, self.replica
+        return group is not None and group.ready and replica is not None and replica.stream.leading
+
+    @property
+    def refilling(self) -> bool:
+        """Whether messages and state are on their way from the others."""
+        return self.replica is None or self.replica.refill is not None
+
+    def health(self) -> str:
+        """What is wrong with the group's member here, "" for nothing."""
+        return self._seat.health()
+
+    # --- opening
+
+    def _make(self) -> Application:
+        self._drop()
+        try:
+            self.replica = self._open()
+        except (OSError, StoreError, StateError) as fault:
+            self.failure = str(fault) or type(fault).__name__
+            return _Unopened(self.failure)
+        self.failure = ""
+        self._watcher.opened(self.replica.stream)
+        return self.replica
+
+    def _open(self) -> Replica:
+        assignment, held = self._watcher.assignment, self._held
+        config = StreamConfig.from_json(assignment.config)
+        held.marks[self._name] = Mark(self._group, replicated=True)
+        if config.storage != "file":
+            return self._over(config, MemoryStream())
+        held.put_down(config, assignment.created)
+        if not self._aside:
+            store = held.open_store(self._name, exact=True, damaged=self._damaged)
+            lost = store.damaged()
+            fault = "; ".join(store.faults) or (f"{len(lost)} messages are lost" if lost else "")
+            if not fault:
+                try:
+                    return self._over(config, store)
+                except StateError as error:
+                    fault = str(error)
+            store.abandon()
+            self._found(fault)
+        held.directory.set_aside(self._name)
+        self._aside = False
+        return self._over(config, held.open_store(self._name, exact=True, damaged=self._damaged))
+
+    def _over(self, config: StreamConfig, store: StreamStore) -> Replica:
+        """A replica over a store: that of a founder, of what it held before, or one to be filled."""
+        assignment = self._watcher.assignment
+        if not store.note and self._watcher.me in assignment.seeds and not self.damage:
+            conversion.begin(config, store, assignment.created)
+        return Replica(config, store, self._held, assignment.created, self, self, joining=True)
+
+    def _found(self, fault: str) -> None:
+        """What lies here cannot be trusted."""
+        self.damage = fault
+        self._aside = True
+        self._alarm(f"is damaged here and will be fetched from the other servers: {fault}")
+
+    def _damaged(self, where: str) -> None:
+        """A read found damage."""
+        replica = self.replica
+        if replica is not None and not self._aside:
+            self._found(f"a message is damaged: {where}")
+            self._around.runner.soon(lambda: self._give_up(replica, self.damage, 1))
+
+    def _give_up(self, replica: Replica, why: str, ticks: int) -> None:
+        """Let another one lead, and open anew."""
+        if replica is not self.replica or self._leaving:
+            return
+        replica.damaged(why)
+        group = self.group
+        if group is not None:
+            group.give_up(StoreError(why))
+        self._again = min(self._again or ticks, ticks)
+
+    def _alarm(self, text: str) -> None:
+        self._around.log.error(f"JetStream stream '{self._held.name} > {self._name}' {text}")
+
+    # --- time
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        if self._leaving:
+            return
+        self._catch_up.tick()
+        if self._again:
+            self._again -= 1
+            if not self._again:
+                self._leave_and_renew()
+                return
+        group, replica = self.group, self.replica
+        if group is not None and group.ready and replica is not None and not replica.stream.leading:
+            self._lead(group)
+
+    def _leave_and_renew(self) -> None:
+        self._around.pacemaker.remove(self._tick)
+        self._catch_up.stop()
+        self._leave(self._renew)
+
+    # --- leading
+
+    def _lead(self, group: Group) -> None:
+        """The group's leader is here: let the replica lead, or somebody else if it cannot."""
+        replica = self.replica
+        if replica is not None and replica.lead():
+            self._watcher.leading()
+        elif self._ticks % _RESIGN == 0:
+            group.resign()
+
+    def leading(self, group: Group) -> None:
+        """The group's leader is here."""
+        replica = self.replica
+        if replica is None or not replica.lead():
+            group.resign()
+        else:
+            self._watcher.leading()
+
+    def following(self) -> None:
+        """It is no more."""
+        if self.replica is not None:
+            self.replica.follow()
+        self._watcher.following()
+
+    def leader_changed(self) -> None:
+        """Another one is known, or none."""
+        self._watcher.leader_changed()
+
+    def ended(self, group: Group) -> None:
+        """The group's member has failed: unless its seat sees to it, everything is opened anew."""
+        if not (group.broken or group.retry):
+            self.failure = self.failure or group.failure
+            self._again = self._again or _AGAIN
+
+    # --- the replica's log
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is under way that nothing more should be proposed."""
+        return self._under_way >= MOST_UNDER_WAY
+
+    def propose(self, data: Sequence[bytes], done: Callable[[int | Exception], None]) -> None:
+        """See `replica.Log`."""
+        group = self.group
+        if group is None:
+            done(LostError("there is no group"))
+            return
+        size = sum(map(len, data))
+        self._under_way += size
+
+        def finished(outcome: int | Exception) -> None:
+            self._under_way -= size
+            done(outcome)
+
+        group.propose(data, finished)
+
+    # --- the replica's owner
+
+    def replaced(self, replica: Replica) -> None:
+        """It has been filled."""
+        self.damage = ""
+        if self._held.marks.get(self._name) is not None and replica.stream.config.storage == "file":
+            try:
+                self._held.directory.let_go(self._name)
+            except OSError as fault:
+                self._alarm(f"what was set aside cannot be removed: {fault}")
+        self._watcher.opened(replica.stream)
+
+    def ask(self, replica: Replica, question: bytes) -> None:
+        """See `replica.Owner`."""
+        del replica
+        self._catch_up.ask(question)
+
+    def unused(self, consumer: Consumer) -> None:
+        """See `replica.Owner`."""
+        self._watcher.unused(consumer)
+
+    def failed(self, replica: Replica, error: BaseException) -> None:
+        """See `replica.Owner`: its disk refuses."""
+        if not self._aside:
+            self.failure = str(error) or type(error).__name__
+            self._around.runner.soon(lambda: self._give_up(replica, self.failure, _AGAIN))
+
+    def _answer(self, question: bytes) -> bytes:
+        if self.replica is None:
+            raise SenderError("there is no replica")
+        return self.replica.answer(question)
+
+    def _answered(self, data: bytes) -> None:
+        replica = self.replica
+        if replica is None or replica.refill is None:
+            return
+        try:
+            replica.answered(data)
+        except MisfitError as fault:
+            self._found(str(fault))
+            self._give_up(replica, str(fault), 1)
+        except RefillError as fault:
+            self._around.log.warning(f"Stream '{self._held.name} > {self._name}' asks again: {fault}")
+            self._catch_up.ask(replica.refill.ask())
+        except (OSError, StoreError) as fault:
+            self.failed(replica, fault)
+
+
+class _GroupOwner:
+    """Hears what becomes of the group, for a membership."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+
+    def leading(self, group: Group) -> None:
+        """See cluster.Owner."""
+        self._membership.leading(group)
+
+    def following(self, group: Group) -> None:
+        """See cluster.Owner."""
+        del group
+        self._membership.following()
+
+    def leader_changed(self, group: Group) -> None:
+        """See cluster.Owner."""
+        del group
+        self._membership.leader_changed()
+
+    def failed(self, group: Group) -> None:
+        """See cluster.Owner."""
+        self._membership.ended(group)
+
+
+class _Unopened:
+    """In the place of a replica that could not be opened: its group ends with the first entry."""
+
+    applied = 0
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
+        """Refuse."""
+        raise StoreError(self._why)
+
+    def take(self) -> tuple[int, bytes] | None:
+        """Nothing."""
+        return None
+
+    def restore(self, data: bytes, index: int) -> None:
+        """Refuse."""
+        raise StoreError(self._why)

@@ -1,0 +1,53 @@
+"""Notices: the advisories about leaders of streams and consumers, to their account and the system account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...cluster.hello import node_of
+from .. import advisories
+from . import described
+
+if TYPE_CHECKING:
+    from .asset import Asset
+
+
+def leader_elected(asset: Asset) -> None:
+    """This server leads a stream, and with it the stream's consumers."""
+    fields = {"leader": asset.held.host.server_name, "replicas": _replicas(asset)}
+    _publish(asset, "leader_elected", fields)
+    for consumer in asset.consumers():
+        consumer_leader_elected(asset, consumer.name)
+
+
+def consumer_leader_elected(asset: Asset, name: str) -> None:
+    """This server leads a consumer."""
+    fields = {"leader": asset.held.host.server_name, "replicas": _replicas(asset)}
+    _publish(asset, "leader_elected", fields, name)
+
+
+def quorum_lost(asset: Asset) -> None:
+    """This server led, and is not heard by a majority any more."""
+    replicas = _replicas(asset)
+    _publish(asset, "quorum_lost", {"replicas": replicas})
+    for consumer in asset.consumers():
+        _publish(asset, "quorum_lost", {"replicas": replicas}, consumer.name)
+
+
+def _replicas(asset: Asset) -> list[dict[str, Any]]:
+    """All members, this one included."""
+    host, node = asset.held.host, node_of(asset.domain.me)
+    here = {"name": host.server_name, "current": True, "active": 0, "peer": node}
+    others = [peer.to_json() for peer in described.cluster(asset).replicas if peer.peer != node]
+    return sorted([here, *others], key=lambda peer: str(peer["name"]))
+
+
+def _publish(asset: Asset, what: str, fields: dict[str, Any], consumer: str = "") -> None:
+    account, host, stream = asset.held.account, asset.held.host, asset.assignment.name
+    family = "CONSUMER" if consumer else "STREAM"
+    subject = f"{family}.{what.upper()}.{stream}" + (f".{consumer}" if consumer else "")
+    kind = f"{family.lower()}_{what}"
+    named = {"stream": stream, **({"consumer": consumer} if consumer else {}), **fields}
+    advisories.publish(account, host, subject, kind, named)
+    system = asset.domain.system
+    advisories.publish(system, host, subject, kind, {"account": asset.held.name, **named})
