@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -43,9 +44,12 @@ root = PyjsRoot(
 click.version_option(__version__, prog_name=errors.PROGRAM, message="%(version)s")(root)
 
 
-def run(argv: list[str]) -> int:
-    """Run one command line (without the program's name) and return its exit code."""
-    session = flags.Session(argv=list(argv))
+def run(argv: list[str], replies: Callable[[str], str] | None = None) -> int:
+    """Run one command line (without the program's name) and return its exit code.
+
+    `replies` answers questions in place of a terminal: given the question, it returns what would be typed.
+    """
+    session = flags.Session(argv=list(argv), replies=replies)
 
     def action() -> Any:
         result = root.main(argv, prog_name=errors.PROGRAM, standalone_mode=False, obj=session)

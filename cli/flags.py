@@ -7,6 +7,7 @@ only gathered here; `profile.py` lays them over the context's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -74,6 +75,7 @@ class Session:
     answers: list[tuple[str, list[str]]] = field(default_factory=list)  # (flag or "", values) of prompts
     options: list[click.Option] = field(default_factory=list)  # of the command that asked
     asking: set[str] = field(default_factory=set)  # flags that are there to have questions asked
+    replies: Callable[[str], str] | None = None  # who answers questions, by their text; None: the terminal
 
 
 def session() -> Session:

@@ -1,9 +1,10 @@
 """Questions on a terminal, in the manner of `nats`.
 
-Promises: asks only when stdin and stdout are terminals; otherwise what has a default takes it, and
-what has none is an error naming the flag that answers it. An answered question stays on the screen
-as `? Question answer`. `?` explains. Ctrl-C ends the run with `interrupt`. Every answer is noted
-with its flag, so that the same run can be shown as one command (`equivalent`).
+Promises: asks only when stdin and stdout are terminals (or the run has `replies`, which are asked
+instead); otherwise what has a default takes it, and what has none is an error naming the flag that
+answers it. An answered question stays on the screen as `? Question answer`. `?` explains. Ctrl-C ends
+the run with `interrupt`. Every answer is noted with its flag, so that the same run can be shown as one
+command (`equivalent`).
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ HELP_KEY = "?"
 
 
 def interactive() -> bool:
-    """Whether questions can be asked: stdin and stdout are terminals."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    """Whether questions can be asked: there is somebody to reply, or stdin and stdout are terminals."""
+    return flags.session().replies is not None or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
 def note(flag: str, *values: str) -> None:
@@ -163,11 +164,7 @@ async def choose_many(message: str, choices: Sequence[str], *, flag: str) -> lis
     """Ask for any number of `choices`: arrows move, space marks, enter ends. Without a terminal: none."""
     if not interactive():
         return []
-    import questionary
-
-    question = questionary.checkbox(message, choices=list(choices), qmark="?", erase_when_done=True)
-    given = await _answer(question)
-    chosen = [str(value) for value in given] if isinstance(given, list) else []
+    chosen = await _ask_many(message, choices)
     _echo_answer(message, ", ".join(chosen))
     for value in chosen:
         _note_answer(flag, value)
@@ -244,6 +241,9 @@ def _echo_answer(message: str, answer: str) -> None:
 
 
 async def _ask_text(message: str, default: str | None, explain: str) -> str:
+    replies = flags.session().replies
+    if replies is not None:
+        return replies(message)
     import questionary
 
     hints = " ".join(filter(None, ["[? for help]" if explain else "", f"({default})" if default else ""]))
@@ -252,6 +252,9 @@ async def _ask_text(message: str, default: str | None, explain: str) -> str:
 
 
 async def _ask_select(message: str, labels: list[str], default: str, explain: str) -> str:
+    replies = flags.session().replies
+    if replies is not None:
+        return _one_of(labels, replies(message), message)
     import questionary
     from prompt_toolkit.application import run_in_terminal
     from prompt_toolkit.key_binding import KeyBindings
@@ -275,6 +278,24 @@ async def _ask_select(message: str, labels: list[str], default: str, explain: st
             run_in_terminal(lambda: click.echo(f"  {explain}"))
 
     return str(await _answer(question))
+
+
+async def _ask_many(message: str, choices: Sequence[str]) -> list[str]:
+    replies = flags.session().replies
+    if replies is not None:
+        given = replies(message)
+        return [_one_of(choices, each, message) for each in given.split(", ")] if given else []
+    import questionary
+
+    question = questionary.checkbox(message, choices=list(choices), qmark="?", erase_when_done=True)
+    marked = await _answer(question)
+    return [str(value) for value in marked] if isinstance(marked, list) else []
+
+
+def _one_of(labels: Sequence[str], reply: str, message: str) -> str:
+    if reply not in labels:
+        raise CliError(f'"{reply}" is no answer to "{message}"', f"one of: {', '.join(labels)}")
+    return reply
 
 
 async def _answer(question: Any) -> object:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from ...cli.command import Group, table_rows
 
-_ROWS = (("leaf-nodes", "command:leaf_nodes", "The leaf-node documentation on two servers", ()),)
+_ROWS = (
+    ("leaf-nodes", "command:leaf_nodes", "The leaf-node documentation on two servers", ()),
+    ("video", "command:video", "The video on persistence at the edge on nine servers", ()),
+)
 
 demo = Group(
     name="demo", help="Played and checked demonstrations.", rows=table_rows("pyjs.plugins.demo", _ROWS)

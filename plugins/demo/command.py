@@ -23,3 +23,24 @@ def leaf_nodes(context: click.Context, keep: bool, pause: bool) -> None:
         except DemoError as error:
             raise CliError(str(error)) from error
     context.exit(0 if held else 1)
+
+
+@click.command("video")
+@click.option("--chapter", type=click.IntRange(1, 8), metavar="N", help="Show only chapter N (1 to 8).")
+@click.option("--keep", is_flag=True, help="Leave the servers running and show how to use them.")
+@click.option("--pause", is_flag=True, help="Wait for Enter between the chapters.")
+@click.pass_context
+def video(context: click.Context, chapter: int | None, keep: bool, pause: bool) -> None:
+    """Play "Persistence at the Edge" on nine servers of your own, a hub and two spokes, and check it."""
+    from rich.console import Console
+
+    from ...cli.errors import CliError
+    from .stage import DemoError, Stage
+    from .video.play import play
+
+    with Stage(Console(), pause=pause, keep=keep) as stage:
+        try:
+            held = play(stage, chapter or 0)
+        except DemoError as error:
+            raise CliError(str(error)) from error
+    context.exit(0 if held else 1)

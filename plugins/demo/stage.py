@@ -8,7 +8,6 @@ servers are ended by process id and the directory is removed, also after a failu
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import shutil
 import signal
@@ -18,7 +17,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,9 +26,12 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.rule import Rule
 
+from .line import Done, run, variables
+
 READY_SECONDS = 15.0
 SETTLE_SECONDS = 20.0
 STOP_SECONDS = 10.0
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a demo, and its servers with it
 
 
 class DemoError(Exception):
@@ -54,7 +56,10 @@ class Stage:
     keep: bool = False
     directory: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="pyjs-demo-")))
     claims: list[Claim] = field(default_factory=list)
+    server: Sequence[str] = field(default_factory=lambda: (*pyjs(), "server", "run"))  # before `-c FILE`
+    variables: dict[str, str] = field(default_factory=dict)  # of commands and servers, beside the usual ones
     _servers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _began: dict[str, int] = field(default_factory=dict)  # where the log of the server's present run begins
 
     def chapter(self, title: str, text: str = "") -> None:
         """A heading and what it is about; with `pause`, waits for Enter before it."""
@@ -73,36 +78,53 @@ class Stage:
         """What to look at in the output above."""
         self.console.print(Padding(f"[yellow]▸ {escape(' '.join(text.split()))}[/yellow]", (0, 0, 1, 0)))
 
-    def write(self, name: str, text: str) -> Path:
-        """Write a file of the demo and show it."""
+    def write(self, name: str, text: str, *, show: bool = True) -> Path:
+        """Write a file of the demo, and show it unless told not to."""
         path = self.directory / name
         path.write_text(text)
-        self.console.print(f"[bold cyan]{escape(name)}[/bold cyan]")
-        indented = textwrap.indent(text.strip(), "    ")
-        self.console.print(escape(indented) + "\n", highlight=False, soft_wrap=True)
+        if show:
+            self.cat(name)
         return path
 
-    def run(self, command: str, *, check: bool = True) -> str:
-        """Run `pyjs …`, show the command and its output, and return what it wrote on stdout.
+    def cat(self, name: str) -> None:
+        """Show a file of the demo."""
+        self.console.print(f"[bold cyan]{escape(name)}[/bold cyan]")
+        indented = textwrap.indent((self.directory / name).read_text().strip(), "    ")
+        self.console.print(escape(indented) + "\n", highlight=False, soft_wrap=True)
 
+    def run(self, command: str, *, answers: str = "", check: bool = True) -> str:
+        """Run `pyjs …`, show the command and its output, and return what it printed.
+
+        `answers`: what is typed at its questions, in lines such as `? Storage backend file`.
         Raises DemoError when it ends with an error and `check` is set.
         """
-        self.console.print(f"[bold green]$[/bold green] [bold]{escape(command)}[/bold]", soft_wrap=True)
-        done = subprocess.run(
-            [*pyjs(), *shlex.split(command)[1:]],
-            cwd=self.directory,
-            env={**os.environ, "COLUMNS": str(max(self.console.width, 118)), "NATS_CONTEXT": ""},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        self.console.print(escape(done.stdout.rstrip("\n")), highlight=False, soft_wrap=True)
+        self.command(command)
+        done = self.look(command, answers)
+        self.output(done.text)
+        if check and done.code != 0:
+            raise DemoError(f"`{command}` ended with exit code {done.code}")
+        return done.text
+
+    def look(self, command: str, answers: str = "") -> Done:
+        """Run `pyjs …` without showing it."""
+        return run(shlex.split(command)[1:], self.directory, self._environment(), answers)
+
+    def command(self, text: str, remark: str = "") -> None:
+        """Show a command line."""
+        said = f"  [dim]# {escape(remark)}[/dim]" if remark else ""
+        self.console.print(f"[bold green]$[/bold green] [bold]{escape(text)}[/bold]{said}", soft_wrap=True)
+
+    def output(self, text: str) -> None:
+        """Show what a command has printed."""
+        self.console.print(escape(text.rstrip("\n")), highlight=False, soft_wrap=True)
         self.console.print()
-        if check and done.returncode != 0:
-            raise DemoError(f"`{command}` ended with exit code {done.returncode}")
-        return done.stdout
+
+    def _environment(self) -> dict[str, str]:
+        own = {
+            "COLUMNS": str(max(self.console.width, 118)),
+            "XDG_CONFIG_HOME": str(self.directory / ".config"),
+        }
+        return variables({**own, **self.variables})
 
     def claim(self, text: str, held: bool, seen: str) -> None:
         """Record a verdict and show it at once."""
@@ -115,44 +137,66 @@ class Stage:
         text, seen = escape(" ".join(claim.text.split())), escape(claim.seen)
         self.console.print(f"{mark} {text} [dim]({seen})[/dim]", highlight=False)
 
-    def start(self, name: str, config: Path) -> None:
-        """Start a server process with `config`; show the command; return when it is ready.
+    def start(self, name: str, config: Path, **more: str) -> None:
+        """Start a server process with `config` and variables `more`, show the command, wait until ready.
 
         Raises DemoError with the end of its log when it does not get there.
         """
-        self.console.print(
-            f"[bold green]$[/bold green] [bold]pyjs server run -c {escape(config.name)}[/bold]"
-            f"  [dim]# in the background, log in {escape(name)}.log[/dim]"
-        )
-        log = self.directory / f"{name}.log"
-        with log.open("ab") as sink:
-            position = sink.tell()
+        self.launch(name, config, **more)
+        self.ready(name)
+
+    def launch(self, name: str, config: Path, **more: str) -> None:
+        """`start` without waiting."""
+        given = "".join(f"{key}={shlex.quote(value)} " for key, value in more.items())
+        self.command(f"{given}pyjs server run -c {config.name}", f"in the background, log in {name}.log")
+        log = self._log(name)
+        self._began[name] = log.stat().st_size if log.exists() else 0
+        with log.open("ab") as sink, unbroken():
             self._servers[name] = subprocess.Popen(
-                [*pyjs(), "server", "run", "-c", config.name],
+                [*self.server, "-c", config.name],
                 cwd=self.directory,
+                env={**self._environment(), **more},
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
                 start_new_session=True,
             )
-        process = self._servers[name]
+
+    def ready(self, name: str) -> None:
+        """Wait until a launched server is ready. Raises DemoError with the end of its log when it is not."""
         for _ in until(READY_SECONDS):
-            text = log.read_bytes()[position:].decode(errors="replace")
+            ended = self._servers[name].poll() is not None
+            text = self._log(name).read_bytes()[self._began[name] :].decode(errors="replace")
             if "Server is ready" in text:
                 return
-            if process.poll() is not None:
+            if ended:
                 break
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+        tail = "\n".join(self._log(name).read_text(errors="replace").splitlines()[-15:])
         raise DemoError(f"server {name} did not become ready; the end of its log:\n{tail}")
 
-    def stop(self, name: str) -> None:
-        """Stop one server as an operator would, and wait for its end."""
-        process = self._servers.pop(name)
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
+    def _log(self, name: str) -> Path:
+        return self.directory / f"{name}.log"
+
+    def stop(self, *names: str) -> None:
+        """Stop servers as an operator would, and wait for their end."""
+        leaving = [self._servers.pop(name) for name in names]
+        for process in leaving:
+            process.send_signal(signal.SIGTERM)
+        end = time.monotonic() + STOP_SECONDS
+        for process in leaving:
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def kill(self, *names: str) -> None:
+        """End servers without a warning, as a power cut would; show the command."""
+        leaving = [self._servers.pop(name) for name in names]
+        self.command(f"kill -9 {' '.join(str(process.pid) for process in leaving)}", " ".join(names))
+        for process in leaving:
             process.kill()
+        for process in leaving:
             process.wait()
 
     def signal(self, name: str, number: signal.Signals) -> None:
@@ -178,18 +222,34 @@ class Stage:
         """End the servers and remove the files, unless they are to be kept."""
         if self.keep:
             return
-        for name in list(self._servers):
+        with unbroken():
             with contextlib.suppress(ProcessLookupError):
-                self.stop(name)
-        shutil.rmtree(self.directory, ignore_errors=True)
+                self.stop(*self._servers)
+            shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> Stage:
+        for number in ENDS[1:]:
+            signal.signal(number, signal.default_int_handler)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
             self.keep = False
         self.close()
+
+
+@contextlib.contextmanager
+def unbroken() -> Iterator[None]:
+    """What is begun within is finished; an interrupt meanwhile (Ctrl-C, SIGTERM, SIGHUP) comes after it."""
+    came: list[int] = []
+    handlers = {number: signal.signal(number, lambda seen, _: came.append(seen)) for number in ENDS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def pyjs() -> list[str]:

@@ -1,0 +1,96 @@
+"""One command line of pyjs, run in this process as if typed in a directory with variables of its own.
+
+Promises: what it prints is captured in the order in which it came; directory, variables and streams of this
+process are restored; nothing of the user's own settings reaches the command but what `variables` has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ...cli import entry
+from ...cli.errors import INTERRUPTED, PROGRAM, CliError, InterruptedRunError
+
+# Settings of the user that would change what a command speaks to, or the folders it writes to.
+FOREIGN = ("NATS_", "NSC_", "NKEYS_", "XDG_")
+
+
+class Done(NamedTuple):
+    """The exit code, and all that was printed."""
+
+    code: int
+    text: str
+
+
+class Replies:
+    """Answers to a command's questions, in lines as they stay on the screen: `? Storage backend file`."""
+
+    def __init__(self, lines: str) -> None:
+        self._left = [line.strip() for line in lines.splitlines() if line.strip()]
+
+    def __call__(self, question: str) -> str:
+        """What is typed at `question`. Raises CliError when another question should have come."""
+        expected = self._left.pop(0) if self._left else ""
+        start = f"? {question}"
+        if not f"{expected} ".startswith(f"{start} "):
+            raise CliError(f'"{question}" is asked where the answer is "{expected}"')
+        return expected.removeprefix(start).strip()
+
+    def end(self) -> None:
+        """Raise CliError when an answer was not asked for."""
+        if self._left:
+            raise CliError(f'nobody asked for "{self._left[0]}"')
+
+
+def variables(more: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a command: this process's without FOREIGN variables, and `more`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    return {**kept, **more}
+
+
+def run(words: list[str], directory: Path, environment: Mapping[str, str], replies: str = "") -> Done:
+    """Run `pyjs words…`; Ctrl-C during the command raises InterruptedRunError."""
+    answers = Replies(replies)
+    sink = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with _home(directory, environment), _streams(sink):
+        try:
+            code = entry.run(words, answers if replies else None)
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+    sink.seek(0)
+    text = sink.read()
+    if code and text.endswith(f"{PROGRAM}: error: {INTERRUPTED}\n"):
+        raise InterruptedRunError
+    if not code:
+        answers.end()
+    return Done(code, text)
+
+
+@contextlib.contextmanager
+def _home(directory: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    kept = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(environment)
+    try:
+        with contextlib.chdir(directory):
+            yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
+
+
+@contextlib.contextmanager
+def _streams(sink: io.TextIOWrapper) -> Iterator[None]:
+    typed = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    try:
+        with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+            yield
+    finally:
+        sys.stdin = typed

@@ -1,0 +1,132 @@
+"""Chapters 1 to 3: keys and configurations, nine servers, the system account that sees all, the domains."""
+
+from __future__ import annotations
+
+import re
+
+from ..stage import DemoError, settle
+from .player import Player
+from .site import CLUSTERS, EVERYWHERE, HUB, MEMBERS, SPOKE_1, resolver
+
+UNLIMITED = "--js-disk-storage -1 --js-streams -1 --js-consumer -1"
+
+
+def setup(player: Player) -> None:
+    """Chapter 1: an operator, two accounts, nine configurations, nine servers, four contexts."""
+    stage, site = player.stage, player.site
+    folders = {"NKEYS_PATH": "keys", "XDG_CONFIG_HOME": ".config"}
+    stage.variables = {name: str(stage.directory / folder) for name, folder in folders.items()}
+    shown = " ".join(f"{name}=$PWD/{folder}" for name, folder in folders.items())
+    stage.command(f"cd {stage.directory}; export {shown}", "keys, store and contexts are the demo's own")
+    servers = site.urls(HUB.members, "localhost")
+    for line in (
+        'env -s "./store"',
+        "add operator --name OP",
+        "add account -n SYS",
+        "add user --account SYS -n sys",
+        "add account -n TEST",
+        f"edit account -n TEST {UNLIMITED}",
+        "add user --account TEST -n leaf",
+        f'edit operator --system-account SYS --account-jwt-server-url "{servers}"',
+    ):
+        stage.run(f"pyjs nsc {line}")
+    _configure(player)
+    start(player)
+    for name, creds, urls in (
+        ("sys", "SYS/sys", site.urls(EVERYWHERE)),
+        *((cluster.domain, "TEST/leaf", site.urls(cluster.members)) for cluster in CLUSTERS),
+    ):
+        stage.run(f'pyjs context save {name} --creds ./keys/creds/OP/{creds}.creds --server "{urls}"')
+    answering = _up(player)
+    stage.claim(
+        "Nine servers run, and the JetStreams of the spokes can be asked at the hub",
+        answering and len(stage.processes()) == len(MEMBERS),
+        f"{len(stage.processes())} processes, {'all' if answering else 'not all'} domains answer",
+    )
+
+
+def _configure(player: Player) -> None:
+    stage, site = player.stage, player.site
+    system, test = account_key(player, "SYS"), account_key(player, "TEST")
+    stage.write("nats-account-resolver.cfg", resolver(system, account_token(player, "SYS")))
+    site.remotes = [(system, "keys/creds/OP/SYS/sys.creds"), (test, "keys/creds/OP/TEST/leaf.creds")]
+    stage.write("leafnode-remotes.cfg", site.leafnode_remotes(), show=False)
+    for cluster in CLUSTERS:
+        for member in cluster.members:
+            shown = member in (HUB.members[0], SPOKE_1.members[0])
+            stage.write(member.config, site.config(cluster, member), show=shown)
+            # As if TEST had been pushed before: the leaf connections want it from the start.
+            cache = stage.directory / site.cache(member)
+            cache.mkdir()
+            (cache / f"{test}.jwt").write_text(account_token(player, "TEST"))
+
+
+def account_key(player: Player, account: str) -> str:
+    """An account's public key. Raises DemoError when it cannot be had."""
+    return _described(player, f"--name {account} --field sub").strip('"')
+
+
+def account_token(player: Player, account: str) -> str:
+    """An account's JWT. Raises DemoError when it cannot be had."""
+    return _described(player, f"--name {account} --raw")
+
+
+def _described(player: Player, words: str) -> str:
+    done = player.stage.look(f"pyjs nsc describe account {words}")
+    if done.code:
+        raise DemoError(f"nsc describe account {words}: {done.text}")
+    return done.text.strip()
+
+
+def start(player: Player, *names: str) -> None:
+    """Start the servers of these names, or all nine; return when they are ready."""
+    started = [member for member in MEMBERS if not names or member.name in names]
+    for member in started:
+        cache = f'"{player.site.cache(member)}"'
+        player.stage.launch(member.name, player.stage.directory / member.config, CACHE=cache)
+    for member in started:
+        player.stage.ready(member.name)
+    player.stage.console.print()
+
+
+def _up(player: Player) -> bool:
+    """Whether every JetStream answers, also over the hub's leaf connections."""
+    local = [f"pyjs --context={cluster.domain} s ls" for cluster in CLUSTERS]
+    across = [f"pyjs --context=hub s ls --js-domain {cluster.domain}" for cluster in CLUSTERS]
+    return player.until(*local, *across)
+
+
+def system_account(player: Player) -> None:
+    """Chapter 2: one list of all servers, the leaf nodes among them."""
+    stage = player.stage
+    command = "pyjs --context=sys server list 9"
+    settle(lambda: _listed(stage.look(command).text) == 9)
+    text = stage.run(command)
+    stage.notice("Every server of the network is there, the leaf nodes as well.")
+    whole = [cluster.name for cluster in CLUSTERS if f"│ {cluster.name:<15} │ 3 " in text]
+    stage.claim(
+        "With connected system accounts one list has every server of hub and leafs",
+        _listed(text) == 9 and len(whole) == 3 and "3 Clusters" in text and "9 Servers" in text,
+        f"{_listed(text)} servers; three each in {', '.join(whole)}",
+    )
+    stage.cat("leafnode-remotes.cfg")
+    stage.notice("The first remote connects the system accounts, the second the account used from now on.")
+
+
+def _listed(text: str) -> int:
+    return len(re.findall(r"(?m)^│ srv-\d+ +│ cluster-\S+ +│.*│ yes +│", text))
+
+
+def domains(player: Player) -> None:
+    """Chapter 3: three JetStreams that do not know of each other."""
+    stage = player.stage
+    names = []
+    for cluster in CLUSTERS:
+        text = stage.run(f"pyjs --context={cluster.domain} account info")
+        names += re.findall(r"Account Information for domain (\S+):", text)
+    stage.claim(
+        "Each cluster's JetStream is a domain of its own",
+        names == [cluster.domain for cluster in CLUSTERS],
+        ", ".join(names),
+    )
+    player.watch("There are no streams yet", {}, {}, {})

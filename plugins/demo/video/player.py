@@ -1,0 +1,105 @@
+"""What the chapters are played with: the stage, the site, and the reports of the three domains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..stage import Stage, settle
+from .report import Copy, Count, Report, read
+from .site import CLUSTERS, Cluster, Site
+
+WATCH = tuple(f"pyjs --context={cluster.domain} s report" for cluster in CLUSTERS)
+COPY_SECONDS = 60.0  # a copy may wait before it looks again for an origin that was away
+
+# What a domain's report is to show: None when its servers cannot be reached.
+Wanted = Mapping[str, Count] | None
+
+
+@dataclass
+class Player:
+    """Stage and site, and how far the play has come. `watched`: the commands whose reports are shown."""
+
+    stage: Stage
+    site: Site
+    watched: Sequence[str] = WATCH
+    copies: set[Copy] = field(default_factory=set)  # the mirrors and sources there are to be
+
+    def watch(self, statement: str, *wanted: Wanted) -> None:
+        """Look at the three reports until they show what is `wanted`; show them, and claim `statement`."""
+        texts: list[str] = []
+        reports: list[Report] = []
+
+        def seen() -> bool:
+            texts[:] = [self.stage.look(command).text for command in self.watched]
+            reports[:] = [read(cluster.domain, text) for cluster, text in zip(CLUSTERS, texts, strict=True)]
+            return all(map(self._shows, reports, CLUSTERS, wanted))
+
+        held = settle(seen, COPY_SECONDS)
+        self.stage.command(f'watch -n 1 "{" ; ".join(self.watched)}"', "until it shows what comes next")
+        self.stage.output("".join(texts))
+        self.stage.claim(statement, held, "; ".join(map(_told, CLUSTERS, reports)))
+
+    def report(self, statement: str, command: str, cluster: Cluster, wanted: Wanted, *copies: Copy) -> None:
+        """Look at one report until it shows what is `wanted`, show it, and claim `statement`."""
+
+        def shows(text: str) -> bool:
+            return _fits(read(cluster.domain, text), cluster, wanted, set(copies))
+
+        settle(lambda: shows(self.stage.look(command).text), COPY_SECONDS)
+        text = self.stage.run(command)
+        self.stage.claim(statement, shows(text), _told(cluster, read(cluster.domain, text)))
+
+    def _shows(self, report: Report, cluster: Cluster, wanted: Wanted) -> bool:
+        return _fits(report, cluster, wanted, {copy for copy in self.copies if copy.domain == cluster.domain})
+
+    def copied(self, *copies: Copy) -> None:
+        """From now on the reports are to show these mirrors and sources, too."""
+        self.copies.update(copies)
+
+    def add(self, command: str, stream: str, cluster: Cluster, answers: str = "") -> None:
+        """Create a stream with three replicas in `cluster` and claim that it is so."""
+        text = self.stage.run(command, answers=answers)
+        leader = re.findall(r"(?m)^ +Leader: (\S+)$", text)
+        replicas = re.findall(r"(?m)^ +Replica: (\S+), ", text)
+        made = f"Stream {stream} was created" in text and "Replicas: 3" in text
+        self.stage.claim(
+            f"The stream {stream} of domain {cluster.domain} has three replicas, one of them its leader",
+            made and len(leader) == 1 and sorted(leader + replicas) == cluster.servers,
+            f"leader {', '.join(leader)}; replicas {', '.join(sorted(replicas))}",
+        )
+
+    def publish(self, command: str) -> None:
+        """Publish ten messages."""
+        text = self.stage.run(command)
+        said = text.splitlines()
+        self.stage.claim(
+            "Ten messages are published",
+            text.count(" Published ") == 10,
+            said[0].partition(" ")[2] if said else "nothing was printed",
+        )
+
+    def until(self, *commands: str) -> bool:
+        """Whether all `commands` come to succeed."""
+        return all(settle(self._succeeds(command)) for command in commands)
+
+    def _succeeds(self, command: str) -> Callable[[], bool]:
+        return lambda: self.stage.look(command).code == 0
+
+
+def _fits(report: Report, cluster: Cluster, wanted: Wanted, copies: set[Copy]) -> bool:
+    if wanted is None or not report.found:
+        return wanted is None and not report.found
+    rows = report.streams.values()
+    return (
+        report.counts() == wanted
+        and all(row.servers == cluster.servers and row.leader and row.clean for row in rows)
+        and report.copies == copies
+        and not report.behind
+    )
+
+
+def _told(cluster: Cluster, report: Report) -> str:
+    counts = ", ".join(f"{name} {count.messages}" for name, count in sorted(report.counts().items()))
+    return f"{cluster.domain}: {counts or ('no streams' if report.found else 'not reached')}"

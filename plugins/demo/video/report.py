@@ -1,0 +1,79 @@
+"""What a `stream report` shows, read from its text as somebody watching the video reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+STREAMS = "Stream Report"
+REPLICATION = "Replication Report"
+NO_STREAMS = "No Streams defined"
+
+
+class Count(NamedTuple):
+    """Messages and bytes as shown, e.g. (40, "3.8 KiB")."""
+
+    messages: int
+    size: str
+
+
+class Row(NamedTuple):
+    """A stream: what it holds, the servers that hold it, the one that leads it ("" when none does)."""
+
+    total: Count
+    servers: list[str]
+    leader: str
+    clean: bool  # no consumers, nothing lost, nothing deleted: as in the whole video
+
+
+class Copy(NamedTuple):
+    """A mirror or source: in which domain it is, of which stream behind which API prefix."""
+
+    domain: str
+    stream: str
+    kind: str
+    prefix: str
+    origin: str
+
+
+@dataclass
+class Report:
+    """A domain's report. `found`: whether it is one at all, and no error."""
+
+    found: bool
+    streams: dict[str, Row] = field(default_factory=dict)
+    copies: set[Copy] = field(default_factory=set)
+    behind: bool = False  # whether a copy lags or has an error
+
+    def counts(self) -> dict[str, Count]:
+        """What is counted of each stream."""
+        return {name: row.total for name, row in self.streams.items()}
+
+
+def read(domain: str, text: str) -> Report:
+    """The report of `domain` in `text`."""
+    report = Report(NO_STREAMS in text or STREAMS in text)
+    title = ""
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("│").split("│")] if line.startswith("│") else []
+        if len(cells) == 1:
+            title = cells[0]
+        elif cells and cells[0] != "Stream" and title == STREAMS:
+            report.streams[cells[0]] = _row(cells)
+        elif cells and cells[0] != "Stream" and title == REPLICATION:
+            stream, kind, prefix, origin, _, lag, error = cells
+            report.copies.add(Copy(domain, stream, kind, prefix, origin))
+            report.behind = report.behind or lag != "0" or bool(error)
+    return report
+
+
+def _row(cells: list[str]) -> Row:
+    _, _, consumers, messages, size, lost, deleted, replicas = cells
+    servers = replicas.split(", ")
+    leaders = [name.removesuffix("*") for name in servers if name.endswith("*")]
+    return Row(
+        Count(int(messages.replace(",", "")), size),
+        sorted(name.removesuffix("*") for name in servers),
+        leaders[0] if len(leaders) == 1 else "",
+        consumers == lost == deleted == "0",
+    )
