@@ -196,10 +196,14 @@ class JetStream:
         wanted = account.name not in self.accounts and account is not self.registry.system
         absent = self._absent.get(account.name)
         if absent is None and wanted:
-            self._absent[account.name] = absent = AbsentApi(account)
+            self._absent[account.name] = absent = AbsentApi(account, self._answers)
             absent.start()
         elif absent is not None and not wanted:
             self._absent.pop(account.name).stop()
+
+    def _answers(self) -> bool:
+        """Whether it is this server of several that refuses what none of them serves."""
+        return self.cluster is None or self.cluster.is_leader
 
     async def stop(self) -> None:
         """Stop all accounts; everything stored is on disk afterwards."""
@@ -209,15 +213,17 @@ class JetStream:
             if self._lock is not None:
                 self._lock.release()
 
-    def _stop(self) -> None:
-        if not self.running:
-            return
+    def leave(self) -> None:
+        """Serve nothing more; everything stored is on disk afterwards."""
         self.running = False
         for name in list(self.accounts):
             self._stop_account(name)
         for absent in self._absent.values():
             absent.stop()
         self._absent.clear()
+
+    def _stop(self) -> None:
+        self.leave()
         if self._sync_timer is not None:
             self._sync_timer.cancel()
         if self._storage is not None:
@@ -228,6 +234,8 @@ class JetStream:
     def reload(self, options: Options) -> None:
         """Give, change and take away JetStream of accounts after the registry was reloaded."""
         self.options = options
+        if not self.running:
+            return
         entitled = {account.name: (account, share) for account, share in self._entitled()}
         for name in list(self.accounts):
             if name not in entitled:

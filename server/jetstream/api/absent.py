@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 class AbsentApi:
     """Refuses for one account."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, answers: Callable[[], bool] = lambda: True) -> None:
+        """answers: whether it is this server, of several that hear a request, that refuses it."""
         self._account = account
+        self._answers = answers
         self._subscriptions: list[Subscription] = []
 
     def start(self) -> None:
@@ -42,7 +44,7 @@ class AbsentApi:
         body = json.dumps(answer, separators=(",", ":")).encode()
 
         def refuse(message: Message) -> None:
-            if message.reply and not self._account.leafs:
+            if message.reply and not self._account.leafs and self._answers():
                 self._account.publish(message.reply, body)
 
         return refuse

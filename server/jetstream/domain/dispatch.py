@@ -7,6 +7,7 @@ still being closed; an account that is not known here (yet) is left alone until 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError
@@ -55,6 +56,7 @@ class Dispatch:
         self._accounts = accounts
         self._log = domain.surroundings.log
         self._closing: dict[Key, list[Duty | StartDuty]] = {}
+        self._waiting: list[tuple[str, Callable[[], None]]] = []  # for an account, "" for all, to be idle
 
     # --- at a start
 
@@ -156,20 +158,27 @@ class Dispatch:
                 self.begin([duty])
             else:
                 self.do(duty)
+        self._tell_idle()
 
     # --- the end
 
     def stop(self, done: Callable[[], None], account: str = "") -> None:
-        """Stop serving, of one account or of all; files stay. `done` is called when nothing is under way."""
-        keys = [key for key in self.assets if account in ("", key[0])]
-        left = len(keys) + 1
+        """Stop serving, of one account or of all; files stay. `done` is called when nothing is under way.
 
-        def stopped() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                done()
+        What is asked meanwhile about a stream that is being stopped is done after that.
+        """
+        for key in [key for key in self.failures if account in ("", key[0])]:
+            del self.failures[key]
+        for key in [key for key in self.assets if account in ("", key[0])]:
+            self._closing[key] = []
+            self.assets.pop(key).stop(partial(self._closed, key))
+        self._waiting.append((account, done))
+        self._tell_idle()
 
-        for key in keys:
-            self.assets.pop(key).stop(stopped)
-        stopped()
+    def _tell_idle(self) -> None:
+        """Call those for whom nothing is under way any more."""
+        busy = {account for account, _ in self._closing} | ({""} if self._closing else set())
+        idle = [done for account, done in self._waiting if account not in busy]
+        self._waiting = [(account, done) for account, done in self._waiting if account in busy]
+        for done in idle:
+            done()

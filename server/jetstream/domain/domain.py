@@ -38,7 +38,7 @@ from ...cluster.meta.state import State
 from ...cluster.pacemaker import Pacemaker
 from ...cluster.proposals import Outcome, ProposalError
 from ...cluster.seat import Seat, Surroundings
-from . import monitoring
+from . import monitoring, notices
 from .dispatch import Dispatch, key_of
 from .gate import Gate
 from .questions import Json, Kind, Questions, Take
@@ -103,6 +103,7 @@ class Domain:
         self._leader = ""
         self._leaderless_since = host.clock.now()
         self._ever_led = False
+        self._halting = False  # what was served by a former life is being stopped
         self.served = False
         self._goal = -1  # the index from which on this server is current; -1: not known yet
         self._subscription: Subscription | None = None
@@ -114,7 +115,14 @@ class Domain:
         self.surroundings.mailbox.start()
         self._questions.start()
         self._subscription = self._carrier.subscribe(META, self._told)
-        self._seat = Seat(GROUP, self.surroundings, self._make, self, expected=self.expected)
+        self._seat = Seat(
+            GROUP,
+            self.surroundings,
+            self._make,
+            self,
+            expected=self.expected,
+            wanted=self.servers.wanted,
+        )
         self._seat.start()
         self.servers.start()
         self._system_api.start()
@@ -160,11 +168,6 @@ class Domain:
         self.servers.say(ask=True)
 
     # --- what it is
-
-    @property
-    def system(self) -> Account:
-        """The system account."""
-        return self._carrier
 
     @property
     def me(self) -> str:
@@ -378,17 +381,29 @@ class Domain:
     def _make(self) -> Machine:
         """The application of a new life, or of the same after its group was started again."""
         assert self._seat is not None
-        self.served, self._goal = False, -1
+        self._halt(self._serve)
         self._machine = Machine(self._seat.member, self._dispatch.do, self._effect)
         return self._machine
+
+    def _halt(self, then: Callable[[], None]) -> None:
+        """Serve nothing until it is known anew what is assigned here."""
+        self.served, self._goal, self._halting = False, -1, True
+
+        def halted() -> None:
+            self._halting = False
+            then()
+
+        self._dispatch.stop(halted)
 
     def leading(self, group: Group) -> None:
         """See cluster.Owner."""
         assert self._machine is not None
         self._machine.lead()
         self._goal = group.applied
+        self._host.log.info("Self is new JetStream cluster metadata leader")
         self._serve()
         self.servers.say(ask=True)
+        notices.meta_leader_elected(self, self._host)
 
     def following(self, group: Group) -> None:
         """See cluster.Owner."""
@@ -401,19 +416,42 @@ class Domain:
         if self._leader and not group.leader:
             self._leaderless_since = self._host.clock.now()
         self._leader = group.leader
-        if group.leader:
-            self._ever_led = True
-            self.servers.say(ask=not self.served)
+        if not group.leader:
+            self._host.log.info("JetStream cluster no metadata leader")
+            return
+        self._ever_led = True
+        if group.leader != self.me:
+            name = self.state.server_name(group.leader) or self.servers.seen.name(group.leader)
+            self._host.log.info(f"JetStream cluster new metadata leader: {name}/{self._host.cluster_name}")
+        self.servers.say(ask=not self.served)
 
     def failed(self, group: Group) -> None:
         """See cluster.Owner: healthz tells."""
 
     def _effect(self, effect: Effect) -> None:
         """Something was decided, on all servers."""
-        if lets_in(effect, self.me):
-            self._host.runner.soon(self._serve)
-        if isinstance(effect, ServerPut | ServerReplaced | ServerGone) and self.is_leader:
+        if isinstance(effect, ServerPut | ServerReplaced):
+            self.servers.returned(effect.server)
+            if lets_in(effect, self.me):
+                self._host.runner.soon(self._serve)
+        elif isinstance(effect, ServerGone):
+            if effect.server.id != self.me:
+                self.servers.removed(effect.server)
+            elif self.served:  # else it is told of what it was before it started
+                self._host.runner.soon(self._expelled)
+        if isinstance(effect, ServerPut | ServerReplaced | ServerGone):
             self._host.runner.soon(self._heal)
+
+    def _expelled(self) -> None:
+        """This server was removed from the cluster: it serves nothing more before it is started again."""
+        self._host.log.error("JetStream being DISABLED, our server was removed from the cluster")
+        notices.server_removed(self._carrier, self._host)
+        self.servers.stop()
+        self._system_api.stop()
+        seat, self._seat = self._seat, None
+        if seat is not None:
+            seat.stop(_nothing)
+        self._halt(self._engine.leave)
 
     # --- as time passes
 
@@ -432,7 +470,7 @@ class Domain:
     def _serve(self) -> None:
         """Open what is assigned here, once that is known to be so."""
         group, machine = self.group, self._machine
-        if self.served or group is None or machine is None:
+        if self.served or self._halting or group is None or machine is None:
             return
         if not 0 <= self._goal <= group.applied or machine.me not in machine.state.servers:
             return
@@ -445,6 +483,10 @@ class Domain:
         if self.is_leader:
             for command in self.desk().heal():
                 self.propose(command, _ignore)
+
+
+def _nothing() -> None:
+    """Nobody waits for it."""
 
 
 def _ignore(_outcome: list[Effect] | ApiError) -> None:

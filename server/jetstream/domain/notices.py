@@ -1,4 +1,4 @@
-"""Notices: the advisories about leaders of streams and consumers, to their account and the system account."""
+"""Notices: the advisories about leaders, to the system account, and, of streams and consumers, to theirs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from .. import advisories
 from . import described
 
 if TYPE_CHECKING:
+    from ...accounts.account import Account
+    from ..host import Host
     from .asset import Asset
+    from .domain import Domain
 
 
 def leader_elected(asset: Asset) -> None:
@@ -32,6 +35,24 @@ def quorum_lost(asset: Asset) -> None:
     _publish(asset, "quorum_lost", {"replicas": replicas})
     for consumer in asset.consumers():
         _publish(asset, "quorum_lost", {"replicas": replicas}, consumer.name)
+
+
+def meta_leader_elected(domain: Domain, host: Host) -> None:
+    """This server leads the meta group."""
+    document = domain.meta_cluster()
+    here = {"name": host.server_name, "current": True, "active": 0, "peer": node_of(domain.me)}
+    fields = {
+        "leader": node_of(domain.me),
+        "replicas": [here, *document.get("replicas", [])],
+        "cluster": host.cluster_name,
+    }
+    advisories.publish(domain.system, host, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
+
+
+def server_removed(system: Account, host: Host) -> None:
+    """This server was removed from the cluster."""
+    fields = {"server": host.server_name, "server_id": host.server_id, "cluster": host.cluster_name}
+    advisories.publish(system, host, "SERVER.REMOVED", "server_removed", fields)
 
 
 def _replicas(asset: Asset) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError
-from ...cluster.meta.server import Server
+from ...cluster.meta.server import Server, node_of
 from .reports import PREFIX, Report, ReportError
 from .sights import EVERY, Sights
 from .usage import lags, used
@@ -35,6 +35,7 @@ class Servers:
         self._clock = domain.surroundings.clock
         self._process = domain.surroundings.server
         self._greeting: set[str] = set()
+        self._removed: dict[str, str] = {}
         self._timer: Timer | None = None
         self._subscription: Subscription | None = None
 
@@ -88,6 +89,25 @@ class Servers:
         self._domain.look()
         self.say(ask=not self._domain.served)
 
+    # --- who belongs here
+
+    def removed(self, server: Server) -> None:
+        """A server was removed for good: as long as it is the same process it is not let in again."""
+        self._removed[server.node] = self.seen.process(server.id)
+
+    def returned(self, server: Server) -> None:
+        """A server was let in."""
+        self._removed.pop(server.node, None)
+
+    def wanted(self) -> frozenset[str] | None:
+        """The nodes that shall be members of the meta group, None for everyone who comes."""
+        group = self._domain.group
+        if not self._removed or group is None:
+            return None
+        there = {node_of(member) for member in group.members.all}
+        there.update(report.server.node for report in self.seen.reports(self._clock.now()))
+        return frozenset(there - self._removed.keys())
+
     # --- what others say
 
     def _heard(self, message: Message) -> None:
@@ -102,7 +122,10 @@ class Servers:
             self.say()
 
     def _take(self, report: Report) -> None:
-        self.seen.hear(report, self._clock.now())
+        node, now = report.server.node, self._clock.now()
+        self.seen.hear(report, now)
+        if self._removed.get(node, report.process) != report.process:
+            del self._removed[node]  # it was started again: it may ask to be let in
         if report.term:
             self._domain.leader_is_at(report.server.id, report.term, report.index)
         if self._domain.is_leader:
@@ -110,7 +133,7 @@ class Servers:
 
     def _greet(self, server: Server) -> None:
         """Let a server in, or take over what it says anew."""
-        if server.id in self._greeting:
+        if server.id in self._greeting or server.node in self._removed:
             return
         try:
             command = self._domain.desk().greet(server)

@@ -60,6 +60,11 @@ class Sights:
         seen = self._seen.get(member)
         return "" if seen is None else seen.report.server.name
 
+    def process(self, member: str) -> str:
+        """The id of the server that a member was heard from last; "" if it was not."""
+        seen = self._seen.get(member)
+        return "" if seen is None else seen.report.process
+
     def usage(self, account: str) -> Reports:
         """What the members use of an account, by tier."""
         found: dict[str, dict[str, Used]] = {}
