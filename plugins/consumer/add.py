@@ -14,6 +14,7 @@ from ...cli.flags import session
 from ...cli.setting import Given, flags
 from ...protocol.api.consumer import ConsumerConfig
 from ..stream.info import ALL, JSON, STREAM, chosen
+from ..stream.leadership import consumer_asset, gathered
 from . import page, questions, validation
 from .options import SETTINGS, apply
 
@@ -101,4 +102,4 @@ async def create(link: Link, stream: str, config: ConsumerConfig, action: str = 
         what = "creation" if action == "create" else "change"
         raise explained.while_doing(f"Consumer {what} failed", *hints) from None
     info.pop("type", None)
-    return info
+    return await gathered(consumer_asset(link, stream, info["name"]), info)

@@ -6,10 +6,10 @@ from typing import Any
 
 from ...cli import render
 from ...cli.command import Group
-from ...cli.connection import Link, connect
+from ...cli.connection import connect
 from ..stream.info import ALL, JSON, STREAM, plain
 from ..stream.info import chosen as chosen_stream
-from ..stream.leadership import LEADERLESS, PREFERRED, Asset, balance, step_down
+from ..stream.leadership import LEADERLESS, PREFERRED, balance, consumer_asset, step_down
 from . import page
 from .find import criteria, matching
 from .info import CONSUMER, chosen
@@ -17,15 +17,6 @@ from .listing import collected
 
 cluster = Group(name="cluster", help="The leaders of Consumers.")
 cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
-
-
-def asset(link: Link, stream: str, name: str) -> Asset:
-    """A consumer as something that is led."""
-    return Asset(
-        f'consumer "{stream} > {name}"',
-        f"CONSUMER.LEADER.STEPDOWN.{stream}.{name}",
-        lambda: link.js.consumer_info(stream, name),
-    )
 
 
 @cluster.command("step-down")
@@ -41,7 +32,7 @@ async def down(
     """Have the leader of a Consumer stand down, and wait for the next one."""
     async with connect() as link:
         stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
-        led = asset(link, stream, consumer)
+        led = consumer_asset(link, stream, consumer)
         info = await step_down(link, led, preferred=preferred, forced=force)
     if as_json:
         render.show_json(plain(info))
@@ -60,5 +51,5 @@ async def spread(stream: str, all_streams: bool, **wanted: Any) -> None:
         name = await chosen_stream(link, stream, everything=all_streams)
         found, _ = await collected(link, name)
         hits = {info["name"]: info for info in matching(found, wanted)}
-        moved = await balance(link, {each: asset(link, name, each) for each in hits}, hits.items())
+        moved = await balance(link, {each: consumer_asset(link, name, each) for each in hits}, hits.items())
     render.show(f"Balanced {moved} consumers on {name}" if found else f"No consumers on {name}")

@@ -89,8 +89,8 @@ def _row(name: str, heard: Heard) -> tuple[str, ...]:
         server.get("host", ""),
         server.get("ver", ""),
         "yes" if server.get("jetstream") else "no",
-        render.number(stats.get("connections", 0)),
-        render.number(stats.get("subscriptions", 0)),
+        str(stats.get("connections", 0)),
+        str(stats.get("subscriptions", 0)),
         str(len(stats.get("routes") or [])),
         str(len(stats.get("gateways") or [])),
         render.size(stats.get("mem", 0)),
@@ -157,8 +157,8 @@ def _footer(heard: list[Heard], clusters: dict[str, Cluster]) -> tuple[str, ...]
         counted(len(heard), "Server"),
         differing({_who(each).get("ver") for each in heard}),
         str(sum(bool(_who(each).get("jetstream")) for each in heard)),
-        render.number(total("connections")),
-        render.number(total("subscriptions")),
+        str(total("connections")),
+        str(total("subscriptions")),
         "X" if any(len(cluster.routes) > 1 for cluster in clusters.values()) else "",
         differing({len(_stats(each).get("gateways") or []) for each in heard}),
         render.size(total("mem")),
@@ -171,15 +171,14 @@ def _footer(heard: list[Heard], clusters: dict[str, Cluster]) -> tuple[str, ...]
 
 def counted(number: int, what: str) -> str:
     """A number of things: `1 Cluster`, `9 Servers`."""
-    return f"{render.number(number)} {what}{'' if number == 1 else 's'}"
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _show_clusters(clusters: dict[str, Cluster]) -> None:
     if not clusters:
         return
     rows = [
-        (name, each.nodes, each.outgoing, each.incoming, render.number(each.connections))
-        for name, each in clusters.items()
+        (name, each.nodes, each.outgoing, each.incoming, each.connections) for name, each in clusters.items()
     ]
     whole = clusters.values()
     footer = (
@@ -187,6 +186,6 @@ def _show_clusters(clusters: dict[str, Cluster]) -> None:
         sum(each.nodes for each in whole),
         sum(each.outgoing for each in whole),
         sum(each.incoming for each in whole),
-        render.number(sum(each.connections for each in whole)),
+        sum(each.connections for each in whole),
     )
     render.show(render.table("Cluster Overview", CLUSTERS, rows, footer) + "\n")

@@ -14,6 +14,7 @@ from ...cli.setting import Given, flags
 from ...protocol.api.stream import StreamConfig
 from . import origin, page, questions, validation
 from .info import plain
+from .leadership import gathered, stream_asset
 from .options import SETTINGS, apply
 
 
@@ -86,6 +87,7 @@ async def create(link: Link, config: StreamConfig, *, as_json: bool) -> None:
         info = plain(await link.js.request(f"STREAM.CREATE.{name}", config.to_json()))
     except RemoteError as error:
         raise error.while_doing("could not create Stream") from None
+    info = await gathered(stream_asset(link, name), info)
     if as_json:
         render.show_json(info)
         return

@@ -8,22 +8,17 @@ import click
 
 from ...cli import prompt, render
 from ...cli.command import Group
-from ...cli.connection import Link, connect
+from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError, close_matches
 from . import page
 from .find import criteria, matching
 from .info import ALL, JSON, STREAM, chosen, plain
-from .leadership import LEADERLESS, PREFERRED, Asset, balance, servers, step_down
+from .leadership import LEADERLESS, PREFERRED, balance, servers, step_down, stream_asset
 from .listing import collected
 
 cluster = Group(name="cluster", help="The leader and the replicas of Streams.")
 cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
 cluster.add_alias("peer-remove", "pr")
-
-
-def asset(link: Link, name: str) -> Asset:
-    """A stream as something that is led."""
-    return Asset(f'stream "{name}"', f"STREAM.LEADER.STEPDOWN.{name}", lambda: link.js.stream_info(name))
 
 
 @cluster.command("step-down")
@@ -36,7 +31,7 @@ async def down(stream: str, preferred: str, force: bool, as_json: bool, all_stre
     """Have the leader of a Stream stand down, and wait for the next one."""
     async with connect() as link:
         name = await chosen(link, stream, everything=all_streams)
-        info = await step_down(link, asset(link, name), preferred=preferred, forced=force)
+        info = await step_down(link, stream_asset(link, name), preferred=preferred, forced=force)
     if as_json:
         render.show_json(plain(info))
     else:
@@ -80,5 +75,5 @@ async def spread(**wanted: Any) -> None:
     async with connect() as link:
         found, _ = await collected(link)
         hits = {info["config"]["name"]: info for info in matching(found, wanted)}
-        moved = await balance(link, {name: asset(link, name) for name in hits}, hits.items())
+        moved = await balance(link, {name: stream_asset(link, name) for name in hits}, hits.items())
     render.show(f"Balanced {moved} streams.")

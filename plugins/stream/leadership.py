@@ -22,6 +22,7 @@ from ...cli.errors import CliError, RemoteError, warn
 Info = dict[str, Any]
 PATIENCE = 5.0  # seconds for the next leader to be there
 PAUSE = 0.1  # seconds between two looks
+GATHERING = 2.0  # seconds for the replicas of a new asset
 PREFERRED = click.option("--preferred", default="", metavar="SERVER", help="Let this server lead, if it can.")
 LEADERLESS = click.option("-f", "--force", is_flag=True, help="Ask even when no leader is known.")
 
@@ -41,6 +42,20 @@ def servers(cluster: Info | None) -> list[str]:
         return []
     led = [cluster["leader"]] if cluster.get("leader") else []
     return led + [str(peer.get("name", "")) for peer in cluster.get("replicas") or []]
+
+
+def stream_asset(link: Link, name: str) -> Asset:
+    """A stream as something that is led."""
+    return Asset(f'stream "{name}"', f"STREAM.LEADER.STEPDOWN.{name}", lambda: link.js.stream_info(name))
+
+
+def consumer_asset(link: Link, stream: str, name: str) -> Asset:
+    """A consumer as something that is led."""
+    return Asset(
+        f'consumer "{stream} > {name}"',
+        f"CONSUMER.LEADER.STEPDOWN.{stream}.{name}",
+        lambda: link.js.consumer_info(stream, name),
+    )
 
 
 async def step_down(link: Link, asset: Asset, *, preferred: str, forced: bool) -> Info:
@@ -81,6 +96,23 @@ async def next_leader(asset: Asset, before: str) -> Info:
         if time.monotonic() >= deadline:
             raise CliError(f"{asset.title} did not elect a new leader in time")
         await asyncio.sleep(PAUSE)
+
+
+async def gathered(asset: Asset, info: Info) -> Info:
+    """`info` of an asset made just now, with its cluster as it is once all replicas have joined.
+
+    The answer to its creation may come before they have; the rest of it stays as it was then.
+    """
+    deadline = time.monotonic() + GATHERING
+    while any(not peer.get("current") for peer in (info.get("cluster") or {}).get("replicas") or []):
+        if time.monotonic() >= deadline:
+            break
+        await asyncio.sleep(PAUSE / 2)
+        try:
+            info = {**info, "cluster": (await asset.look()).get("cluster")}
+        except CliError:
+            break
+    return info
 
 
 class Move(NamedTuple):
