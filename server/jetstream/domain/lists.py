@@ -6,6 +6,7 @@ named.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from ....protocol.api.account import AccountLimits, ApiStats
@@ -161,9 +162,11 @@ class Lists:
         field = "streams" if kind == "SI" else "consumers"
         gathering: Gathering[Any] = Gathering(page, away)
 
+        over: list[Callable[[], None]] = []
+
         def answer() -> None:
-            end()
-            timer.cancel()
+            for end in over:
+                end()
             request.respond(response(request.kind, **gathering.answer(field)))
 
         def take(name: str, info: Json) -> None:
@@ -172,8 +175,7 @@ class Lists:
 
         if not gathering.waiting:
             return response(request.kind, **gathering.answer(field))
-        timer = request.account.host.clock.call_later(TIMEOUT, guarded(request, answer))
-        end = self._domain.ask_all(
-            kind, request.account.name, stream, "", guarded(request, take), gathering.waiting
-        )
+        over.append(request.account.host.clock.call_later(TIMEOUT, guarded(request, answer)).cancel)
+        names, told = gathering.waiting, guarded(request, take)
+        over.append(self._domain.ask_all(kind, request.account.name, stream, "", told, names))
         return LATER
