@@ -216,6 +216,11 @@ class Group:
             return frozenset()
         return frozenset(m for m, match in node.matches().items() if match and match + _NEAR >= node.log.last)
 
+    def level(self) -> frozenset[str]:
+        """The voters that have all that is applied here, as their leader knows."""
+        matches = {} if self.node is None else self.node.matches()
+        return frozenset(m for m in self.members.voters if matches.get(m, -1) >= self._applied)
+
     def health(self) -> str:
         """What is wrong, "" for nothing."""
         node = self.node

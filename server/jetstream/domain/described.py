@@ -35,7 +35,7 @@ def view(asset: Asset) -> GroupView | None:
     group = membership.group
     if group is None:
         return GroupView(traffic_account="$SYS")
-    silence, lags, level = group.silence(), group.lag(), group.caught_up()
+    silence, lags, level = group.silence(), group.lag(), group.level()
     tick = asset.domain.surroundings.pacemaker.tick
     peers = {}
     for member in group.members.all - {group.member}:
