@@ -37,6 +37,18 @@ class Screen(pyte.Screen):
         """The terminal's own answers, such as where the cursor is."""
         os.write(self.master, data.encode())
 
+    def row(self, number: int) -> str:
+        """What a row shows, without blanks at its end (`display` draws all rows, which takes long)."""
+        cells = self.buffer.get(number, {})
+        return "".join(cells[column].data for column in range(max(cells, default=-1) + 1)).rstrip()
+
+    def rows(self, first: int = 0) -> list[str]:
+        """The rows from `first` on, without blank ones at the end."""
+        shown = [self.row(number) for number in range(first, max(self.buffer, default=-1) + 1)]
+        while shown and not shown[-1]:
+            shown.pop()
+        return shown
+
 
 class Terminal:
     """A running command; use it as a context manager so that it ends."""
@@ -92,10 +104,7 @@ class Terminal:
 
     def lines(self) -> list[str]:
         """What the terminal shows, without blank lines at the end."""
-        shown = [line.rstrip() for line in self.screen.display]
-        while shown and not shown[-1]:
-            shown.pop()
-        return shown
+        return self.screen.rows()
 
     def question(self, seconds: float = SECONDS) -> str:
         """The question that waits for an answer as it is shown; empty when the command has ended."""
@@ -111,12 +120,12 @@ class Terminal:
 
     def _asked(self) -> str:
         row = self._asked_at()
-        return self.screen.display[row].rstrip()[2:] if row >= 0 else ""
+        return self.screen.row(row)[2:] if row >= 0 else ""
 
     def _asked_at(self) -> int:
         # A list has its question some lines above the cursor; an answered question has no hint.
         for number in range(self.screen.cursor.y, max(-1, self.screen.cursor.y - 30), -1):
-            line = self.screen.display[number].rstrip()
+            line = self.screen.row(number)
             if line.startswith("? ") and (number == self.screen.cursor.y or "[arrows" in line):
                 return number
         return -1
@@ -135,11 +144,10 @@ class Terminal:
 
     def _answered(self, row: int, shown: str) -> bool:
         """Whether the question in `row` has become its answer, or a complaint."""
-        line = self.screen.display[row].rstrip()
+        line = self.screen.row(row)
         if not self.open or (line and not line.startswith("? " + shown)):
             return True
-        below = any(each.strip() for each in self.screen.display[row + 1 :])
-        return bool(line) and below and "[arrows" not in shown
+        return bool(line) and bool(self.screen.rows(row + 1)) and "[arrows" not in shown
 
     def finish(self, seconds: float = SECONDS) -> int:
         """Wait for the end of the command; its exit code."""
