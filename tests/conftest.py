@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -11,6 +12,10 @@ from lib.pool import START, Pool
 from lib.process import ServerProcess
 
 NUMBERS = itertools.count(1)
+
+# Servers and command lines start hundreds of times here: with compiled modules they do in half the time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
