@@ -36,8 +36,17 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
     if any(facts["slow_consumer_stats"].values()):
         found["slow_consumer_stats"] = facts["slow_consumer_stats"]
     if facts["jetstream"]:
-        found["jetstream"] = facts["jetstream"]
+        found["jetstream"] = _jetstream(server, facts["jetstream"])
     return found | {"gomaxprocs": facts["gomaxprocs"]}
+
+
+def _jetstream(server: Monitored, facts: dict[str, Any]) -> dict[str, Any]:
+    """Only who leads the meta group tells of its members."""
+    cluster = server.jetstream.cluster if server.jetstream is not None else None
+    if cluster is None or cluster.is_leader:
+        return facts
+    short = {key: value for key, value in facts["meta"].items() if key != "replicas"}
+    return facts | {"meta": short | {"name": "_meta_"}}
 
 
 def _route(route: RouteConnection) -> dict[str, Any]:

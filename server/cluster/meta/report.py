@@ -65,9 +65,7 @@ def cluster_info(
         info.leader_since = view.since if leader else 0
         info.system_account = view.system_account
         info.traffic_account = view.traffic_account
-        if leader != me:  # of itself a member knows best
-            seen[me] = PeerView(level=bool(leader) and seen.get(leader, PeerView()).heard >= 0, heard=0)
-    pending = {member for member in stream.peers if view is not None and member not in seen}
+    pending = {member for member in stream.peers if view is not None and member not in {*seen, me}}
     info.replicas = _replicas(state, sights, stream.members, leader, seen, pending, me)
     if stream.leaving:
         wanted = _replicas(state, sights, stream.peers, "", {}, set(), me)
@@ -84,9 +82,10 @@ def _replicas(
     pending: set[str],
     me: str,
 ) -> list[PeerInfo]:
+    """All but `me`, who knows of the others; without a leader `me`, too."""
     found = []
     for member in members:
-        if member == leader:
+        if leader and member == me:
             continue
         view = seen.get(member, PeerView())
         known = member in state.servers
@@ -99,7 +98,7 @@ def _replicas(
                 active=heard,
                 lag=view.lag if known else 0,
                 peer=node_of(member),
-                pending=member in pending and member != leader,
+                pending=member in pending,
             )
         )
     return sorted(found, key=lambda peer: peer.name)
@@ -132,10 +131,7 @@ def meta_cluster(
     pending: int = 0,
 ) -> dict[str, Any]:
     """The `meta_cluster` of jsz. members: of the meta group. pending: API requests that wait."""
-    seen = dict(view.peers)
-    if view.leader != me:
-        seen[me] = PeerView(level=bool(view.leader), heard=0)
-    replicas = _replicas(state, sights, members, view.leader, seen, set(), me)
+    replicas = _replicas(state, sights, members, view.leader, view.peers, set(), me)
     document: dict[str, Any] = {}
     if cluster:
         document["name"] = cluster

@@ -83,13 +83,12 @@ def test_a_member_without_a_leader_lists_everyone() -> None:
     assert not next(one for one in found["replicas"] if one["peer"] == stream.peers[0][:8])["current"]
 
 
-def test_a_follower_leaves_out_the_leader_not_itself() -> None:
+def test_a_follower_tells_of_the_leader_and_not_of_itself() -> None:
     site = Site()
     me, leader, third = site.create().peers
-    found = said(site, GroupView(leader, 1, {leader: PeerView(True, 0), third: PeerView(True, 0)}), me)
+    found = said(site, GroupView(leader, 1, {leader: PeerView(True, 0), third: PeerView(False, -1)}), me)
     assert found["leader"] == site.state.server_name(leader)
-    assert {one["peer"] for one in found["replicas"]} == {me[:8], third[:8]}
-    assert all(one["current"] for one in found["replicas"])
+    assert {one["peer"]: one["current"] for one in found["replicas"]} == {leader[:8]: True, third[:8]: False}
 
 
 def test_one_copy_leads_itself() -> None:

@@ -1,0 +1,193 @@
+"""Servers that are one JetStream: who leads them, what they tell of that, servers that go and come back.
+
+The tests of one module share three servers, and leave all of them running.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from lib.eventually import eventually
+from lib.jetmesh import READY_SECONDS, JetMesh
+from lib.process import ServerProcess
+from lib.wire import Msg, Wire
+
+STEP_DOWN = "$JS.API.META.LEADER.STEPDOWN"
+
+
+@pytest.fixture(scope="module", params=["reference", "pyjs"])
+def mesh(request: pytest.FixtureRequest) -> Iterator[JetMesh]:
+    found = JetMesh(request.param)
+    yield found
+    found.close()
+
+
+def admin(mesh: JetMesh, server: ServerProcess) -> Wire:
+    return mesh.login(server, "admin")
+
+
+def others(mesh: JetMesh, name: str) -> list[ServerProcess]:
+    return [server for server in mesh.alive() if server is not mesh[name]]
+
+
+def asked(mesh: JetMesh, server: ServerProcess, service: str, **options: Any) -> Any:
+    with admin(mesh, server) as wire:
+        return wire.request(f"$SYS.REQ.SERVER.{wire.info['server_id']}.{service}", json.dumps(options)).json()
+
+
+def create(wire: Wire, name: str, replicas: int = 3) -> dict[str, Any]:
+    config = {"name": name, "subjects": [f"{name}.>"], "num_replicas": replicas}
+    found: dict[str, Any] = wire.request(f"$JS.API.STREAM.CREATE.{name}", json.dumps(config)).json()
+    return found
+
+
+def names(wire: Wire) -> list[str]:
+    return wire.request("$JS.API.STREAM.NAMES").json().get("streams") or []
+
+
+def test_all_tell_of_the_same_leader(mesh: JetMesh) -> None:
+    leader = mesh.ready()
+    for server in mesh.servers:
+        meta = mesh.meta(server)
+        assert (meta["name"], meta["leader"], meta["cluster_size"], meta["quorum_needed"]) == (
+            "mesh",
+            leader,
+            3,
+            2,
+        )
+        itself = next(f"s{n}" for n, each in enumerate(mesh.servers) if each is server)
+        assert [peer["name"] for peer in meta["replicas"]] == sorted({"s0", "s1", "s2"} - {itself})
+        assert not any(peer.get("offline") for peer in meta["replicas"])
+        assert asked(mesh, server, "VARZ")["data"]["jetstream"]["meta"]["leader"] == leader
+        statsz = asked(mesh, server, "STATSZ")["statsz"]["jetstream"]
+        assert ("replicas" in statsz["meta"]) is (server is mesh[leader])
+        assert statsz["meta"]["leader"] == leader
+        assert statsz["stats"]["ha_assets"] == 1
+        assert asked(mesh, server, "HEALTHZ")["data"] == {"status": "ok", "status_code": 200}
+    assert all(peer["current"] for peer in mesh.meta(mesh[leader])["replicas"])
+
+
+def test_jsz_has_the_same_fields(mesh: JetMesh) -> None:
+    leader = mesh[mesh.ready()]
+    found = asked(mesh, leader, "JSZ")["data"]
+    meta = found["meta_cluster"]
+    assert set(meta) == {
+        "name",
+        "leader",
+        "peer",
+        "replicas",
+        "cluster_size",
+        "quorum_needed",
+        "pending",
+        "pending_requests",
+        "pending_infos",
+        "snapshot",
+    }
+    assert {"pending_entries", "pending_size", "last_time"} <= set(meta["snapshot"])
+    assert {key for peer in meta["replicas"] for key in peer} == {"name", "current", "active", "peer"}
+
+
+def test_the_leader_steps_down_for_another(mesh: JetMesh) -> None:
+    before = mesh.ready()
+    wanted = next(f"s{n}" for n in range(3) if f"s{n}" != before)
+    with admin(mesh, mesh[before]) as wire:
+        wire.sub("$JS.EVENT.ADVISORY.DOMAIN.LEADER_ELECTED", sid="9")
+        wire.sync()
+        refused = wire.request(STEP_DOWN, json.dumps({"placement": {"preferred": "nobody"}})).json()
+        assert refused["error"]["err_code"] == 10005
+        answer = wire.request(STEP_DOWN, json.dumps({"placement": {"preferred": wanted}})).json()
+        assert answer["success"] is True
+        [advisory] = [m.json() for m in wire.msgs(1) if isinstance(m, Msg)]
+    assert advisory["type"] == "io.nats.jetstream.advisory.v1.domain_leader_elected"
+    assert set(advisory) == {"type", "id", "timestamp", "leader", "replicas", "cluster"}
+    eventually(lambda: mesh.leader() == wanted, READY_SECONDS)
+    assert advisory["leader"] == mesh.meta(mesh[wanted])["peer"]
+    with mesh.login(mesh[wanted]) as wire:  # who is not the system account is not answered
+        wire.pub(STEP_DOWN, "", reply=wire.inbox())
+        assert wire.sync() == []
+
+
+def test_another_leads_when_the_leader_dies_and_it_comes_back(mesh: JetMesh) -> None:
+    before = mesh.ready()
+    left = others(mesh, before)
+    with mesh.login(left[0]) as wire:
+        created = create(wire, "KEPT")
+        assert created["cluster"]["leader"] in {"s0", "s1", "s2"} and len(created["cluster"]["replicas"]) == 2
+        assert "error" not in create(wire, "GONE")
+        assert "error" not in create(wire, "SINGLE", 1)
+    mesh[before].crash()
+    eventually(lambda: mesh.leader() not in ("", before), READY_SECONDS)
+    now = mesh.leader()
+    [lost] = [peer for peer in mesh.meta(mesh[now])["replicas"] if peer["name"] == before]
+    assert lost["offline"] and not lost["current"]
+    with mesh.login(left[0]) as wire:
+        assert wire.request("$JS.API.STREAM.DELETE.GONE").json()["success"]
+        assert "error" not in create(wire, "LATER", 1)
+    mesh[before].launch()
+    mesh.ready()
+
+    def is_level() -> bool:
+        return all(peer["current"] for peer in mesh.meta(mesh[mesh.leader()])["replicas"])
+
+    eventually(is_level, READY_SECONDS)
+    with mesh.login(mesh[before]) as wire:
+        eventually(lambda: names(wire) == ["KEPT", "LATER", "SINGLE"], READY_SECONDS)
+    held = {"account": "ACC", "streams": True}
+
+    def holds() -> list[str]:
+        details = asked(mesh, mesh[before], "JSZ", **held)["data"]["account_details"]
+        return [each["name"] for detail in details for each in detail.get("stream_detail", [])]
+
+    eventually(lambda: "KEPT" in holds() and "GONE" not in holds(), READY_SECONDS)
+
+
+def test_all_servers_come_back(mesh: JetMesh) -> None:
+    mesh.ready()
+    with mesh.login(mesh["s0"]) as wire:
+        create(wire, "STAYS")
+        wire.request("STAYS.a", "one")
+        before = names(wire)
+    for server in mesh.servers:
+        server.crash()
+    for server in mesh.servers:
+        server.launch()
+    mesh.ready()
+    with mesh.login(mesh["s1"]) as wire:
+        assert names(wire) == before
+
+        def has_all() -> bool:
+            info = wire.request("$JS.API.STREAM.INFO.STAYS").json()
+            return info.get("state", {}).get("messages") == 1
+
+        eventually(has_all, READY_SECONDS)
+
+
+def test_without_a_majority_it_is_not_well(mesh: JetMesh) -> None:
+    leader = mesh.ready()
+    gone = others(mesh, leader)
+    for server in gone:
+        server.crash()
+
+    def is_leaderless() -> bool:
+        health = asked(mesh, mesh[leader], "HEALTHZ")["data"]
+        return health["status_code"] == 503 and "meta leader" in health["error"]
+
+    eventually(is_leaderless, READY_SECONDS)
+    health = asked(mesh, mesh[leader], "HEALTHZ", details=True)["data"]
+    assert [each["type"] for each in health["errors"]] == ["JETSTREAM"]
+    assert asked(mesh, mesh[leader], "HEALTHZ", **{"js-enabled-only": True})["data"]["status"] == "ok"
+    with mesh.login(mesh[leader]) as wire:
+        wire.sub("answers", sid="7")
+
+        def is_refused() -> bool:
+            wire.pub("$JS.API.INFO", "", reply="answers")
+            found = [m for m in wire.sync() if isinstance(m, Msg) and m.subject == "answers"]
+            return any(m.json().get("error", {}).get("err_code") == 10008 for m in found)
+
+        eventually(is_refused, READY_SECONDS)
+    for server in gone:
+        server.launch()
+    mesh.ready()
