@@ -215,7 +215,7 @@ class Asset:
 
     def close(self, gone: bool, done: Callable[[], None]) -> None:
         """End, and delete what is here. gone: the stream is no more; else it lives on elsewhere."""
-        del gone
+        tells = gone and self.leads()
         self._end()
 
         def removed() -> None:
@@ -225,6 +225,8 @@ class Asset:
                     self.held.directory.remove_stream(self.name)
             except OSError as fault:
                 self._warn(f"cannot be removed: {fault}")
+            if tells:
+                self.say_gone()
             done()
 
         membership, self.membership = self.membership, None
@@ -293,6 +295,7 @@ class Asset:
             there = self.stream.consumers.get(consumer.name)
             if there is not None and there.created == consumer.created:
                 there.delete()
+            self.say_gone(consumer.name)
 
     def seated(self, name: str, *, new: bool) -> None:
         """A consumer is in the stream's log."""
@@ -478,3 +481,7 @@ class Asset:
         except ApiError:
             return
         self.domain.say_up(self.assignment.account, self.name, consumer, info)
+
+    def say_gone(self, consumer: str = "") -> None:
+        """Tell who waits for it that the stream, or one of its consumers, is served no more."""
+        self.domain.say_up(self.assignment.account, self.name, consumer, {})

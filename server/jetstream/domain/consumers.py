@@ -7,7 +7,6 @@ server; unless that stream waits for acks: then they last, and are decided on li
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ....protocol import headers
@@ -29,7 +28,7 @@ from ..consumer import lifecycle
 from ..consumer.config import check
 from ..consumer.info import shown, stamped
 from ..consumer.notices import Notices
-from .judge import Served, asker, decide, guarded, share
+from .judge import Served, asker, decide, guarded, is_gone, share
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -124,7 +123,9 @@ class ConsumerWishes:
         config, created = ConsumerConfig.from_json(made.config), format_rfc3339(made.created)
 
         def fits(info: Json) -> bool:
-            return info["created"] == created and stamped(ConsumerConfig.from_json(info["config"])) == config
+            if info.get("created") != created:
+                return False
+            return stamped(ConsumerConfig.from_json(info["config"])) == config
 
         def done(info: Json | None) -> None:
             found = self.known(request.account, made) if info is None else ConsumerInfo.from_json(info)
@@ -178,14 +179,24 @@ class ConsumerWishes:
     def delete(self, request: Request) -> Response:
         """Answer CONSUMER.DELETE.<stream>.<consumer>."""
         request.must_be_empty()
+        wanted = self._find(request)
+        gone = Served(self._domain, wanted.account, wanted.stream, wanted.name)
 
         def think() -> Command:
             found = self._find(request)
             return DeleteConsumer(found.account, found.stream, found.name, found.created)
 
-        done: Callable[[Effect], None] = lambda _: request.respond(  # noqa: E731
-            response(request.kind, success=True)
-        )
+        def deleted(_: Json | None) -> None:
+            request.respond(response(request.kind, success=True))
+
+        def done(_: Effect) -> None:
+            stream = self._domain.state.stream(wanted.account, wanted.stream)
+            if stream is None or self._domain.desk().offline(stream):
+                gone.drop()
+                deleted(None)
+            else:
+                gone.then(is_gone, deleted)
+
         return decide(self._domain, request, think, done)
 
     def _find(self, request: Request) -> ConsumerAssignment:

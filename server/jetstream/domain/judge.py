@@ -87,7 +87,7 @@ def share(held: JetStreamAccount, replicas: int) -> Share:
 
 
 class Served:
-    """Waits for a stream's or a consumer's leader to tell that it is as was decided.
+    """Waits for a stream's or a consumer's leader to tell that it is as was decided; or gone: then {}.
 
     Made before the proposal: a leader may be quicker than the answer to that.
     """
@@ -151,3 +151,8 @@ class Served:
 
 def _nothing(_: Json | None) -> None:
     """Nobody waits yet."""
+
+
+def is_gone(info: Json) -> bool:
+    """Whether a leader tells that what was deleted is served no more."""
+    return not info

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig
@@ -202,7 +203,8 @@ class Leadership:
                 self._gone.discard((name, created))
             elif standing is not None and standing.created == created:
                 self._level.pop(name, None)
-                self._order(Unseat(leading[1].time.next(), name), name)  # type: ignore[index]
+                unseat = Unseat(leading[1].time.next(), name)  # type: ignore[index]
+                self._order(unseat, name, partial(self._asset.say_gone, name))
             elif leading is not None:
                 self._gone.discard((name, created))
 

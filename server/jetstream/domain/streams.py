@@ -12,7 +12,7 @@ from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
 from ...cluster.meta.assignment import StreamAssignment
 from ...cluster.meta.command import Command, DeleteStream
-from ...cluster.meta.effect import Effect, Existing, StreamChanged, StreamMade
+from ...cluster.meta.effect import Effect, Existing, StreamChanged, StreamGone, StreamMade
 from ...cluster.meta.report import cluster_info
 from ...cluster.meta.share import UNLIMITED
 from ...cluster.meta.state import View
@@ -24,7 +24,7 @@ from ..api.table import Row
 from ..stream.report import shown, stamped
 from ..stream.rules.create import check
 from ..stream.rules.update import check_update
-from .judge import Served, asker, decide, guarded, share
+from .judge import Served, asker, decide, guarded, is_gone, share
 
 if TYPE_CHECKING:
     from ..account import JetStreamAccount
@@ -88,8 +88,9 @@ class StreamWishes:
         config, created = StreamConfig.from_json(made.config), format_rfc3339(made.created)
 
         def fits(info: Json) -> bool:
-            told = stamped(StreamConfig.from_json(info["config"]))
-            return info["created"] == created and told == config
+            if info.get("created") != created:
+                return False
+            return stamped(StreamConfig.from_json(info["config"])) == config
 
         def done(info: Json | None) -> None:
             found = info if info is not None else self.known(request.account, made).to_json()
@@ -151,17 +152,28 @@ class StreamWishes:
     def delete(self, request: Request) -> Response:
         """Answer STREAM.DELETE.<stream>."""
         request.must_be_empty()
-        held, name = request.account, request.tokens[2]
+        held, name, domain = request.account, request.tokens[2], self._domain
+        if domain.state.stream(held.name, name) is None:
+            raise api_error("JSStreamNotFoundErr")
+        gone = Served(domain, held.name, name)
 
         def think() -> Command:
-            found = self._domain.state.stream(held.name, name)
+            found = domain.state.stream(held.name, name)
             if found is None:
                 raise api_error("JSStreamNotFoundErr")
             return DeleteStream(held.name, name, found.created)
 
-        def done(_: Effect) -> None:
-            advisories.stream_action(held.account, held.host, name, "delete")
+        def deleted(_: Json | None) -> None:
             request.respond(response(request.kind, success=True))
+
+        def done(effect: Effect) -> None:
+            assert isinstance(effect, StreamGone)
+            advisories.stream_action(held.account, held.host, name, "delete")
+            if domain.desk().offline(effect.stream):
+                gone.drop()
+                deleted(None)
+            else:
+                gone.then(is_gone, deleted)
 
         return decide(self._domain, request, think, done)
 
