@@ -70,9 +70,10 @@ class JetMesh:
         return found
 
     def leader(self) -> str:
-        """The meta leader's name that all living servers agree on; "" while they do not."""
+        """The meta leader's name that all living servers agree on; "" while they do not, or know no name."""
         found = {self.meta(server).get("leader", "") for server in self.alive()}
-        return found.pop() if len(found) == 1 else ""
+        name = found.pop() if len(found) == 1 else ""
+        return name if name in {f"s{number}" for number in range(len(self.servers))} else ""
 
     def ready(self, seconds: float = READY_SECONDS) -> str:
         """Wait for the meta leader, with all servers that run as its members; gives its name."""

@@ -1,8 +1,9 @@
 """Play the trust suite: `python -m lib.trust`, all plans on 3 and 5 servers, a table at the end.
 
 `--plan NAME`, `--size N`, `--seed N` and `--rounds N` choose; `--write FILE` writes the page; `--verbose`
-tells what is done. `--implementation reference` plays against nats-server; `--options` are written into the
-jetstream block, as "sync_interval: always".
+tells what is done, `--keep FOLDER` keeps what servers leave behind when a run fails. `--implementation
+reference` plays against nats-server; `--options` are written into the jetstream block, as "sync_interval:
+always".
 Exit code 1 when a promise was broken; a run's seed plays the same faults again.
 """
 
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument("--implementation", choices=["pyjs", "reference"], default="pyjs")
     parser.add_argument("--options", default="", help="more of the jetstream block")
     parser.add_argument("--write", type=Path, help="the page to write")
+    parser.add_argument("--keep", type=Path, help="where to put logs and stores of runs that fail")
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()
     reports: list[Report] = []
@@ -43,7 +45,7 @@ def main() -> int:
             for plan in PLANS:
                 if plan.name not in (given.plan or [p.name for p in PLANS]):
                     continue
-                if given.implementation == "reference" and plan.faulty:
+                if given.implementation == "reference" and not plan.reference:
                     continue
                 try:
                     story = Story(
@@ -54,6 +56,7 @@ def main() -> int:
                         rate=given.rate,
                         options=given.options,
                         tell=say if given.verbose else lambda _: None,
+                        keep=given.keep,
                     )
                     report = story.play(given.rounds or plan.rounds)
                 except Exception:

@@ -224,6 +224,7 @@ PLANS = [
         rounds=18,
         short=3,
         faulty=True,
+        reference=False,
     ),
     Plan(
         "kill, then power",
@@ -231,6 +232,7 @@ PLANS = [
         killed_then_power,
         rounds=6,
         faulty=True,
+        reference=False,
     ),
     Plan(
         "crash schedule",
@@ -238,6 +240,7 @@ PLANS = [
         crash_schedule,
         rounds=4,
         faulty=True,
+        reference=False,
     ),
     Plan(
         "damage",
@@ -245,13 +248,22 @@ PLANS = [
         damaged,
         rounds=24,
         short=2,
+        faulty=True,
     ),
-    Plan("disk", "full disk, EIO on write, EIO on sync", bad_disk, rounds=9, faulty=True),
+    Plan(
+        "disk",
+        "full disk, EIO on write, EIO on sync",
+        bad_disk,
+        rounds=9,
+        faulty=True,
+        reference=False,
+    ),
     Plan(
         "members",
-        "scaling, peer remove, server remove, an emptied server, under partition",
+        "scaling, removed peers and servers, an emptied server, under partition",
         members,
         rounds=6,
+        faulty=True,
     ),
-    Plan("mixed", "any of these at random", mixed, rounds=15, faulty=True),
+    Plan("mixed", "any of these at random", mixed, rounds=15, faulty=True, reference=False),
 ]

@@ -97,6 +97,12 @@ class Site(JetMesh):
             server.stop()
         self.switch.close()
 
+    def keep(self, place: Path) -> None:
+        """Copy the servers' logs and stores, as they are now."""
+        shutil.rmtree(place, ignore_errors=True)
+        for server in self.servers:
+            shutil.copytree(server.directory, place / server.name)
+
     # --- what is done to servers
 
     def launch(self, servers: Sequence[ServerProcess]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 from lib.eventually import eventually
@@ -74,6 +75,7 @@ class Story:
         rate: float = 60.0,
         options: str = "",
         tell: Callable[[str], None] = lambda _: None,
+        keep: Path | None = None,
     ) -> None:
         self.plan = plan
         self.size = size
@@ -81,6 +83,7 @@ class Story:
         self.rate = rate
         self.dice = Random(f"{plan.name} {size} {seed}")
         self.tell = tell
+        self.keep = keep
         self.values = Values()
         self.handled = Handled(self.values)
         self.clients: list[Publisher | Chain | Worker] = []
@@ -89,7 +92,8 @@ class Story:
         self.site = Site(implementation, size, seed=seed, faulty=plan.faulty, options=options)
 
     def play(self, rounds: int) -> Report:
-        """Play so many rounds and judge; the servers end with it."""
+        """Play so many rounds and judge; the servers end with it, and leave what they have if it failed."""
+        verdict: Verdict | None = None
         try:
             self.site.make_assets(self.size)
             self._begin()
@@ -101,6 +105,8 @@ class Story:
         finally:
             for client in self.clients:
                 client.ending.set()
+            if self.keep is not None and (verdict is None or not verdict.good):
+                self.site.keep(self.keep / f"{self.plan.name}-{self.size}-{self.seed}")
             self.site.close()
         count = self.values.count
         return Report(
