@@ -1,7 +1,7 @@
 """pyjs over a disk that can lose its power and fail: `python -m lib.trust.server -c file`, for tests only.
 
-Takes nats-server's command line. TRUST_STORE names the store directory, TRUST_SEED the dice of its disk. Blocks,
-segments and what is kept of logs are so small that what is rare happens all the time.
+Takes nats-server's command line. TRUST_STORE names the store directory, TRUST_SEED the dice of its disk.
+Blocks, segments and what is kept of logs are so small that what is rare happens all the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ KEPT_ENTRIES = 30
 def shrink() -> None:
     """Have blocks and segments sealed, logs compacted, and replicas refilled, within seconds."""
     from pyjs.server.cluster import group
-    from pyjs.server.cluster.raft.node import TIMING
     from pyjs.store.file import FileStream
     from pyjs.store.raft import RaftStore
 
@@ -32,9 +31,9 @@ def shrink() -> None:
         defaults = function.__kwdefaults__
         assert defaults is not None and name in defaults
         defaults[name] = size
-    assert hasattr(group, "COMPACT_BYTES") and hasattr(TIMING, "keep")
+    assert hasattr(group, "COMPACT_BYTES") and hasattr(group.TIMING, "keep")
     group.COMPACT_BYTES = COMPACT_BYTES
-    object.__setattr__(TIMING, "keep", KEPT_ENTRIES)
+    object.__setattr__(group.TIMING, "keep", KEPT_ENTRIES)
 
 
 if __name__ == "__main__":
