@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..cluster.meta.health import Problem
 from .request import asked
 from .view import Monitored
+
+if TYPE_CHECKING:
+    from ..jetstream.domain.domain import Domain
+    from ..jetstream.engine import JetStream
 
 OK, BAD_REQUEST, NOT_FOUND, UNAVAILABLE = 200, 400, 404, 503
 
@@ -28,41 +34,113 @@ class HealthzRequest:
 def healthz(server: Monitored, request: HealthzRequest | None = None) -> tuple[int, dict[str, Any]]:
     """The HTTP status and the document; the status is not in the document, which is how HTTP shows it."""
     request = request or HealthzRequest()
-    if request.stream and not request.account:
-        return _error(BAD_REQUEST, '"account" must not be empty when checking stream health')
-    if request.consumer and not request.stream:
-        return _error(BAD_REQUEST, '"stream" must not be empty when checking consumer health')
+    code, problems = _look(server, request)
+    if not problems:
+        return OK, {"status": "ok"}
+    if request.details:
+        return code, {"status": "error", "errors": [problem.to_json() for problem in problems]}
+    status = "error" if code == BAD_REQUEST else "unavailable"
+    return code, {"status": status, "error": problems[0].error}
+
+
+def _look(server: Monitored, request: HealthzRequest) -> tuple[int, list[Problem]]:
+    """(status, what is wrong), the worst first."""
+    wanted = _mistake(request)
+    if wanted:
+        text = f'"{wanted}" must not be empty when checking {_finer(wanted)} health'
+        return BAD_REQUEST, [Problem("BAD_REQUEST", text)]
     engine = server.jetstream
+    if request.js_server_only:
+        return OK, []
     if engine is None or not engine.running:
         if server.options.jetstream.enabled or request.js_enabled or request.js_enabled_only:
-            return _error(UNAVAILABLE, "JetStream not enabled")
-        return OK, {"status": "ok"}
-    if request.js_enabled_only or request.js_server_only:
-        return OK, {"status": "ok"}
-    if engine.cluster is not None:
-        problems = engine.cluster.problems()
-        return _error(UNAVAILABLE, problems[0]) if problems else (OK, {"status": "ok"})
+            return UNAVAILABLE, [Problem("JETSTREAM", "JetStream not enabled")]
+        return OK, []
+    if request.js_enabled_only or request.js_enabled:
+        return OK, []
+    cluster = engine.cluster
+    if cluster is not None:
+        from ..jetstream.domain.monitoring import meta_problem
+
+        wrong = meta_problem(cluster)
+        if wrong is not None:
+            return UNAVAILABLE, [wrong]
     if request.js_meta_only:
-        return OK, {"status": "ok"}
-    if request.account:
-        account = engine.accounts.get(request.account)
-        if account is None:
-            return _error(NOT_FOUND, f"JetStream account {request.account!r} not found")
-        stream = account.streams.get(request.stream) if request.stream else None
-        if request.stream and stream is None:
-            return _error(NOT_FOUND, f"JetStream stream {request.stream!r} not found")
-        if stream is not None and request.consumer and request.consumer not in stream.consumers:
-            return _error(NOT_FOUND, f"JetStream consumer {request.consumer!r} not found")
-    lost = [
-        f"JetStream stream '{name} > {stream.name}' has lost {len(damaged)} messages"
-        for name, account in engine.accounts.items()
-        if request.account in ("", name)
-        for stream in account.streams.values()
-        if request.stream in ("", stream.name) and (damaged := stream.store.damaged())
-    ]
-    return _error(UNAVAILABLE, "; ".join(lost)) if lost else (OK, {"status": "ok"})
+        return OK, []
+    missing = _missing(engine, request) if cluster is None else _unassigned(cluster, request)
+    if missing is not None:
+        return NOT_FOUND, [missing]
+    return UNAVAILABLE, [*_cluster_problems(cluster, request), *_damage(engine, request)]
 
 
-def _error(code: int, text: str) -> tuple[int, dict[str, Any]]:
-    status = "unavailable" if code == UNAVAILABLE else "error"
-    return code, {"status": status, "error": text}
+def _mistake(request: HealthzRequest) -> str:
+    """What is lacking, "" for nothing."""
+    if request.stream and not request.account:
+        return "account"
+    return "stream" if request.consumer and not request.stream else ""
+
+
+def _finer(what: str) -> str:
+    return {"account": "stream", "stream": "consumer"}[what]
+
+
+def _absent(request: HealthzRequest, what: str) -> Problem:
+    account, stream, consumer = request.account, request.stream, request.consumer
+    if what == "account":
+        return Problem("ACCOUNT", f'JetStream account "{account}" not found', account)
+    if what == "stream":
+        text = f'JetStream stream "{stream}" not found on account "{account}"'
+        return Problem("STREAM", text, account, stream)
+    text = f'JetStream consumer "{consumer}" not found for stream "{stream}" on account "{account}"'
+    return Problem("CONSUMER", text, account, stream, consumer)
+
+
+def _missing(engine: JetStream, request: HealthzRequest) -> Problem | None:
+    """What is asked for and not there, on a single server."""
+    if not request.account:
+        return None
+    account = engine.accounts.get(request.account)
+    if account is None:
+        return _absent(request, "account")
+    stream = account.streams.get(request.stream) if request.stream else None
+    if request.stream and stream is None:
+        return _absent(request, "stream")
+    if stream is not None and request.consumer and request.consumer not in stream.consumers:
+        return _absent(request, "consumer")
+    return None
+
+
+def _unassigned(cluster: Domain, request: HealthzRequest) -> Problem | None:
+    """What is asked for and not assigned to this server of several."""
+    state, account, name = cluster.state, request.account, request.stream
+    if account and not state.streams.get(account):
+        return _absent(request, "account")
+    stream = state.stream(account, name) if name else None
+    if name and (stream is None or cluster.me not in stream.members):
+        return _absent(request, "stream")
+    if request.consumer and state.consumer(account, name, request.consumer) is None:
+        return _absent(request, "consumer")
+    return None
+
+
+def _cluster_problems(cluster: Domain | None, request: HealthzRequest) -> list[Problem]:
+    if cluster is None:
+        return []
+    from ..jetstream.domain.monitoring import stream_problems
+
+    found = stream_problems(
+        cluster, lambda one: request.account in ("", one.account) and request.stream in ("", one.name)
+    )
+    return [one for one in found if request.consumer in ("", one.consumer) or not one.consumer]
+
+
+def _damage(engine: JetStream, request: HealthzRequest) -> Iterator[Problem]:
+    """Streams that lost messages to damage."""
+    for name, account in engine.accounts.items():
+        for stream in account.streams.values():
+            if request.account not in ("", name) or request.stream not in ("", stream.name):
+                continue
+            damaged = stream.store.damaged()
+            if damaged:
+                text = f"JetStream stream '{name} > {stream.name}' has lost {len(damaged)} messages"
+                yield Problem("STREAM", text, name, stream.name)

@@ -9,6 +9,23 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong, and with what. kind: as `/healthz` calls it, such as "STREAM"."""
+
+    kind: str
+    error: str
+    account: str = ""
+    stream: str = ""
+    consumer: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """As `/healthz` shows it with details."""
+        named = {"type": self.kind, "account": self.account, "stream": self.stream}
+        found = {**named, "consumer": self.consumer, "error": self.error}
+        return {key: value for key, value in found.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
 class MetaFacts:
     """This server in the meta group. failure: why it cannot write, or not apply.
 

@@ -39,6 +39,7 @@ from ...cluster.pacemaker import Pacemaker
 from ...cluster.proposals import Outcome, ProposalError
 from ...cluster.seat import Seat, Surroundings
 from . import monitoring, notices
+from .answers import Answers
 from .dispatch import Dispatch, key_of
 from .gate import Gate
 from .questions import Json, Kind, Questions, Take
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from ...accounts.subscription import Subscription
     from ...cluster.formation import Expected
     from ...cluster.group import Group
-    from ...cluster.meta.report import GroupView
     from ...cluster.meta.usage import Reports
     from ..account import JetStreamAccount
     from ..engine import JetStream
@@ -96,6 +96,7 @@ class Domain:
         self._dispatch = Dispatch(self, engine.accounts)
         self.gate = Gate(self)
         self._system_api = SystemApi(self, carrier, host)
+        self.answers = Answers(self.node, carrier, engine.accounts)
         self._questions = Questions(self.node, carrier, host.clock, host.runner, self.assets)
         self.servers = Servers(self, engine, carrier)
         self._machine: Machine | None = None
@@ -114,6 +115,7 @@ class Domain:
         """Take the seat."""
         self.surroundings.mailbox.start()
         self._questions.start()
+        self.answers.start()
         self._subscription = self._carrier.subscribe(META, self._told)
         self._seat = Seat(
             GROUP,
@@ -140,6 +142,7 @@ class Domain:
             seat.stop(over.set)
             await over.wait()
         self._questions.stop()
+        self.answers.stop()
         self.surroundings.mailbox.stop()
         if self._subscription is not None:
             self._carrier.unsubscribe(self._subscription)
@@ -339,17 +342,17 @@ class Domain:
 
     # --- monitoring
 
-    def meta_view(self) -> GroupView:
-        """The meta group as its member here sees it."""
-        return monitoring.meta_view(self)
-
     def meta_cluster(self) -> Json:
         """The `meta_cluster` of jsz."""
         return monitoring.meta_cluster(self)
 
-    def problems(self) -> list[str]:
-        """What is wrong with this server's part, the worst first."""
-        return monitoring.problems(self)
+    @property
+    def failure(self) -> str:
+        """Why the seat in the meta group cannot be taken, "" for nothing."""
+        group = self.group
+        if group is not None and group.failure:
+            return group.failure
+        return "" if self._seat is None else self._seat.failure
 
     # --- questions
 

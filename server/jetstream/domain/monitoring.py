@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...cluster.meta import health, report
+from ...cluster.meta.health import Problem, StreamFacts
 from ...cluster.meta.report import GroupView, MetaLog, PeerView
 
 if TYPE_CHECKING:
+    from ...cluster.meta.assignment import StreamAssignment
     from .domain import Domain
     from .questions import Json
 
@@ -42,29 +45,46 @@ def meta_cluster(domain: Domain) -> Json:
         domain.state,
         domain.sights,
         members,
-        domain.meta_view(),
+        meta_view(domain),
         domain.me,
         domain.servers.record().cluster,
         log,
     )
 
 
-def problems(domain: Domain) -> list[str]:
-    """What is wrong, the worst first."""
+def meta_problem(domain: Domain) -> Problem | None:
+    """What is wrong with the meta group here."""
     group = domain.group
     facts = health.MetaFacts(
         member=group is not None and group.member in group.members.all,
         leader="" if group is None else group.leader,
-        running=group is not None and group.node is not None,
-        failure="" if group is None else group.failure,
+        failure=domain.failure,
         recovering=not domain.served,
     )
-    worst = health.meta_problem(facts)
-    found = [worst] if worst else []
-    for (account, stream), why in sorted(domain.failures.items()):
-        found.append(health.stream_problem(account, stream, health.StreamFacts(error=why)))
-    for (account, stream), asset in sorted(domain.assets.items()):
-        wrong = health.stream_problem(account, stream, asset.facts())
+    found = health.meta_problem(facts)
+    return Problem("JETSTREAM", found) if found else None
+
+
+def stream_problems(domain: Domain, wanted: Callable[[StreamAssignment], bool]) -> list[Problem]:
+    """What is wrong with the wanted ones of the streams that are assigned to this server."""
+    found = []
+    now = domain.surroundings.clock.now()
+    for stream in filter(wanted, domain.state.held_by(domain.me)):
+        account, name = key = (stream.account, stream.name)
+        asset = domain.assets.get(key)
+        if key in domain.failures:
+            facts = StreamFacts(error=domain.failures[key])
+        else:
+            facts = StreamFacts(found=False) if asset is None else asset.facts()
+        wrong = health.stream_problem(account, name, facts)
         if wrong:
-            found.append(wrong)
+            found.append(Problem("STREAM", wrong, account, name))
+            continue
+        served = asset.stream if asset is not None else None
+        for consumer in domain.state.consumers_of(account, name):
+            there = served is not None and consumer.name in served.consumers
+            age = now - consumer.created
+            wrong = health.consumer_problem(account, name, consumer.name, found=there, age=age)
+            if wrong:
+                found.append(Problem("CONSUMER", wrong, account, name, consumer.name))
     return found
