@@ -22,6 +22,7 @@ from ...cli.errors import CliError, RemoteError, warn
 Info = dict[str, Any]
 PATIENCE = 5.0  # seconds for the next leader to be there
 PAUSE = 0.1  # seconds between two looks
+LOOK = 1.0  # seconds for one look
 GATHERING = 2.0  # seconds for the replicas of a new asset
 PREFERRED = click.option("--preferred", default="", metavar="SERVER", help="Let this server lead, if it can.")
 LEADERLESS = click.option("-f", "--force", is_flag=True, help="Ask even when no leader is known.")
@@ -87,12 +88,11 @@ async def next_leader(asset: Asset, before: str) -> Info:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            info = await asset.look()
+            info = await asyncio.wait_for(asset.look(), LOOK)
             if (info.get("cluster") or {}).get("leader", "") not in ("", before):
                 return info
-        except CliError:  # while a leader is elected nobody may be there to answer
-            if time.monotonic() >= deadline:
-                raise
+        except (CliError, TimeoutError):
+            pass  # while a leader is elected nobody may be there to answer
         if time.monotonic() >= deadline:
             raise CliError(f"{asset.title} did not elect a new leader in time")
         await asyncio.sleep(PAUSE)

@@ -176,9 +176,20 @@ def _origins(info: Info) -> list[str]:
         lines += ["Mirror Information:", "", render.fields(_origin_state(info["mirror"])), ""]
     if info.get("sources"):
         lines += ["Source Information:", ""]
-        for source in info["sources"]:
+        for source in sources(info):
             lines += [render.fields(_origin_state(source)), ""]
     return lines
+
+
+def sources(info: Info) -> list[Info]:
+    """How the sources are doing, in the order of the configuration; servers tell them in any order."""
+
+    def place(origin: Info) -> tuple[str, str, str]:
+        external = origin.get("external") or {}
+        return origin["name"], external.get("api", ""), origin.get("filter_subject", "")
+
+    order = {place(each): number for number, each in enumerate(info["config"].get("sources") or [])}
+    return sorted(info.get("sources") or [], key=lambda each: order.get(place(each), len(order)))
 
 
 def _origin_state(source: Info) -> Pairs:

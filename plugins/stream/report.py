@@ -14,7 +14,7 @@ from ...cli.command import Command
 from ...cli.connection import connect
 from .info import ALL
 from .listing import NONE, by_size, collected, show_missing
-from .page import STORAGE, transform
+from .page import STORAGE, sources, transform
 
 Info = dict[str, Any]
 STREAMS = ("Stream", "Storage", "Consumers", "Messages", "Bytes", "Lost", "Deleted", "Replicas")
@@ -106,7 +106,7 @@ def _row(info: Info, raw: bool) -> tuple[str, ...]:
 
 def _origins(info: Info) -> list[tuple[str, Info]]:
     found = [("Mirror", info["mirror"])] if info.get("mirror") else []
-    return found + [("Source", source) for source in info.get("sources") or []]
+    return found + [("Source", source) for source in sources(info)]
 
 
 def show_replication(found: list[Info]) -> None:
