@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Record)
 Response = dict[str, Any]
+Way = Callable[[str, bytes, bytes], None]  # takes an answer's subject, header block and body
 LATER: Final[Response] = {}
 _PAGE: dict[str, Any] = {"total": 0, "offset": 0, "limit": 0}
 # What refusals have besides the error, by the type of the response.
@@ -40,10 +41,10 @@ class Request:
     """One API request.
 
     tokens: those of the subject after `$JS.API`. kind: the response type, which a handler may change.
-    header_block: sent with the response.
+    header_block: sent with the response. way: by which it is sent, None: straight from here.
     """
 
-    __slots__ = ("_finish", "account", "header_block", "kind", "message", "tokens")
+    __slots__ = ("_finish", "account", "header_block", "kind", "message", "tokens", "way")
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class Request:
         self.tokens = tokens
         self.kind = kind
         self.header_block = b""
+        self.way: Way | None = None
         self._finish = finish
 
     @property

@@ -123,12 +123,13 @@ class Api:
         held.api_total += 1
         if "error" in response:
             held.api_errors += 1
-        body = json.dumps(response, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(response, separators=(",", ":"), ensure_ascii=False)
+        body = text.encode("utf-8", "surrogateescape")
         message = request.message
-        if message.reply:  # who wants no answer is served all the same
-            held.account.publish(
-                message.reply, body.encode("utf-8", "surrogateescape"), header=request.header_block
-            )
+        if message.reply and request.way is not None:
+            request.way(message.reply, request.header_block, body)
+        elif message.reply:  # who wants no answer is served all the same
+            held.account.publish(message.reply, body, header=request.header_block)
         if audited:
             client = message.source.client_info() if message.source is not None else {}
             advisories.audit(
@@ -137,7 +138,7 @@ class Api:
                 client,
                 message.subject,
                 message.body.decode("utf-8", "replace"),
-                body,
+                text,
             )
 
 

@@ -28,7 +28,7 @@ from ..consumer import lifecycle
 from ..consumer.config import check
 from ..consumer.info import shown, stamped
 from ..consumer.notices import Notices
-from .judge import Served, asker, decide, guarded, is_gone, share
+from .judge import Served, answer_by_way_of, asker, decide, guarded, is_gone, share
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -133,6 +133,7 @@ class ConsumerWishes:
             if config.sourcing and info is not None:
                 self._begin_anew(request, made, found)
             else:
+                answer_by_way_of(self._domain, request, info or {})
                 request.respond(response(request.kind, found))
 
         served.then(fits, guarded(request, done), there=there)

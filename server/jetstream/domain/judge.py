@@ -72,6 +72,13 @@ def guarded(request: Request, callback: Callable[..., None]) -> Callable[..., No
     return call
 
 
+def answer_by_way_of(domain: Domain, request: Request, info: Json) -> None:
+    """Let the answer come from the leader that an info names; see `answers`."""
+    leader = (info.get("cluster") or {}).get("leader", "")
+    account = request.account.name
+    request.way = lambda reply, header, body: domain.answers.send(leader, account, reply, header, body)
+
+
 def asker(request: Request) -> Asker:
     """Who asks. A message that came over a route is from a client of this cluster, too."""
     source = request.message.source

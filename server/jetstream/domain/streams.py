@@ -24,7 +24,7 @@ from ..api.table import Row
 from ..stream.report import shown, stamped
 from ..stream.rules.create import check
 from ..stream.rules.update import check_update
-from .judge import Served, asker, decide, guarded, is_gone, share
+from .judge import Served, answer_by_way_of, asker, decide, guarded, is_gone, share
 
 if TYPE_CHECKING:
     from ..account import JetStreamAccount
@@ -94,6 +94,7 @@ class StreamWishes:
 
         def done(info: Json | None) -> None:
             found = info if info is not None else self.known(request.account, made).to_json()
+            answer_by_way_of(self._domain, request, found)
             request.respond(response(request.kind) | found | more)
 
         served.then(fits, guarded(request, done), there=there)
