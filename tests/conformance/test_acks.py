@@ -12,6 +12,7 @@ from lib.process import ServerProcess
 from lib.wire import Msg
 
 SHORT = 100 * MILLISECOND
+LONGER = 400 * MILLISECOND  # for what has to be acknowledged before it ends
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_a_nak_with_a_delay_waits(js: JetStream, stream: str, body: str) -> None
 
 
 def test_ack_wait_brings_it_again(js: JetStream, stream: str) -> None:
-    js.consumer(stream, "C", ack_wait=SHORT)
+    js.consumer(stream, "C", ack_wait=LONGER)
     (first,) = take(js, stream)
     for message in take(js, stream, 4):
         js.ack(message)
@@ -149,12 +150,12 @@ def test_ack_wait_brings_it_again(js: JetStream, stream: str) -> None:
 
 
 def test_work_in_progress_keeps_it(js: JetStream, stream: str) -> None:
-    js.consumer(stream, "C", ack_wait=300 * MILLISECOND)
+    js.consumer(stream, "C", ack_wait=600 * MILLISECOND)
     (first, *others) = take(js, stream, 5)
     for message in others:
         js.ack(message)
     began = time.monotonic()
-    while time.monotonic() - began < 0.7:
+    while time.monotonic() - began < 1.0:
         js.wire.pub(first.reply, "+WPI")
         assert nothing_to_take(js, stream)
     assert take(js, stream)[0].body == b"1"
@@ -162,7 +163,7 @@ def test_work_in_progress_keeps_it(js: JetStream, stream: str) -> None:
 
 @pytest.mark.parametrize("body", ["+TERM", "+TERM it is broken"])
 def test_a_terminated_message_does_not_come_again(js: JetStream, stream: str, body: str) -> None:
-    js.consumer(stream, "C", ack_wait=SHORT)
+    js.consumer(stream, "C", ack_wait=5 * SECOND)
     messages = take(js, stream, 5)
     js.ack(messages[0], body)
     for message in messages[1:]:
@@ -195,7 +196,7 @@ def test_next_with_a_number_or_a_request_asks_for_more(js: JetStream, stream: st
 
 def test_max_deliver_ends_redelivery_and_is_told(js: JetStream, stream: str) -> None:
     js.wire.sub(f"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{stream}.C", "adv")
-    js.consumer(stream, "C", ack_wait=SHORT, max_deliver=2, filter_subject=stream)
+    js.consumer(stream, "C", ack_wait=LONGER, max_deliver=2, filter_subject=stream)
     for message in take(js, stream, 5)[1:]:
         js.ack(message)
     assert take(js, stream)[0].body == b"1"
@@ -211,7 +212,7 @@ def test_max_deliver_ends_redelivery_and_is_told(js: JetStream, stream: str) -> 
 
 
 def test_backoff_gives_each_delivery_its_own_wait(js: JetStream, stream: str) -> None:
-    config = js.consumer(stream, "C", backoff=[SHORT, 3 * SHORT], max_deliver=3)["config"]
+    config = js.consumer(stream, "C", backoff=[SHORT, 6 * SHORT], max_deliver=3)["config"]
     assert config["ack_wait"] == SHORT
     for message in take(js, stream, 5)[1:]:
         js.ack(message)
@@ -220,8 +221,8 @@ def test_backoff_gives_each_delivery_its_own_wait(js: JetStream, stream: str) ->
     first = time.monotonic() - began
     assert take(js, stream)[0].body == b"1"
     second = time.monotonic() - began - first
-    assert second > 0.25
-    assert first < 0.25
+    assert second > 0.5
+    assert first < second
 
 
 def test_what_was_not_acknowledged_comes_again_after_a_restart(

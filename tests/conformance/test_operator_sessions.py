@@ -35,10 +35,9 @@ def test_sessions_end_with_their_accounts_token(op: Deployment) -> None:
 
 
 def test_a_longer_token_for_the_account_comes_in_time(op: Deployment) -> None:
-    account = op.site.account("A")
+    account, other = op.site.account("A"), op.account("B")
     account.claims.exp = soon(2)
     op.push(account)
-    other = op.account("B")
     with account.user().connect(op.server) as wire, other.user(exp=soon(3)).connect(op.server) as watch:
         account.claims.exp = soon(3600)
         op.push(account)

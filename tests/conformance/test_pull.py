@@ -211,7 +211,7 @@ def test_heartbeats_come_while_waiting(js: JetStream, unique: str) -> None:
         told.append(js.wire.msg())
     assert told[0].status == "100 Idle Heartbeat"
     assert told[0].headers == {"Nats-Last-Consumer": "0", "Nats-Last-Stream": "0"}
-    assert 3 <= len(told) <= 7
+    assert 2 <= len(told) <= 7
     assert told[-1].status == "408 Request Timeout"
 
 
@@ -346,7 +346,7 @@ def test_a_paused_consumer_waits(js: JetStream, stream: str) -> None:
 def test_an_ephemeral_gets_a_name_and_goes_when_nobody_asks(js: JetStream, stream: str) -> None:
     request = {
         "stream_name": stream,
-        "config": {"ack_policy": "explicit", "inactive_threshold": 200 * MILLISECOND},
+        "config": {"ack_policy": "explicit", "inactive_threshold": 600 * MILLISECOND},
     }
     name = js.call(f"CONSUMER.CREATE.{stream}", request)["name"]
     assert len(name) == 8

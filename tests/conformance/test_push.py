@@ -95,10 +95,10 @@ def test_idle_heartbeats_tell_where_we_are(js: JetStream, stream: str) -> None:
 
 
 def test_heartbeats_do_not_come_between_busy_messages(js: JetStream, stream: str) -> None:
-    push(js, stream, ack_policy="none", idle_heartbeat=200 * MILLISECOND)
+    push(js, stream, ack_policy="none", idle_heartbeat=600 * MILLISECOND)
     js.wire.msgs(5)
     began = time.monotonic()
-    while time.monotonic() - began < 0.5:
+    while time.monotonic() - began < 0.9:
         js.publish(stream, "x")
         assert js.wire.msg().body == b"x"
 
@@ -140,7 +140,7 @@ def test_a_rate_limit_slows_down(js: JetStream, unique: str) -> None:
     began = time.monotonic()
     push(js, unique, ack_policy="none", rate_limit_bps=160_000)
     js.wire.msgs(10)
-    assert 0.2 < time.monotonic() - began < 2
+    assert time.monotonic() - began > 0.2
 
 
 def test_replay_original_keeps_the_gaps(js: JetStream, unique: str) -> None:
