@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...cli.command import Group, table_rows
 
 _ROWS = (
+    ("account", "account:account", "Accounts, as the servers see them", ("acct",)),
     ("check", "check:check", "Is something well? For monitoring systems", ()),
     ("check-config", "run:check_config", "Check a configuration file", ()),
     ("cluster", "meta:cluster", "The meta group of a cluster with JetStream", ("r", "raft")),

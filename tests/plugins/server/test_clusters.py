@@ -290,6 +290,15 @@ def test_removing_a_server_is_confirmed_or_forced(mesh: JetMesh, system: Cli) ->
     assert mesh.meta(mesh[head])["cluster_size"] == 3
 
 
+def test_all_of_an_account_is_deleted(mesh: JetMesh, system: Cli, tmp_path: Path, unique: str) -> None:
+    other = Cli(tmp_path, "--server", mesh.url(user="other"))
+    other.ok("stream", "add", unique, "--subjects", unique, "--replicas", "3", "--defaults")
+    assert system.ok("server", "account", "purge", "OTHER", "-f") == (
+        "Purge operation on account OTHER initiated\n"
+    )
+    eventually(lambda: other.ok("stream", "ls", "--names") == "")
+
+
 def test_reports_on_health_routes_and_use(system: Cli) -> None:
     health = rows(system.ok("server", "report", "health"))
     assert [row[:4] for row in health[1:4]] == [[each, "mesh", "", "ok (200)"] for each in NAMES]

@@ -158,6 +158,20 @@ def test_connections_and_accounts(system: Cli, pair: Pair) -> None:
     assert "somebody" in closed
 
 
+def test_an_account_as_the_servers_see_it(system: Cli) -> None:
+    out = system.ok("server", "account", "info", "ACC")
+    assert out.startswith(
+        "Account information for account ACC\n\nDetails:\n\n                Complete: true\n"
+    )
+    assert "\n               JetStream: true\n" in out
+    assert "\n          System Account: true\n" in system.ok(
+        "srv", "acct", "i", "SYS", "--host", "leaf-server"
+    )
+    assert json.loads(system.ok("server", "account", "info", "ACC", "-j"))["account_name"] == "ACC"
+    assert system.run("server", "account", "info", "NOBODY").code == 1
+    assert "--force" in system.run("server", "account", "purge", "ACC").err
+
+
 @pytest.mark.parametrize(
     "words",
     [["report", "jetstream"], ["list"], ["info"], ["ping"]],
