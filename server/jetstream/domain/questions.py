@@ -109,6 +109,11 @@ class Questions:
         self._is_up((account, stream, consumer), info)
 
     def _is_up(self, key: Key, info: Json) -> None:
+        account, stream, consumer = key
+        if info and not consumer:
+            for (where, _), asset in self._assets.items():
+                if where == account and asset.stream is not None and asset.stream.inflow is not None:
+                    asset.stream.inflow.origin_led(stream)
         for wait in self._waiting.pop(key, ()):
             wait.done(info)
 

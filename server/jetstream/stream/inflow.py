@@ -46,6 +46,16 @@ class Inflow:
             if link.source.external is None and link.source.name == name and not link.following:
                 link.hurry()
 
+    def origin_led(self, name: str) -> None:
+        """A stream of the account has a leader, on this server or another: maybe not the one before."""
+        links = [self._mirror] if self._mirror is not None else list(self._sources.values())
+        for link in links:
+            if link.source.external is None and link.source.name == name:
+                if link.following:
+                    link.doubt()
+                else:
+                    link.hurry()
+
     def stop(self) -> None:
         """Follow nothing more."""
         if self._mirror is not None:

@@ -20,7 +20,7 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.transform import SubjectTransform
 from .delivery import Delivery, read_delivery
-from .order import SILENCE, consumer_config, deliver_subject, request_subject
+from .order import HEARTBEAT, SILENCE, consumer_config, deliver_subject, request_subject
 
 if TYPE_CHECKING:
     from ...accounts.account import Watch
@@ -35,6 +35,7 @@ APART = 2 * SECOND  # between two attempts
 PATIENCE = 10 * SECOND  # for an answer to an attempt
 BACKOFF = 10 * SECOND  # more for each failure in a row
 LONGEST = 120 * SECOND
+DOUBT = 3 * HEARTBEAT
 MOST_STALLS = 3  # heartbeats that tell of unanswered flow control
 TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
 OTHER_STREAM = 10225
@@ -293,6 +294,20 @@ class Link:
             self.retry(self._failure("origin is silent"))
         else:
             self._timer = self.stream.clock.call_later(SILENCE - quiet, self._check_health)
+
+    def doubt(self) -> None:
+        """The consumer may have gone with its leader: unless it is heard of again soon, ask for another."""
+        since = self.stream.clock.now()
+
+        def look() -> None:
+            if self.heard < since:
+                self.retry()
+            else:
+                self._check_health()
+
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.stream.clock.call_later(DOUBT, look)
 
     # --- following
 
