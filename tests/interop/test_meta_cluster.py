@@ -6,6 +6,7 @@ The tests of one module share three servers, and leave all of them running.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,6 +43,19 @@ def create(wire: Wire, name: str, replicas: int = 3) -> dict[str, Any]:
     config = {"name": name, "subjects": [f"{name}.>"], "num_replicas": replicas}
     found: dict[str, Any] = wire.request(f"$JS.API.STREAM.CREATE.{name}", json.dumps(config)).json()
     return found
+
+
+def held(mesh: JetMesh, server: ServerProcess, stream: str) -> int:
+    """The messages of a stream on a server; -1 where it is not."""
+    details = asked(mesh, server, "JSZ", account="ACC", streams=True)["data"].get("account_details", [])
+    found = [each for detail in details for each in detail.get("stream_detail", [])]
+    return next((each["state"]["messages"] for each in found if each["name"] == stream), -1)
+
+
+def heard(wire: Wire, subject: str) -> list[Any]:
+    """Ask, and give what has come on "answers" so far: while nobody leads it may be nothing."""
+    wire.pub(subject, "", reply="answers")
+    return [frame.json() for frame in wire.sync() if isinstance(frame, Msg) and frame.subject == "answers"]
 
 
 def names(wire: Wire) -> list[str]:
@@ -135,13 +149,8 @@ def test_another_leads_when_the_leader_dies_and_it_comes_back(mesh: JetMesh) -> 
     eventually(is_level, READY_SECONDS)
     with mesh.login(mesh[before]) as wire:
         eventually(lambda: names(wire) == ["KEPT", "LATER", "SINGLE"], READY_SECONDS)
-    held = {"account": "ACC", "streams": True}
-
-    def holds() -> list[str]:
-        details = asked(mesh, mesh[before], "JSZ", **held)["data"]["account_details"]
-        return [each["name"] for detail in details for each in detail.get("stream_detail", [])]
-
-    eventually(lambda: "KEPT" in holds() and "GONE" not in holds(), READY_SECONDS)
+    server = mesh[before]
+    eventually(lambda: held(mesh, server, "KEPT") == 0 and held(mesh, server, "GONE") < 0, READY_SECONDS)
 
 
 def test_all_servers_come_back(mesh: JetMesh) -> None:
@@ -158,9 +167,11 @@ def test_all_servers_come_back(mesh: JetMesh) -> None:
     with mesh.login(mesh["s1"]) as wire:
         assert names(wire) == before
 
+        wire.sub("answers", sid="7")
+
         def has_all() -> bool:
-            info = wire.request("$JS.API.STREAM.INFO.STAYS").json()
-            return info.get("state", {}).get("messages") == 1
+            found = heard(wire, "$JS.API.STREAM.INFO.STAYS")
+            return any(info.get("state", {}).get("messages") == 1 for info in found)
 
         eventually(has_all, READY_SECONDS)
 
@@ -183,11 +194,47 @@ def test_without_a_majority_it_is_not_well(mesh: JetMesh) -> None:
         wire.sub("answers", sid="7")
 
         def is_refused() -> bool:
-            wire.pub("$JS.API.INFO", "", reply="answers")
-            found = [m for m in wire.sync() if isinstance(m, Msg) and m.subject == "answers"]
-            return any(m.json().get("error", {}).get("err_code") == 10008 for m in found)
+            found = heard(wire, "$JS.API.INFO")
+            return any(answer.get("error", {}).get("err_code") == 10008 for answer in found)
 
         eventually(is_refused, READY_SECONDS)
     for server in gone:
         server.launch()
     mesh.ready()
+
+
+def test_a_server_that_lost_its_disk_is_refilled(mesh: JetMesh) -> None:
+    leader = mesh.ready()
+    with mesh.login(mesh[leader]) as wire:
+        assert "error" not in create(wire, "FILLED")
+        for number in range(20):
+            wire.request(f"FILLED.{number}", "something")
+        lost = next(server for server in others(mesh, leader) if held(mesh, server, "FILLED") >= 0)
+        lost.crash()
+        shutil.rmtree(lost.directory / "store")
+        lost.launch()
+        mesh.ready()
+        eventually(lambda: held(mesh, lost, "FILLED") == 20, READY_SECONDS)
+        replicas = wire.request("$JS.API.STREAM.INFO.FILLED").json()["cluster"]["replicas"]
+        assert len(replicas) == 2
+    eventually(lambda: asked(mesh, lost, "HEALTHZ")["data"]["status"] == "ok", READY_SECONDS)
+
+
+def test_a_server_is_removed_for_good(mesh: JetMesh) -> None:
+    """The last one: the reference lets such a server come back only after minutes."""
+    leader = mesh.ready()
+    gone = others(mesh, leader)[0]
+    name = next(f"s{n}" for n, each in enumerate(mesh.servers) if each is gone)
+    gone.crash()
+    eventually(lambda: mesh.leader() == leader, READY_SECONDS)
+    with admin(mesh, mesh[leader]) as wire:
+        refused = wire.request("$JS.API.SERVER.REMOVE", json.dumps({"peer": "nobody"})).json()
+        assert refused["error"]["err_code"] == 10044
+        assert wire.request("$JS.API.SERVER.REMOVE", json.dumps({"peer": name})).json()["success"]
+        eventually(lambda: mesh.meta(mesh[leader])["cluster_size"] == 2, READY_SECONDS)
+        meta = mesh.meta(mesh[leader])
+        assert meta["quorum_needed"] == 2 and len(meta["replicas"]) == 1
+    if mesh.implementation == "pyjs":
+        gone.launch()
+        mesh.ready()
+        eventually(lambda: asked(mesh, gone, "HEALTHZ")["data"]["status"] == "ok", READY_SECONDS)
