@@ -31,7 +31,7 @@ from ...cluster.meta.command import (
 )
 from ...cluster.meta.desk import Desk
 from ...cluster.meta.effect import Effect, ServerGone, ServerPut, ServerReplaced
-from ...cluster.meta.machine import Machine, lets_in
+from ...cluster.meta.machine import Machine
 from ...cluster.meta.placement import Policy
 from ...cluster.meta.server import Sight
 from ...cluster.meta.state import State
@@ -435,7 +435,7 @@ class Domain:
         """Something was decided, on all servers."""
         if isinstance(effect, ServerPut | ServerReplaced):
             self.servers.returned(effect.server)
-            if lets_in(effect, self.me):
+            if effect.server.id == self.me:
                 self._host.runner.soon(self._serve)
         elif isinstance(effect, ServerGone):
             if effect.server.id != self.me:
