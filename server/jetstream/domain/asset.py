@@ -27,6 +27,7 @@ from .membership import Membership
 if TYPE_CHECKING:
     from ....protocol.api.consumer import ConsumerInfo
     from ....protocol.api.stream import StreamInfo
+    from ....store.stream import StreamStore
     from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
     from ...cluster.meta.duties import Change
     from ...cluster.meta.health import StreamFacts
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from .home import Home
 
 _EVERY = 4  # ticks between two looks at what is to be seen to
+_HEARD = 4  # ticks after which a member should have answered its leader
 
 
 class Asset:
@@ -73,7 +75,7 @@ class Asset:
         if lost:
             self._warn("was here, and is not any more: it is begun anew, from what the others have")
         if self.assignment.replicated:
-            self._join()
+            self._join(self.assignment.group)
             return
         config = self._config()
         self.held.marks[self.name] = Mark(self.assignment.group)
@@ -87,8 +89,8 @@ class Asset:
         if found is None or found.document is None:
             raise StoreError("it cannot be read" if found is None else found.damage)
         mark = Mark.of(found.document)
-        if mark is not None and mark.replicated and self._is_group_ours(mark):
-            self._recover_replica()
+        if mark is not None and mark.replicated:
+            self._recover_replica(mark.group)
             return
         self.held.marks[self.name] = Mark(self.assignment.group if mark is None else mark.group)
         stream = self.held.bring_back(found)
@@ -102,22 +104,19 @@ class Asset:
         if self.assignment.replicated:
             self._found()
 
-    def _is_group_ours(self, mark: Mark) -> bool:
-        return mark.group == self.assignment.group or self.domain.me in self.assignment.seeds
-
-    def _recover_replica(self) -> None:
+    def _recover_replica(self, group: str) -> None:
         """Go on as a member of the group, or end it where it has ended."""
         around = self.domain.surroundings
-        if self.assignment.replicated or around.lives(self.assignment.group).begun():
-            self._join()
+        ours = self.assignment.replicated and group == self.assignment.group
+        if ours or around.lives(group).begun():
+            self._join(group)
             return
         self._reserve(self._config())
-        membership = Membership(self.held, around, self)
-        self._settled_alone(membership.alone())
+        self._alone(Membership(self.held, around, self, group).alone())
 
-    def _join(self) -> None:
-        """Take this server's place in the group."""
-        self.membership = Membership(self.held, self.domain.surroundings, self)
+    def _join(self, group: str, store: StreamStore | None = None) -> None:
+        """Take this server's place in the group. store: what it is founded over."""
+        self.membership = Membership(self.held, self.domain.surroundings, self, group, store)
         self._reserve(self._config())
         self.membership.start()
         self._begin_ticks()
@@ -137,9 +136,7 @@ class Asset:
         assert stream is not None
         self.held.streams.pop(self.name, None)
         self.stream = None
-        store = conversion.found(stream)
-        store.close()
-        self._join()
+        self._join(self.assignment.group, conversion.found(stream))
 
     def _begin_ticks(self) -> None:
         pacemaker = self.domain.surroundings.pacemaker
@@ -189,27 +186,31 @@ class Asset:
         if membership is None or self._changing:
             return
         self._changing = True
-        membership.release(self._settled_alone)
+        membership.release(self._alone)
 
-    def _settled_alone(self, replica: Replica) -> None:
+    def _alone(self, replica: Replica) -> None:
+        """The group has ended, and this is what is left of it."""
         self._changing = False
         if self._closed:
             replica.stop()
             return
         self.membership = None
-        self.held.marks[self.name] = Mark(self.assignment.group, replicated=True)
+        mark = self.held.marks[self.name]
         try:
             self.stream = conversion.dissolve(replica, self._ended)
-            self.held.marks[self.name] = Mark(self.assignment.group)
+            self.held.marks[self.name] = Mark(mark.group)
             if self.stream.config.storage == "file":
-                self.held.put_down(
-                    self.stream.config, self.assignment.created, self.stream.positions.to_json()
-                )
+                positions = self.stream.positions.to_json()
+                self.held.put_down(self.stream.config, self.assignment.created, positions)
+            if self.assignment.replicated:
+                self._found()
+                return
         except (ApiError, OSError, StoreError) as fault:
             self.error = str(fault)
             self._warn(f"cannot go on by itself: {self.error}")
             return
         self._level_consumers(self.consumers())
+        self._settle_alone()
 
     # --- the end
 
@@ -369,8 +370,8 @@ class Asset:
         membership = self.membership
         group = None if membership is None else membership.group
         if self._led and group is not None and not group.leader:
-            alive = (group.alive() | {group.member}) & group.members.voters
-            if len(alive) < group.members.quorum:
+            heard = {member for member, silent in group.silence().items() if silent <= _HEARD}
+            if len((heard | {group.member}) & group.members.voters) < group.members.quorum:
                 self._warn("has NO quorum, stalled")
                 notices.quorum_lost(self)
         self._led = False
@@ -403,11 +404,14 @@ class Asset:
                 self._settle_alone()
         elif membership.leads:
             self._leadership.tick()
-            if not self.assignment.replicated and self._is_alone(membership):
+            if self._has_ended(membership):
                 self._dissolve()
 
-    def _is_alone(self, membership: Membership) -> bool:
-        group = membership.group
+    def _has_ended(self, membership: Membership) -> bool:
+        """Whether the group is not needed any more: this server is its only member, and is to stay so."""
+        group, assignment = membership.group, self.assignment
+        if assignment.replicated and assignment.group == membership.name:
+            return False
         return group is not None and group.members.all == frozenset({group.member})
 
     def _settle_alone(self) -> None:

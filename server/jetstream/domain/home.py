@@ -1,4 +1,4 @@
-"""Home: what an asset needs of the domain it is in."""
+"""Home: what an asset needs of the domain it is in; and what its membership needs of the asset."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...cluster.meta.answering import Led
+    from ...cluster.meta.assignment import StreamAssignment
     from ...cluster.meta.command import Begun, DeleteConsumer, Prefer, Settle
     from ...cluster.meta.server import Sight
     from ...cluster.meta.state import State
     from ...cluster.seat import Surroundings
+    from ..consumer.core import Consumer
+    from ..replica.stream import ReplicatedStream
 
 
 class Home(Protocol):
@@ -49,3 +52,28 @@ class Home(Protocol):
 
     def say_up(self, account: str, stream: str, consumer: str, info: dict[str, Any]) -> None:
         """Tell that something is served."""
+
+
+class Watcher(Protocol):
+    """Whose membership it is."""
+
+    assignment: StreamAssignment
+
+    @property
+    def me(self) -> str:
+        """This server's id in the meta group."""
+
+    def opened(self, stream: ReplicatedStream) -> None:
+        """The stream here is this object now."""
+
+    def leading(self) -> None:
+        """The replica here leads, and speaks for the stream."""
+
+    def following(self) -> None:
+        """It does so no more."""
+
+    def leader_changed(self) -> None:
+        """The group has another leader, or none."""
+
+    def unused(self, consumer: Consumer) -> None:
+        """Nobody uses a consumer any more."""

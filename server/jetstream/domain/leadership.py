@@ -100,7 +100,7 @@ class Leadership:
         group = None if membership is None else membership.group
         if group is None or group.node is None or group.node.log.members_index > group.commit:
             return
-        if not (assignment.seeds or assignment.change or assignment.leaving):
+        if membership is None or membership.name != assignment.group or has_begun(assignment):
             return
         if is_settled(assignment, group.members):
             asset.domain.tell(Settle(assignment.account, assignment.name, assignment.placed))

@@ -8,10 +8,11 @@ somebody else. What is proposed has a bound (`full`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ....protocol.api.stream import StreamConfig
 from ....store.errors import StoreError
+from ....store.file import FileStream
 from ....store.memory import MemoryStream
 from ...cluster.formation import Expected
 from ...cluster.hello import node_of
@@ -27,56 +28,42 @@ if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...cluster.application import Application
     from ...cluster.group import Group
-    from ...cluster.meta.assignment import StreamAssignment
     from ...cluster.seat import Surroundings
     from ..account import JetStreamAccount
     from ..consumer.core import Consumer
-    from ..replica.stream import ReplicatedStream
+    from .home import Watcher
 
 MOST_UNDER_WAY = 64 << 20  # bytes that are proposed and not agreed on yet
 _AGAIN = 20  # ticks until a replica that failed is opened again
 _RESIGN = 4  # ticks between two attempts to let somebody else lead
 
 
-class Watcher(Protocol):
-    """Whose membership it is."""
-
-    assignment: StreamAssignment
-
-    @property
-    def me(self) -> str:
-        """This server's id in the meta group."""
-
-    def opened(self, stream: ReplicatedStream) -> None:
-        """The stream here is this object now."""
-
-    def leading(self) -> None:
-        """The replica here leads, and speaks for the stream."""
-
-    def following(self) -> None:
-        """It does so no more."""
-
-    def leader_changed(self) -> None:
-        """The group has another leader, or none."""
-
-    def unused(self, consumer: Consumer) -> None:
-        """Nobody uses a consumer any more."""
-
-
 class Membership:
-    """replica: None while there is none. damage: why it is filled anew; failure: why it is not there."""
+    """name: the group's. replica: None while there is none.
 
-    def __init__(self, held: JetStreamAccount, around: Surroundings, watcher: Watcher) -> None:
+    damage: why it is filled anew; failure: why it is not there.
+    """
+
+    def __init__(
+        self,
+        held: JetStreamAccount,
+        around: Surroundings,
+        watcher: Watcher,
+        group: str,
+        store: StreamStore | None = None,
+    ) -> None:
+        """store: what a group is founded over, see `conversion.found`."""
+        self.name = group
         self.replica: Replica | None = None
         self.damage = ""
         self.failure = ""
         self._held = held
         self._around = around
         self._watcher = watcher
-        self._name = watcher.assignment.name
-        self._group = watcher.assignment.group
+        self._stream = watcher.assignment.name
         self._seat = self._new_seat()
-        self._catch_up = CatchUp(self._group, around.mailbox, self._answer, self._answered, self._peers)
+        self._catch_up = CatchUp(self.name, around.mailbox, self._answer, self._answered, self._peers)
+        self._store = store
         self._under_way = 0
         self._again = 0  # ticks until it is opened again; 0: it need not be
         self._ticks = 0
@@ -93,13 +80,19 @@ class Membership:
         self._seat.start()
 
     def stop(self, done: Callable[[], None]) -> None:
-        """Leave the group; everything applied is on the disk when `done` is called."""
+        """Leave the group, to somebody else if it is led here; what is applied is on the disk by `done`."""
 
         def left() -> None:
             self._drop()
             done()
 
-        self._end(left)
+        group = self.group
+        if group is None or not group.ready or self._leaving:
+            self._end(left)
+            return
+        group.resign()
+        soon = self._around.runner.soon
+        soon(lambda: soon(lambda: self._end(left)))  # when that has been said
 
     def alone(self) -> Replica:
         """The replica as the disk has it, of a group that has ended. Raises OSError, StoreError."""
@@ -173,7 +166,7 @@ class Membership:
 
     def _new_seat(self) -> Seat:
         return Seat(
-            self._group,
+            self.name,
             self._around,
             self._make,
             _GroupOwner(self),
@@ -199,12 +192,15 @@ class Membership:
     def _expected(self) -> Expected:
         """Only seeds found the group, and only with what they have."""
         assignment = self._watcher.assignment
-        if self._watcher.me not in assignment.seeds:
+        if self._watcher.me not in assignment.seeds or assignment.group != self.name:
             return Expected()
         nodes = frozenset(map(node_of, assignment.seeds))
         return Expected(nodes=nodes, alone=len(nodes) == 1, chosen=True)
 
     def _wanted(self) -> frozenset[str]:
+        """Who shall be members: of a group that another one follows, only who goes on with what it has."""
+        if self._watcher.assignment.group != self.name:
+            return frozenset({self._around.node})
         return frozenset(map(node_of, self._watcher.assignment.peers))
 
     def _peers(self) -> list[str]:
@@ -255,24 +251,28 @@ class Membership:
     def _open(self) -> Replica:
         assignment, held = self._watcher.assignment, self._held
         config = StreamConfig.from_json(assignment.config)
-        held.marks[self._name] = Mark(self._group, replicated=True)
+        held.marks[self._stream] = Mark(self.name, replicated=True)
+        store, self._store = self._store, None
         if config.storage != "file":
-            return self._over(config, MemoryStream())
+            return self._over(config, store or MemoryStream())
         held.put_down(config, assignment.created)
+        if isinstance(store, FileStream):
+            store.on_damage = lambda _, where: self._damaged(where)
+            return self._over(config, store)
         if not self._aside:
-            store = held.open_store(self._name, exact=True, damaged=self._damaged)
-            lost = store.damaged()
-            fault = "; ".join(store.faults) or (f"{len(lost)} messages are lost" if lost else "")
+            opened = held.open_store(self._stream, exact=True, damaged=self._damaged)
+            lost = opened.damaged()
+            fault = "; ".join(opened.faults) or (f"{len(lost)} messages are lost" if lost else "")
             if not fault:
                 try:
-                    return self._over(config, store)
+                    return self._over(config, opened)
                 except StateError as error:
                     fault = str(error)
-            store.abandon()
+            opened.abandon()
             self._found(fault)
-        held.directory.set_aside(self._name)
+        held.directory.set_aside(self._stream)
         self._aside = False
-        return self._over(config, held.open_store(self._name, exact=True, damaged=self._damaged))
+        return self._over(config, held.open_store(self._stream, exact=True, damaged=self._damaged))
 
     def _over(self, config: StreamConfig, store: StreamStore) -> Replica:
         """A replica over a store: that of a founder, of what it held before, or one to be filled."""
@@ -305,7 +305,7 @@ class Membership:
         self._again = min(self._again or ticks, ticks)
 
     def _alarm(self, text: str) -> None:
-        self._around.log.error(f"JetStream stream '{self._held.name} > {self._name}' {text}")
+        self._around.log.error(f"JetStream stream '{self._held.name} > {self._stream}' {text}")
 
     # --- time
 
@@ -389,9 +389,9 @@ class Membership:
     def replaced(self, replica: Replica) -> None:
         """It has been filled."""
         self.damage = ""
-        if self._held.marks.get(self._name) is not None and replica.stream.config.storage == "file":
+        if self._held.marks.get(self._stream) is not None and replica.stream.config.storage == "file":
             try:
-                self._held.directory.let_go(self._name)
+                self._held.directory.let_go(self._stream)
             except OSError as fault:
                 self._alarm(f"what was set aside cannot be removed: {fault}")
         self._watcher.opened(replica.stream)
@@ -426,7 +426,7 @@ class Membership:
             self._found(str(fault))
             self._give_up(replica, str(fault), 1)
         except RefillError as fault:
-            self._around.log.warning(f"Stream '{self._held.name} > {self._name}' asks again: {fault}")
+            self._around.log.warning(f"Stream '{self._held.name} > {self._stream}' asks again: {fault}")
             self._catch_up.ask(replica.refill.ask())
         except (OSError, StoreError) as fault:
             self.failed(replica, fault)

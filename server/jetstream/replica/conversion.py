@@ -34,6 +34,8 @@ def found(stream: Stream) -> StreamStore:
         standing.state = consumer.ledger.state()
         standings.append(standing)
     store = stream.hand_over()
+    for sequence in store.damaged():
+        store.remove(sequence)  # what is lost, and was reported, is gone for all replicas alike
     state = states.State(
         0,
         stream.clock.now(),

@@ -1,0 +1,355 @@
+"""Servers of a cluster that hold streams, without sockets: one fake clock, a fake disk for each.
+
+What the meta group decides is decided at once and the same for all (`decide`); a server that is down hears of
+it when it starts. Everything else is the real thing: duties, assets, groups, replicas.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
+from lib.cluster import MILLISECOND, TIMING, Box, Lines, Post
+from lib.fake_clock import FakeClock, FakeTimer
+from lib.fake_disk import FakeDisk
+from lib.streams import HeldJob
+from pyjs.protocol.api.consumer import ConsumerConfig
+from pyjs.protocol.api.stream import StreamConfig
+from pyjs.protocol.identifier import name_hash
+from pyjs.server.accounts.account import Account
+from pyjs.server.accounts.flusher import Flusher
+from pyjs.server.clock import SECOND
+from pyjs.server.cluster.mailbox import Mailbox
+from pyjs.server.cluster.meta.answering import Led
+from pyjs.server.cluster.meta.apply import apply
+from pyjs.server.cluster.meta.assignment import StreamAssignment
+from pyjs.server.cluster.meta.command import (
+    Command,
+    CreateStream,
+    DeleteStream,
+    PutConsumer,
+    PutServer,
+    UpdateStream,
+    encode,
+)
+from pyjs.server.cluster.meta.duties import at_start, duties
+from pyjs.server.cluster.meta.effect import Effect
+from pyjs.server.cluster.meta.server import Server as Record
+from pyjs.server.cluster.meta.server import Sight
+from pyjs.server.cluster.meta.state import State
+from pyjs.server.cluster.pacemaker import Pacemaker
+from pyjs.server.cluster.seat import Surroundings
+from pyjs.server.config.options import AccountJetStream
+from pyjs.server.jetstream.account import JetStreamAccount
+from pyjs.server.jetstream.consumer import lifecycle
+from pyjs.server.jetstream.consumer.config import check as check_consumer
+from pyjs.server.jetstream.consumer.info import stamped
+from pyjs.server.jetstream.domain.asset import Asset
+from pyjs.server.jetstream.domain.dispatch import Dispatch
+from pyjs.server.jetstream.host import Host
+from pyjs.server.jetstream.quota import Quota
+from pyjs.server.jetstream.stream.rules.create import check
+from pyjs.server.jetstream.stream.rules.world import World
+from pyjs.store.meta import Storage
+
+NAMES = ("one", "two", "three")
+STREAM = "S"
+ACCOUNT = "A"
+Done = Callable[[BaseException | None], None]
+
+
+class ProcessClock:
+    """The clock as one process sees it: nothing rings after its end."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.dead = False
+
+    def now(self) -> int:
+        return self.clock.now()
+
+    def call_later(self, delay: int, callback: Callable[[], None]) -> FakeTimer:
+        return self.clock.call_later(delay, lambda: self.dead or callback())  # type: ignore[func-returns-value]
+
+
+class Workers:
+    """A runner whose work takes two milliseconds; who waits for it has it done at once."""
+
+    def __init__(self, clock: ProcessClock) -> None:
+        self.clock = clock
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        self.clock.call_later(0, callback)
+
+    def work(self, job: Callable[[], object], done: Done) -> HeldJob:
+        made = HeldJob(job, done)
+        self.clock.call_later(2 * MILLISECOND, made.finish)
+        return made
+
+
+class Site:
+    """One server, and the `Home` of its assets."""
+
+    def __init__(self, sites: Sites, name: str) -> None:
+        self.sites = sites
+        self.name = name
+        self.node = name_hash(name)
+        self.me = f"{self.node}-1"
+        self.disk = FakeDisk()
+        self.running = False
+        self.log = Lines()
+        self.up: list[tuple[str, str]] = []
+
+    # what an asset asks of its home
+
+    @property
+    def state(self) -> State:
+        return self.sites.state
+
+    @property
+    def sights(self) -> dict[str, Sight]:
+        return {site.me: Sight(site.running, True) for site in self.sites.all.values()}
+
+    @property
+    def led(self) -> Led:
+        return Led("somebody", 0, True)
+
+    def member(self, node: str) -> str:
+        return next((site.me for site in self.sites.all.values() if site.node == node), "")
+
+    def tell(self, command: Command) -> None:
+        self.clock.call_later(MILLISECOND, lambda: self.sites.decide(command))
+
+    def say_up(self, account: str, stream: str, consumer: str, info: dict[str, Any]) -> None:
+        del account, info
+        self.up.append((stream, consumer))
+
+    # its life
+
+    def start(self) -> None:
+        clock = self.clock = ProcessClock(self.sites.clock)
+        runner = Workers(clock)
+        random = Random(next(self.sites.seeds))
+        self.box = Box(self.sites.post, self.name)
+        self.mailbox = Mailbox(self.node, self.box, runner)
+        self.mailbox.start()
+        self.surroundings = Surroundings(
+            name=self.name,
+            server=f"S{next(self.sites.seeds)}",
+            node=self.node,
+            domain="",
+            path="/store/cluster",
+            mailbox=self.mailbox,
+            runner=runner,
+            pacemaker=Pacemaker(clock),
+            clock=clock,
+            fs=self.disk,
+            log=self.log,  # type: ignore[arg-type]
+            random_bytes=random.randbytes,
+            timing=TIMING,
+            compact_entries=self.sites.compact_entries,
+        )
+        flusher = Flusher(clock)
+        self.system, self.account = Account("SYS", flusher), Account(ACCOUNT, flusher)
+        self.heard: list[tuple[str, Any]] = []
+        self.system.subscribe(">", lambda message: self.heard.append((message.subject, message.body)))
+        host = Host(clock=clock, runner=runner, server_name=self.name, log=self.log)  # type: ignore[arg-type]
+        directory = Storage("/store", fs=self.disk).account(ACCOUNT)
+        grants = {"": AccountJetStream()}
+        self.held = JetStreamAccount(self.account, host, directory, grants, Quota(), Quota())
+        self.dispatch = Dispatch(self, {ACCOUNT: self.held})  # type: ignore[arg-type]
+        self.running = True
+        self.dispatch.begin(at_start(self.state, self.dispatch.inventory([self.held]), self.me))
+
+    def kill(self, choose: Callable[[int], int] | None = None) -> None:
+        """End the process; with `choose` the power goes, too."""
+        self.clock.dead = True
+        self.running = False
+        self.sites.post.boxes.remove(self.box)
+        if choose is None:
+            self.disk.kill()
+        else:
+            self.disk.crash(choose)
+
+    def stop(self) -> None:
+        """End it in good order."""
+        over: list[bool] = []
+        self.dispatch.stop(lambda: over.append(True))
+        self.sites.until(lambda: over)
+        self.kill()
+
+    @property
+    def asset(self) -> Asset | None:
+        return self.dispatch.assets.get((ACCOUNT, STREAM))
+
+    def leads(self) -> bool:
+        return self.running and self.asset is not None and self.asset.leads()
+
+    def contents(self) -> list[tuple[int, str, bytes]]:
+        """(sequence, subject, body) of each message here."""
+        assert self.asset is not None and self.asset.stream is not None
+        store = self.asset.stream.store
+        found, message = [], store.next((), 1)
+        while message is not None:
+            found.append((message.seq, message.subject, message.body))
+            message = store.next((), message.seq + 1)
+        return found
+
+
+class Sites:
+    """Servers by name; `state` is what all of them were told."""
+
+    def __init__(self, *names: str, compact_entries: int = 20) -> None:
+        self.clock = FakeClock()
+        self.seeds = itertools.count(1)
+        self.post = Post(self.clock)
+        self.state = State()
+        self.compact_entries = compact_entries
+        self.groups = itertools.count(1)
+        self.all = {name: Site(self, name) for name in names or NAMES}
+        for site in self.all.values():
+            self.decide(PutServer(Record(site.me, site.name)))
+        self.answers: dict[str, bytes] = {}
+        self.numbers = itertools.count(1)
+
+    def __getitem__(self, name: str) -> Site:
+        return self.all[name]
+
+    def start(self, *names: str) -> Sites:
+        for name in names or self.all:
+            self.all[name].start()
+        return self
+
+    # decisions
+
+    def decide(self, command: Command) -> list[Effect]:
+        effects = apply(self.state, self.state.index + 1, encode(command))
+        for effect in effects:
+            for site in self.all.values():
+                if site.running:
+                    for duty in duties(self.state, effect, site.me):
+                        site.dispatch.do(duty)
+        return effects
+
+    def _ids(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self.all[name].me for name in names)
+
+    def create(self, *names: str, **config: Any) -> StreamAssignment:
+        """The stream `S` on these servers."""
+        names = names or tuple(self.all)
+        wanted = {"name": STREAM, "subjects": ["s.>"], "num_replicas": len(names), **config}
+        checked = check(StreamConfig.from_json(wanted), World(lookup=lambda _: None, clustered=True))
+        command = CreateStream(
+            ACCOUNT, checked.to_json(), f"G{next(self.groups)}", "C", self._ids(names), self.clock.now()
+        )
+        self.decide(command)
+        return self.assignment
+
+    @property
+    def assignment(self) -> StreamAssignment:
+        found = self.state.stream(ACCOUNT, STREAM)
+        assert found is not None
+        return found
+
+    def scale(self, *names: str, change: str = "scale", **config: Any) -> None:
+        """Other servers, or another configuration, for the stream."""
+        before = self.assignment
+        wanted = {**before.config, "num_replicas": len(names), **config}
+        group = "" if before.replicated else f"G{next(self.groups)}"
+        self.decide(
+            UpdateStream(ACCOUNT, wanted, peers=self._ids(names), group=group, cluster="C", change=change)
+        )
+
+    def configure(self, **config: Any) -> None:
+        self.decide(UpdateStream(ACCOUNT, {**self.assignment.config, **config}))
+
+    def delete(self) -> None:
+        self.decide(DeleteStream(ACCOUNT, STREAM))
+
+    def consumer(self, name: str, **config: Any) -> None:
+        wanted = stamped(ConsumerConfig.from_json({"durable_name": name, "ack_policy": "explicit", **config}))
+        stream = StreamConfig.from_json(self.assignment.config)
+        held = next(site.held for site in self.all.values() if site.running)
+        checked = check_consumer(wanted, stream, lifecycle.bounds(held, stream.num_replicas))
+        self.decide(PutConsumer(ACCOUNT, STREAM, name, checked.to_json(), created=self.clock.now()))
+
+    # time
+
+    def run(self, seconds: float) -> None:
+        self.clock.advance(int(seconds * SECOND))
+
+    def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
+        end = self.clock.now() + int(seconds * SECOND)
+        while not condition():
+            assert self.clock.now() < end, "it never came to that: " + self.story()
+            self.clock.advance(10 * MILLISECOND)
+
+    def story(self) -> str:
+        return "\n".join(f"{site.name}: {line}" for site in self.all.values() for line in site.log.lines[-9:])
+
+    def leader(self) -> Site:
+        self.until(lambda: any(site.leads() for site in self.all.values()))
+        return next(site for site in self.all.values() if site.leads())
+
+    def settled(self) -> bool:
+        """Whether the stream is where it shall be, and the same everywhere."""
+        assignment = self.assignment
+        if assignment.seeds or assignment.change or assignment.leaving:
+            return False
+        sites = [site for site in self.all.values() if site.me in assignment.peers]
+        if not all(site.running and site.asset is not None and site.asset.stream for site in sites):
+            return False
+        if sum(site.leads() for site in sites) != 1:
+            return False
+        if len(sites) > 1 and any(s.asset.membership is None or s.asset.membership.refilling for s in sites):  # type: ignore[union-attr]
+            return False
+        return len({json.dumps([list(map(str, one)) for one in site.contents()]) for site in sites}) == 1
+
+    def settle(self) -> list[tuple[int, str, bytes]]:
+        """Wait for that; gives the messages."""
+        self.until(self.settled)
+        return self.leader().contents()
+
+    # clients
+
+    def publish(self, body: str, subject: str = "s.a", header: bytes = b"") -> str:
+        """One publish to who leads now; gives the subject of its answer in `answers`."""
+        leader, reply = self.leader(), f"ack.{next(self.numbers)}"
+        ear = leader.account.subscribe(reply, lambda message: self.answers.setdefault(reply, message.body))
+        leader.account.publish(subject, body.encode(), reply=reply, header=header)
+        del ear
+        return reply
+
+    def stored(self, *bodies: str) -> list[int]:
+        """Publish until each is acknowledged, whoever leads; their sequences."""
+        found = []
+        for body in bodies:
+            while True:
+                reply = self.publish(body)
+                end = self.clock.now() + 3 * SECOND
+                self.until(lambda reply=reply, end=end: reply in self.answers or self.clock.now() > end)  # type: ignore[misc]
+                if reply in self.answers:
+                    answer = json.loads(self.answers[reply])
+                    assert "error" not in answer, answer
+                    found.append(answer["seq"])
+                    break
+        return found
+
+    def fetch(self, name: str, count: int, *, ack: bool = True) -> list[bytes]:
+        """Bodies that a pull request gets at once."""
+        leader = self.leader()
+        got: list[Any] = []
+        ear = leader.account.subscribe("inbox", got.append)
+        request = json.dumps({"batch": count, "no_wait": True}).encode()
+        leader.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{name}", request, reply="inbox")
+        self.run(0.1)
+        leader.account.unsubscribe(ear)
+        messages = [one for one in got if one.reply]
+        if ack:
+            for one in messages:
+                leader.account.publish(one.reply, b"+ACK")
+            self.run(0.1)
+        return [one.body for one in messages]

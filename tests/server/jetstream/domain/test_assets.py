@@ -1,0 +1,325 @@
+"""A stream of a cluster on its servers: made, filled, moved between one copy and three, and deleted."""
+
+from __future__ import annotations
+
+import pytest
+from lib.assets import STREAM, Site, Sites
+
+
+def texts(numbers: range) -> list[str]:
+    return [f"m{number}" for number in numbers]
+
+
+def bodies(sites: Sites) -> list[str]:
+    return [body.decode() for _, _, body in sites.settle()]
+
+
+@pytest.fixture(params=["file", "memory"])
+def storage(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_three_replicas_take_what_is_published_and_tell_the_meta_group(storage: str) -> None:
+    sites = Sites().start()
+    sites.create(storage=storage)
+    assert sites.stored(*texts(range(30))) == list(range(1, 31))
+    assert bodies(sites) == texts(range(30))
+    assert sites.assignment.seeds == ()
+    assert (STREAM, "") in sites.leader().up
+
+
+def test_another_server_leads_when_the_leader_is_gone(storage: str) -> None:
+    sites = Sites().start()
+    sites.create(storage=storage)
+    sites.consumer("C")
+    sites.stored(*texts(range(10)))
+    assert sites.fetch("C", 4) == [b"m0", b"m1", b"m2", b"m3"]
+    first = sites.leader()
+    first.kill()
+    sites.stored("after")
+    assert sites.leader() is not first
+    assert sites.fetch("C", 1) == [b"m4"]
+    first.start()
+    assert bodies(sites) == [*texts(range(10)), "after"]
+
+
+def test_one_copy_is_a_plain_stream_that_settles() -> None:
+    sites = Sites().start()
+    sites.create("two")
+    sites.consumer("C")
+    sites.stored(*texts(range(5)))
+    assert sites.fetch("C", 2) == [b"m0", b"m1"]
+    sites.run(1)
+    assert sites.assignment.seeds == ()
+    sites["two"].kill()
+    sites["two"].start()
+    assert bodies(sites) == texts(range(5))
+    assert sites.fetch("C", 1) == [b"m2"]
+    assert sites["two"].asset is not None and sites["two"].asset.membership is None
+
+
+def test_from_one_copy_to_three_and_back_and_again(storage: str) -> None:
+    sites = Sites().start()
+    sites.create("one", storage=storage)
+    sites.consumer("C")
+    sites.stored(*texts(range(10)))
+    assert sites.fetch("C", 2) == [b"m0", b"m1"]
+    sites.scale("one", "two", "three")
+    sites.stored(*texts(range(10, 20)))
+    assert bodies(sites) == texts(range(20))
+    sites["one"].kill()
+    assert sites.fetch("C", 1) == [b"m2"]
+    sites.stored("without one")
+    sites["one"].start()
+    sites.settle()
+    keeps = sites.leader().name
+    sites.scale(keeps)
+    sites.until(lambda: sites.settled() and sites[keeps].asset.membership is None)  # type: ignore[union-attr]
+    others = [site for site in sites.all.values() if site.name != keeps]
+    assert all(site.asset is None for site in others)
+    assert not any("cluster/" in path for site in sites.all.values() for path in site.disk.seen)
+    assert sites.fetch("C", 1) == [b"m3"]
+    sites.scale("three", "two", "one")
+    sites.stored("three again")
+    assert bodies(sites) == [*texts(range(20)), "without one", "three again"]
+    assert sites.fetch("C", 1) == [b"m4"]
+
+
+def test_back_to_three_before_one_copy_was_reached() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.stored(*texts(range(10)))
+    sites.settle()
+    keeps = sites.leader().name
+    sites.scale(keeps)
+    sites.until(lambda: not sites.assignment.replicated)
+    sites.scale("one", "two", "three")
+    sites.stored("later")
+    assert bodies(sites) == [*texts(range(10)), "later"]
+
+
+def test_a_stream_moves_to_another_server() -> None:
+    sites = Sites().start()
+    sites.create("one")
+    sites.consumer("C")
+    sites.stored(*texts(range(10)))
+    assert sites.fetch("C", 3) == [b"m0", b"m1", b"m2"]
+    sites.scale("three", change="move")
+    sites.until(lambda: sites["three"].leads() and sites.settled())
+    assert sites["one"].asset is None
+    assert bodies(sites) == texts(range(10))
+    assert sites.fetch("C", 1) == [b"m3"]
+
+
+def test_a_replaced_peer_gives_way_to_another_one() -> None:
+    sites = Sites("one", "two", "three", "four").start()
+    sites.create("one", "two", "three")
+    sites.stored(*texts(range(40)))
+    sites.settle()
+    sites.scale("one", "two", "four", change="heal")
+    assert bodies(sites) == texts(range(40))
+    assert sites["three"].asset is None
+
+
+def test_configuration_and_consumers_are_in_the_log_whoever_leads() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.consumer("C")
+    sites.consumer("D", max_deliver=3)
+    sites.configure(max_msgs=5)
+    sites.stored(*texts(range(10)))
+    assert bodies(sites) == texts(range(5, 10))
+    sites.leader().kill()
+    new = sites.leader()
+    assert sorted(new.asset.stream.consumers) == ["C", "D"]  # type: ignore[union-attr]
+    assert new.asset.stream.config.max_msgs == 5  # type: ignore[union-attr]
+
+
+def test_a_deleted_stream_leaves_nothing_behind(storage: str) -> None:
+    sites = Sites().start()
+    sites.create(storage=storage)
+    sites.consumer("C")
+    sites.stored(*texts(range(10)))
+    sites.delete()
+    sites.run(1)
+    for site in sites.all.values():
+        assert site.asset is None
+        assert [path for path in site.disk.seen if "streams" in path or "cluster" in path] == []
+    sites.create(storage=storage)
+    assert sites.stored("new") == [1]
+    assert bodies(sites) == ["new"]
+
+
+def test_a_stream_that_was_deleted_meanwhile_does_not_come_back() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.stored(*texts(range(10)))
+    sites["two"].kill()
+    sites.delete()
+    sites.run(1)
+    sites["two"].start()
+    sites.run(3)
+    assert sites["two"].asset is None
+    assert [path for path in sites["two"].disk.seen if "streams" in path] == []
+
+
+def test_a_stream_begins_although_one_of_three_is_away() -> None:
+    sites = Sites().start("one", "two")
+    sites.create()
+    sites.stored(*texts(range(5)))
+    assert sites.assignment.seeds == ()
+    sites.start("three")
+    assert bodies(sites) == texts(range(5))
+
+
+def test_two_of_five_away_are_too_many_to_begin_without() -> None:
+    sites = Sites("a", "b", "c", "d", "e").start("a", "b", "c")
+    sites.create()
+    sites.run(10)
+    assert not any(site.leads() for site in sites.all.values())
+    sites.start("d")
+    sites.stored("with four")
+
+
+def test_all_that_was_acknowledged_is_there_after_a_power_cut_of_all() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.consumer("C")
+    sites.stored(*texts(range(10)))
+    sites.fetch("C", 2)
+    for site in sites.all.values():
+        site.kill(lambda most: 0)
+    sites.start()
+    assert bodies(sites) == texts(range(10))
+    sites.stored("after")
+    assert sites.fetch("C", 1) == [b"m2"]
+
+
+def test_a_server_that_stops_lets_another_one_lead() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.stored("before")
+    sites.settle()
+    first = sites.leader()
+    first.stop()
+    sites.run(0.5)
+    assert any(site.leads() for site in sites.all.values())
+
+
+def test_who_wants_it_hears_of_leaders_and_of_lost_quorums() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.consumer("C")
+    sites.settle()
+    leader = sites.leader()
+    subjects = [subject for subject, _ in leader.heard]
+    assert "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.S" in subjects
+    assert "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.S.C" in subjects
+    sites.run(1)
+    for site in sites.all.values():
+        if site is not leader:
+            site.kill()
+    sites.until(lambda: not leader.leads())
+    subjects = [subject for subject, _ in leader.heard]
+    assert "$JS.EVENT.ADVISORY.STREAM.QUORUM_LOST.S" in subjects
+    assert "$JS.EVENT.ADVISORY.CONSUMER.QUORUM_LOST.S.C" in subjects
+
+
+def damage(site: Site, body: bytes) -> None:
+    """Flip a bit of a message as the disk has it."""
+    for path, inode in site.disk.seen.items():
+        if "/msgs/" in path and body in inode.seen:
+            site.disk.flip(path, inode.seen.index(body))
+            return
+    raise AssertionError("it is not on the disk")
+
+
+def test_what_is_damaged_at_a_start_comes_from_the_others() -> None:
+    sites = Sites(compact_entries=5).start()
+    sites.create()
+    sites.stored(*texts(range(50)))
+    sites.settle()
+    sites.run(3)  # a checkpoint, and a log that begins after it
+    hurt = sites[next(name for name in sites.all if not sites[name].leads())]
+    hurt.kill()
+    damage(hurt, b"m12")
+    hurt.start()
+    assert bodies(sites) == texts(range(50))
+    facts = hurt.asset.facts()  # type: ignore[union-attr]
+    assert (facts.store_failure, facts.catching_up, facts.error) == ("", False, "")
+
+
+def test_a_leader_that_reads_something_damaged_serves_no_more_and_is_refilled() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.stored(*texts(range(50)))
+    sites.settle()
+    sites.run(3)
+    for site in sites.all.values():
+        site.stop()
+    sites.start()
+    hurt = sites.leader()
+    damage(hurt, b"m12")
+    sites.consumer("C")
+    sites.run(0.5)
+    sites.fetch("C", 30, ack=False)
+    sites.until(lambda: not hurt.leads())
+    assert hurt.asset.facts().store_failure  # type: ignore[union-attr]
+    assert sites.leader() is not hurt
+    assert bodies(sites) == texts(range(50))
+    assert not hurt.asset.facts().store_failure  # type: ignore[union-attr]
+    assert not any("lost.msgs" in path for path in hurt.disk.seen)
+
+
+def test_nobody_leads_while_all_are_damaged() -> None:
+    sites = Sites(compact_entries=5).start()
+    sites.create()
+    sites.stored(*texts(range(50)))
+    sites.settle()
+    sites.run(3)
+    for site in sites.all.values():
+        site.kill()
+        damage(site, b"m12")
+    sites.start()
+    sites.run(20)
+    for site in sites.all.values():
+        assert not site.leads()
+        assert site.asset.facts().catching_up  # type: ignore[union-attr]
+
+
+def test_a_disk_that_refuses_for_a_while_costs_nothing() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.stored(*texts(range(10)))
+    sites.settle()
+    leader = sites.leader()
+    leader.disk.fail("sync", path="/msgs/")
+    sites.run(5)
+    sites.stored(*texts(range(10, 20)))
+    assert bodies(sites) == texts(range(20))
+
+
+def test_who_lacks_more_than_the_log_has_is_refilled() -> None:
+    sites = Sites(compact_entries=5).start()
+    sites.create()
+    sites.stored("first")
+    sites.settle()
+    late = sites[next(name for name in sites.all if not sites[name].leads())]
+    late.kill()
+    for group in range(8):
+        sites.stored(*texts(range(group * 10, group * 10 + 10)))
+        sites.run(2)
+    late.start()
+    assert bodies(sites) == ["first", *texts(range(80))]
+
+
+def test_a_memory_stream_is_refilled_after_a_restart() -> None:
+    sites = Sites(compact_entries=5).start()
+    sites.create(storage="memory")
+    for group in range(4):
+        sites.stored(*texts(range(group * 10, group * 10 + 10)))
+        sites.run(2)
+    for name in sites.all:
+        sites[name].kill()
+        sites[name].start()
+        assert bodies(sites) == texts(range(40))
