@@ -38,9 +38,10 @@ def meta_cluster(domain: Domain) -> Json:
     group = domain.group
     members = () if group is None else sorted(group.members.all)
     node = None if group is None else group.node
-    log = MetaLog(len(members))
+    voters = 0 if group is None else len(group.members.voters)
+    log = MetaLog(voters)
     if node is not None:
-        log = MetaLog(len(members), entries=node.log.last - node.log.snapshot.index)
+        log = MetaLog(voters, entries=node.log.last - node.log.snapshot.index)
     return report.meta_cluster(
         domain.state,
         domain.sights,
