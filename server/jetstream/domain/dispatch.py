@@ -30,10 +30,12 @@ from ...cluster.meta.duties import (
 from .asset import Asset
 
 if TYPE_CHECKING:
+    from ...cluster.meta.assignment import StreamAssignment
     from ..account import JetStreamAccount
     from .domain import Domain
 
 Key = tuple[str, str]
+META = "meta"  # the meta group's name
 _FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
@@ -96,6 +98,32 @@ class Dispatch:
                 self._fail(key, str(error))
         elif key not in self.failures:
             self._make(duty)
+        elif self._may_be_renewed(held, duty.stream):
+            self._make(Open(duty.stream, joins=True, lost=True))
+
+    def _may_be_renewed(self, held: JetStreamAccount, stream: StreamAssignment) -> bool:
+        """What lies here cannot be read; if others have it, it is set aside, to be had from them."""
+        state, me = self._domain.state, self._domain.me
+        if not any(holder != me and holder in state.servers for holder in stream.holders):
+            return False
+        try:
+            held.directory.set_aside(stream.name)
+            self._domain.surroundings.lives(stream.group).remove()
+        except OSError as error:
+            self._fail((stream.account, stream.name), str(error))
+            return False
+        return True
+
+    def sweep(self) -> None:
+        """Remove what is left of groups that this server has no part in any more."""
+        around, state = self._domain.surroundings, self._domain.state
+        ours = {stream.group for stream in state.held_by(self._domain.me)}
+        try:
+            for name in around.fs.names(around.path):
+                if name not in ours and name != META:
+                    around.lives(name).remove()
+        except OSError as error:
+            self._log.error(f"What is left of former groups cannot be removed: {error}")
 
     # --- as they come
 

@@ -40,7 +40,7 @@ from ...cluster.proposals import Outcome, ProposalError
 from ...cluster.seat import Seat, Surroundings
 from . import monitoring, notices
 from .answers import Answers
-from .dispatch import Dispatch, key_of
+from .dispatch import META, Dispatch, key_of
 from .gate import Gate
 from .questions import Json, Kind, Questions, Take
 from .servers import Servers
@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from ..engine import JetStream
     from .asset import Asset
 
-META = "$JSC.META"
-GROUP = "meta"
+TELL = "$JSC.META"
 Decided = Callable[[list[Effect] | ApiError], None]
 
 
@@ -116,9 +115,9 @@ class Domain:
         self.surroundings.mailbox.start()
         self._questions.start()
         self.answers.start()
-        self._subscription = self._carrier.subscribe(META, self._told)
+        self._subscription = self._carrier.subscribe(TELL, self._told)
         self._seat = Seat(
-            GROUP,
+            META,
             self.surroundings,
             self._make,
             self,
@@ -295,7 +294,7 @@ class Domain:
         if self.is_leader:
             self.propose(command, _ignore)
         else:
-            self._carrier.publish(META, encode(command))
+            self._carrier.publish(TELL, encode(command))
 
     def _told(self, message: Message) -> None:
         if not self.is_leader:
@@ -479,6 +478,7 @@ class Domain:
             return
         self.served = True
         inventory = self._dispatch.inventory(self._engine.accounts.values())
+        self._dispatch.sweep()
         self._dispatch.begin(list(machine.begin(inventory)))
 
     def _heal(self) -> None:
