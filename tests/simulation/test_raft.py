@@ -7,7 +7,7 @@ more.
 from __future__ import annotations
 
 import pytest
-from lib.raft.canaries import CANARIES
+from lib.raft.canaries import CANARIES, SyncsFail
 from lib.raft.world import World
 
 CHUNK = 25
@@ -22,6 +22,13 @@ def test_no_promise_is_broken(first: int) -> None:
         except Exception as fault:
             raise AssertionError(f"seed {seed}: {type(fault).__name__}: {fault}") from fault
         assert world.acknowledged > 0, f"seed {seed}: nothing was ever acknowledged"
+
+
+def test_syncs_that_fail_everywhere_lose_nothing() -> None:
+    for seed in range(10):
+        world = SyncsFail(seed)
+        world.run()
+        assert world.acknowledged > 0, f"seed {seed}"
 
 
 @pytest.mark.parametrize("canary", CANARIES)

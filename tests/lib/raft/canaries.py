@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from lib.raft.machine import Machine
+from lib.raft.mischief import Mischief
 from lib.raft.world import World
 from pyjs.server.cluster.raft import AskVote, HardState, Log, Node, Timing, Write, disk
 from pyjs.server.cluster.raft.leader import Leader
@@ -60,7 +63,35 @@ class VotesWhileRecovering(World):
         return Node(name, log, state._replace(recovering=False), timing=timing, random=random)
 
 
-class BelievesAFailedSync(World):
+class FailingSyncs(Mischief):
+    """Nothing but syncs that fail, of all at once, and power that goes: elsewhere the two seldom meet."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._acts, self._weights, self._pace = [self._fail_syncs, self._cut_power], [1.0, 1.0], 400
+
+    def _running(self) -> list[Machine]:
+        return [machine for machine in self._world.machines.values() if machine.node is not None]
+
+    def _fail_syncs(self) -> None:
+        for machine in self._running():
+            machine.disk.fail("sync", errno.EIO)
+
+    def _cut_power(self) -> None:
+        for machine in self._running():
+            machine.kill(power=True)
+            self._world.restart_later(machine)
+
+
+class SyncsFail(World):
+    """A world with failing syncs, and all rules kept: nothing may be lost in it."""
+
+    def __init__(self, seed: int, *, trace: bool = False) -> None:
+        super().__init__(seed, trace=trace)
+        self.mischief = FailingSyncs(self)
+
+
+class BelievesAFailedSync(SyncsFail):
     """After a failed sync the log is read again and gone on with as it is seen."""
 
     class store(RaftStore):  # noqa: N801 - the name of what it takes the place of
