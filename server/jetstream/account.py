@@ -82,6 +82,7 @@ class JetStreamAccount:
         self.grants = grants
         self.memory = Quota(parent=memory)
         self.files = Quota(parent=files)
+        self._by_tier: dict[tuple[str, int], Quota] = {}
         self.set_limits(grants)
         self.streams: dict[str, Stream] = {}
         self.offline: dict[str, str] = {}
@@ -91,17 +92,36 @@ class JetStreamAccount:
 
     # --- limits
 
-    def quota(self, storage: str) -> Quota:
-        """The quota of "file" or "memory" streams."""
-        return self.memory if storage == "memory" else self.files
+    def quota(self, storage: str, replicas: int = 1) -> Quota:
+        """The quota of "file" or "memory" streams with so many replicas."""
+        if replicas <= 1 or "" in self.grants:
+            return self.memory if storage == "memory" else self.files
+        key = (storage, replicas)
+        if key not in self._by_tier:
+            parent = (self.memory if storage == "memory" else self.files).parent
+            self._by_tier[key] = Quota(parent=parent)
+            self._grant_tiers()
+        return self._by_tier[key]
+
+    @property
+    def quotas(self) -> dict[tuple[str, int], Quota]:
+        """All there are, by storage and replicas: those of one replica are also those of flat limits."""
+        return {("memory", 1): self.memory, ("file", 1): self.files, **self._by_tier}
 
     def set_limits(self, grants: dict[str, AccountJetStream]) -> None:
         """Take over limits; what is stored stays."""
         self.grants = grants
-        # Without peers there are only streams of one replica: the quotas are those of that tier.
         share = self.limits(1)
         self.memory.grant(None if share is None else share.max_memory)
         self.files.grant(None if share is None else share.max_store)
+        self._grant_tiers()
+
+    def _grant_tiers(self) -> None:
+        """A tier's limits are for each replica; what is used counts for all of them."""
+        for (storage, replicas), quota in self._by_tier.items():
+            share = self.limits(replicas)
+            most = None if share is None else share.max_memory if storage == "memory" else share.max_store
+            quota.grant(most if most is None or most < 0 else most * replicas)
 
     def limits(self, replicas: int) -> AccountJetStream | None:
         """The limits of streams with so many replicas (0 is 1); None: the account may not have such."""

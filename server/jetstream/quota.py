@@ -1,7 +1,8 @@
 """Quota: how many bytes of one storage an account uses, and may use.
 
 Promises: `used` is the sum of what the streams reported; a quota's usage counts in its parent's (the
-server's) too.
+server's) too. In a cluster an account's limits are for all servers together: what the others use is as they
+reported it, and what has come since then is counted for them, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Quota:
     nothing (the limit is then 0).
     """
 
-    __slots__ = ("absent", "limit", "parent", "reserved", "used")
+    __slots__ = ("_elsewhere", "_told", "absent", "limit", "parent", "reserved", "used")
 
     def __init__(self, limit: int = -1, parent: Quota | None = None) -> None:
         self.limit = limit
@@ -28,6 +29,8 @@ class Quota:
         self.used = 0
         self.reserved = 0
         self.absent = False
+        self._elsewhere = 0
+        self._told = 0
 
     @property
     def guarded(self) -> bool:
@@ -49,7 +52,12 @@ class Quota:
         """Count `size` bytes more (or fewer)."""
         self.used += size
         if self.parent is not None:
-            self.parent.used += size
+            self.parent.add(size)
+
+    def hear(self, elsewhere: int, told: int) -> None:
+        """The other servers use `elsewhere` bytes; this one had told them that it uses `told`."""
+        self._elsewhere = elsewhere
+        self._told = told
 
     def reserve(self, size: int) -> None:
         """Count a reservation (or give one back)."""
@@ -57,12 +65,12 @@ class Quota:
         if self.parent is not None:
             self.parent.reserved += size
 
-    def refusal(self, size: int) -> ApiError | None:
-        """Say why `size` bytes more may not be stored, or None."""
+    def refusal(self, size: int, copies: int = 1) -> ApiError | None:
+        """Say why `size` bytes more may not be stored, on so many servers each, or None."""
         parent = self.parent
         if parent is not None and 0 <= parent.limit < parent.used:
             return api_error("JSInsufficientResourcesErr")
-        if 0 <= self.limit < self.used + size:
+        if 0 <= self.limit < self._elsewhere + self._told + (self.used - self._told + size) * copies:
             return api_error("JSNoLimitsErr" if self.absent else "JSAccountResourcesExceededErr")
         return None
 

@@ -12,7 +12,7 @@ from ....protocol.errors import ApiError
 from ...cluster.meta.server import Server, node_of
 from .reports import PREFIX, Report, ReportError
 from .sights import EVERY, Sights
-from .usage import lags, used
+from .usage import count, lags, used
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
@@ -124,6 +124,8 @@ class Servers:
     def _take(self, report: Report) -> None:
         node, now = report.server.node, self._clock.now()
         self.seen.hear(report, now)
+        for name, held in self._engine.accounts.items():
+            count(held, self.seen.usage(name), self._domain.me)
         if self._removed.get(node, report.process) != report.process:
             del self._removed[node]  # it was started again: it may ask to be let in
         if report.term:

@@ -1,11 +1,14 @@
-"""What this server tells of its own streams: bytes used, and how far the members of what it leads are."""
+"""What this server tells of its own streams: bytes used, and how far the members of what it leads are.
+
+And what it makes of what the others tell: an account's limits are for all servers together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...cluster.meta.usage import Used
+from ...cluster.meta.usage import Reports, Used
 
 if TYPE_CHECKING:
     from ..account import JetStreamAccount
@@ -25,6 +28,18 @@ def used(accounts: Mapping[str, JetStreamAccount]) -> dict[str, dict[str, Used]]
                 else Used(memory, store + size)
             )
     return found
+
+
+def count(held: JetStreamAccount, reports: Reports, me: str) -> None:
+    """Let an account's quotas know what was reported; me: this server's member."""
+    sums: dict[tuple[str, int], list[int]] = {}  # by storage and replicas: elsewhere, here
+    for member, tiers in reports.items():
+        for tier, used_there in tiers.items():
+            replicas = 1 if "" in held.grants else int(tier.removeprefix("R"))
+            for storage, size in (("memory", used_there.memory), ("file", used_there.store)):
+                sums.setdefault((storage, replicas), [0, 0])[member == me] += size
+    for key, quota in held.quotas.items():
+        quota.hear(*sums.get(key, (0, 0)))
 
 
 def lags(assets: Mapping[tuple[str, str], Asset]) -> dict[tuple[str, str], dict[str, int]]:

@@ -78,9 +78,10 @@ class Replica:
         log: Log,
         owner: Owner,
         *,
+        group: str = "",
         joining: bool = False,
     ) -> None:
-        """`config` counts as long as the store has no state yet.
+        """`config` counts as long as the store has no state yet. group: its name.
 
         joining: it was not there when the group was founded, and what was there then is not in the log; a
         store without a state is filled from the leader's. Raises StateError.
@@ -88,6 +89,7 @@ class Replica:
         self._store = store
         self._account = account
         self._created = created
+        self._group = group
         self._log = log
         self._owner = owner
         self._outcomes: dict[int, Outcome] = {}
@@ -101,6 +103,8 @@ class Replica:
         state = states.decode(store.note) if store.note and not begun else None
         if state is not None and state.created != created:
             raise states.StateError("it is of another stream of this name")
+        if state is not None and state.group != group:
+            raise states.StateError(f"it is of another group, {state.group}")
         if state is None and config.first_seq > 1 and not store.last_seq:
             store.skip_to(config.first_seq - 1)
         self.stream = self._over(config if state is None else state.config, state)
@@ -109,7 +113,9 @@ class Replica:
             self._refill(0)
 
     def _over(self, config: StreamConfig, state: states.State | None) -> ReplicatedStream:
-        stream = ReplicatedStream(config, self._store, self._account, self._created, desk=self)
+        stream = ReplicatedStream(
+            config, self._store, self._account, self._created, desk=self, group=self._group
+        )
         if state is not None:
             states.install(stream, state)
         stream.start()
@@ -256,14 +262,15 @@ class Replica:
                 self._log.propose([data], _nothing)
 
     def _with_room(self, run: list[Publish]) -> list[Publish]:
-        quota = self._account.quota(self.stream.config.storage)
+        config = self.stream.config
+        quota = self._account.quota(config.storage, config.num_replicas)
         if not quota.guarded:
             return run
         kept = []
         room = 0
         for publish in run:
             size = room + self._store.size_of(publish[0].decode("utf-8", "surrogateescape"), 0, publish[3])
-            refusal = quota.refusal(size)
+            refusal = quota.refusal(size, config.num_replicas)
             if refusal is None:
                 kept.append(publish)
                 room = size

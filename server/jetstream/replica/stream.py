@@ -54,9 +54,9 @@ class Counted(Quota):
         """Never: servers are not equally full."""
         return False
 
-    def refusal(self, size: int) -> ApiError | None:
+    def refusal(self, size: int, copies: int = 1) -> ApiError | None:
         """Never."""
-        del size
+        del size, copies
         return None
 
 
@@ -85,7 +85,10 @@ class Desk(Protocol):
 
 
 class ReplicatedStream(Stream):
-    """One replica. index: of the last entry applied. desk: takes, while it leads, what is to be proposed."""
+    """One replica. index: of the last entry applied, group: whose entry that is.
+
+    desk: takes, while it leads, what is to be proposed.
+    """
 
     def __init__(
         self,
@@ -95,8 +98,10 @@ class ReplicatedStream(Stream):
         created: int,
         *,
         desk: Desk,
+        group: str = "",
     ) -> None:
         self.index = 0
+        self.group = group
         self.time = LogTime(account.host.clock)
         self.dice = Dice()
         self.standings: dict[str, Standing] = {}
@@ -108,7 +113,8 @@ class ReplicatedStream(Stream):
         due = self._desk.due
         age = LogClock(self.time, lambda: due(entries.AGE))
         ttl = LogClock(self.time, lambda: due(entries.LIFETIMES))
-        quota = Counted(parent=self.account.quota(self.config.storage))
+        config = self.config
+        quota = Counted(parent=self.account.quota(config.storage, config.num_replicas))
         return Rules(age, age, ttl, self.dice.below, quota, self.standings)
 
     def _settler(self) -> Settler:
