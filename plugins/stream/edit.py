@@ -15,6 +15,7 @@ from ...protocol.api.stream import StreamConfig
 from . import page
 from .add import create
 from .info import ALL, JSON, STREAM, chosen, plain
+from .leadership import steady, stream_asset
 from .options import SETTINGS, apply
 
 
@@ -73,7 +74,7 @@ async def edit(
             await link.js.request(f"STREAM.UPDATE.{name}", config.to_json())
         except RemoteError as error:
             raise error.while_doing(f"could not edit Stream {name}") from None
-        info = await link.js.stream_info(name)
+        info = await steady(stream_asset(link, name))
     if as_json:
         render.show_json(plain(info))
         return 0

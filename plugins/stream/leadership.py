@@ -23,6 +23,7 @@ Info = dict[str, Any]
 PATIENCE = 5.0  # seconds for the next leader to be there
 PAUSE = 0.1  # seconds between two looks
 LOOK = 1.0  # seconds for one look
+UNAVAILABLE = 10008  # the error while there is no leader
 GATHERING = 2.0  # seconds for the replicas of a new asset
 PREFERRED = click.option("--preferred", default="", metavar="SERVER", help="Let this server lead, if it can.")
 LEADERLESS = click.option("-f", "--force", is_flag=True, help="Ask even when no leader is known.")
@@ -95,6 +96,18 @@ async def next_leader(asset: Asset, before: str) -> Info:
             pass  # while a leader is elected nobody may be there to answer
         if time.monotonic() >= deadline:
             raise CliError(f"{asset.title} did not elect a new leader in time")
+        await asyncio.sleep(PAUSE)
+
+
+async def steady(asset: Asset) -> Info:
+    """The asset's information; one that is without a leader just now, as after a change, is waited for."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await asset.look()
+        except RemoteError as error:
+            if error.err_code != UNAVAILABLE or time.monotonic() >= deadline:
+                raise
         await asyncio.sleep(PAUSE)
 
 

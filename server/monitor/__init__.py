@@ -9,7 +9,7 @@ from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
 from .jsz import JszRequest, jsz
 from .peers import LeafzRequest, RoutezRequest, gatewayz, leafz, routez
-from .request import RequestError
+from .request import OthersAskedError, RequestError
 from .subsz import SubszRequest, subsz
 from .varz import varz
 from .view import Monitored
@@ -21,6 +21,7 @@ __all__ = [
     "JszRequest",
     "LeafzRequest",
     "Monitored",
+    "OthersAskedError",
     "RequestError",
     "RoutezRequest",
     "SubszRequest",

@@ -6,17 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..jetstream.stream import report
-from .request import RequestError, asked, page
+from .request import OthersAskedError, RequestError, asked, page
 from .view import Monitored, head
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..jetstream.account import JetStreamAccount
+    from ..jetstream.domain.asset import Asset
+    from ..jetstream.engine import JetStream
     from ..jetstream.stream.core import Stream
 
 
 @dataclass(slots=True)
 class JszRequest:
-    """Streams are shown only with their account, consumers only with their stream."""
+    """Streams are shown only with their account, consumers only with their stream.
+
+    leader_only: the leader of the meta group is asked. raft: how many streams and consumers are led is, too.
+    """
 
     account: str = asked("", "acc", "account")
     accounts: bool = asked(False, "accounts")
@@ -24,14 +31,21 @@ class JszRequest:
     consumers: bool = asked(False, "consumers", "consumer")
     direct_consumers: bool = asked(False, "direct-consumers", "direct_consumer")
     config: bool = asked(False, "config")
+    leader_only: bool = asked(False, "leader-only", "leader_only")
+    raft: bool = asked(False, "raft")
     offset: int = asked(0, "offset")
     limit: int = asked(0, "limit")
 
 
 def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
-    """The numbers of the server and, if asked, of its accounts. Raises RequestError for an unknown one."""
+    """The numbers of the server and, if asked, of its accounts.
+
+    Raises RequestError for an unknown account, OthersAskedError where the leader is asked and is another.
+    """
     request = request or JszRequest()
     engine = server.jetstream
+    if request.leader_only and (engine is None or (engine.cluster and not engine.cluster.is_leader)):
+        raise OthersAskedError("not leader")
     if engine is None:
         zero = dict.fromkeys(("memory", "storage", "reserved_memory", "reserved_storage", "accounts"), 0)
         return (
@@ -58,6 +72,8 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
     }
     if engine.cluster is not None:
         document["meta_cluster"] = engine.cluster.meta_cluster()
+    if request.raft:
+        document |= _led(engine)
     held = list(engine.accounts.items())
     document["total"] = len(held)
     if request.account:
@@ -66,31 +82,53 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
             raise RequestError(f"account {request.account!r} not jetstream enabled")
     elif not (request.accounts or request.streams or request.consumers or request.config):
         return document
+    assets = {} if engine.cluster is None else engine.cluster.assets
     document["account_details"] = [
-        _account(name, account, request) for name, account in page(held, request.offset, request.limit)
+        _account(name, account, request, assets)
+        for name, account in page(held, request.offset, request.limit)
     ]
     return document
 
 
-def _account(name: str, account: JetStreamAccount, request: JszRequest) -> dict[str, Any]:
+def _led(engine: JetStream) -> dict[str, int]:
+    """How many streams and consumers this server leads; 0 is left out."""
+    streams = [stream for account in engine.accounts.values() for stream in account.streams.values()]
+    if engine.cluster is not None:
+        led = [asset.stream for asset in engine.cluster.assets.values() if asset.leads()]
+        streams = [stream for stream in led if stream is not None]
+    consumers = sum(len(stream.public_consumers()) for stream in streams)
+    counts = {"streams_leader": len(streams), "consumers_leader": consumers}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _account(
+    name: str, account: JetStreamAccount, request: JszRequest, assets: Mapping[tuple[str, str], Asset]
+) -> dict[str, Any]:
     info = account.info().to_json()
     detail: dict[str, Any] = {"name": account.account.display, "id": name}
     for key in ("memory", "storage", "reserved_memory", "reserved_storage"):
         detail[key] = info.get(key, 0)
     detail |= {"accounts": 0, "ha_assets": 0, "api": info["api"]}
     if request.streams or request.consumers or request.config:
-        detail["stream_detail"] = [_stream(stream, request) for stream in account.streams.values()]
+        detail["stream_detail"] = [
+            _stream(stream, request, assets.get((name, stream.name))) for stream in account.streams.values()
+        ]
     return detail
 
 
-def _stream(stream: Stream, request: JszRequest) -> dict[str, Any]:
-    info = report.info(stream).to_json()
+def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> dict[str, Any]:
+    """A stream; `asset`: what it is in a cluster."""
+    info = (report.info(stream) if asset is None else asset.info()).to_json()
     detail: dict[str, Any] = {"name": stream.name, "created": info["created"]}
     for key in ("cluster", *(("config",) if request.config else ()), "state", "mirror", "sources"):
         if key in info:
             detail[key] = info[key]
     if request.consumers:
-        consumers = [consumer.info().to_json() for consumer in stream.public_consumers()]
+        infos = (
+            consumer.info() if asset is None else asset.consumer_info(consumer.name)
+            for consumer in stream.public_consumers()
+        )
+        consumers = [info.to_json() for info in infos]
         detail["consumer_detail"] = (
             consumers if request.config else [_without(c, "config") for c in consumers]
         )

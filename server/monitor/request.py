@@ -19,6 +19,10 @@ class RequestError(Exception):
     """What was asked cannot be understood."""
 
 
+class OthersAskedError(RequestError):
+    """The request means other servers than this one, which stays silent where they can be heard."""
+
+
 def asked(default: Any, query: str, json: str = "") -> Any:
     """A field that the query parameter `query`, or the JSON member `json` (the same if not given), sets."""
     return field(default=default, metadata={"query": query, "json": json or query})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from ..accounts.registry import GLOBAL
 from ..accounts.source import Kind
 from ..clock import SECOND
-from ..monitor import Monitored, RequestError
+from ..monitor import Monitored, OthersAskedError, RequestError
 from ..monitor.accountz import account_statistics
 from . import services
 from .envelope import Envelope, encode
@@ -143,6 +143,8 @@ class System:
                 return
             try:
                 document = answer(message.subject, message)
+            except OthersAskedError:
+                return
             except RequestError as error:
                 document = self._envelope.refusal(BAD_REQUEST, str(error))
             except Exception as error:  # a mistake of ours must not end the connection that asked

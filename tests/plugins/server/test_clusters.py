@@ -16,7 +16,7 @@ from lib.jetmesh import JetMesh
 NAMES = ["s0", "s1", "s2"]
 
 
-@pytest.fixture(params=["reference"])
+@pytest.fixture(params=["reference", "pyjs"])
 def implementation(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
