@@ -36,7 +36,7 @@ class LeafWire:
     """A leaf connection by hand: lines and LMSG frames."""
 
     def __init__(self, sock: socket.socket) -> None:
-        sock.settimeout(8)
+        sock.settimeout(20)
         self.sock = sock
         self.buffer = b""
 

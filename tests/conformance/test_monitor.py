@@ -26,7 +26,7 @@ def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
 
 def fetch(server: ServerProcess, path: str) -> tuple[int, str, bytes]:
     """(status, content type, body)."""
-    link = http.client.HTTPConnection("127.0.0.1", server.ports["http"], timeout=8)
+    link = http.client.HTTPConnection("127.0.0.1", server.ports["http"], timeout=20)
     try:
         link.request("GET", path)
         answer = link.getresponse()

@@ -66,7 +66,6 @@ def lookup(wire: Wire, key: str) -> str:
     return wire.request(f"$SYS.REQ.ACCOUNT.{key}.CLAIMS.LOOKUP").body.decode()
 
 
-@pytest.mark.timeout(120)
 def test_kills_between_pushes_lose_no_answered_token(site: OperatorSite, server: ServerProcess) -> None:
     dice = random.Random(20261121)
     accounts = [site.account(f"A{number}") for number in range(ACCOUNTS)]

@@ -64,7 +64,7 @@ class Trio:
                     found.append(name)
             return bool(found)
 
-        eventually(somebody_leads, 20)
+        eventually(somebody_leads, 60)
         return found[0]
 
     def settled(self, voters: int = 3) -> None:
@@ -79,7 +79,7 @@ class Trio:
                 and not any(state["health"] for state in states)
             )
 
-        eventually(alike, 30)
+        eventually(alike, 60)
 
 
 class Adder:
@@ -133,10 +133,10 @@ def test_nothing_acknowledged_is_lost_when_leaders_are_killed(trio: Trio) -> Non
         other = next(name for name in trio.servers if name != leader)
         adder = Adder(trio.servers[other])
         try:
-            eventually(lambda adder=adder: len(adder.acknowledged) > 20, 20)
+            eventually(lambda adder=adder: len(adder.acknowledged) > 20, 60)
             trio.servers[leader].kill()
             killed, before = time.monotonic(), len(adder.acknowledged)
-            eventually(lambda adder=adder, before=before: len(adder.acknowledged) > before + 5, 20)
+            eventually(lambda adder=adder, before=before: len(adder.acknowledged) > before + 5, 60)
             waits.append(next(moment for moment in adder.moments if moment > killed) - killed)
             trio.servers[leader].launch()
         finally:
@@ -158,7 +158,7 @@ def test_a_wiped_server_is_replaced_and_all_come_back(trio: Trio) -> None:
     trio.servers[victim].kill()
     shutil.rmtree(trio.servers[victim].directory / "store")
     trio.servers[victim].launch()
-    eventually(lambda: trio.state(victim)["member"] not in ("", old), 10)
+    eventually(lambda: trio.state(victim)["member"] not in ("", old), 60)
     trio.settled()
     assert len(trio.state(victim)["items"]) == 10
     for server in trio.servers.values():

@@ -113,9 +113,9 @@ def test_copies_go_on_when_the_leaf_was_killed(pair: Pair) -> None:
         pair.leaf.crash()
         eventually(lambda: status(js, "$JS.leaf.API.INFO") == "503")
         pair.leaf.launch()
-        eventually(lambda: status(js, "$JS.leaf.API.INFO") == "", 20)
+        eventually(lambda: status(js, "$JS.leaf.API.INFO") == "", 60)
         for i in range(20):
             with login(pair.leaf) as there:
                 assert there.request("test", f"after {i}").json()["domain"] == "leaf"
-        eventually(lambda: js.state(AGGREGATE)["messages"] == 21, 30)
+        eventually(lambda: js.state(AGGREGATE)["messages"] == 21, 60)
         assert bodies(js, AGGREGATE) == ["hello world", *(f"after {i}" for i in range(20))]

@@ -203,7 +203,7 @@ def names(wire: Wire, site: OperatorSite, account: SiteAccount) -> set[str]:
     except TimeoutError:
         pass
     finally:
-        wire.sock.settimeout(8)
+        wire.sock.settimeout(20)
     return {name for name, message in answers.items() if message == "jwt updated"}
 
 
@@ -211,7 +211,7 @@ def test_an_account_is_looked_up_beyond_the_leaf_connection(pair: Pair, leaf: st
     account = pair.site.account("NEW")
     pair.site.push(pair.hub, account)
     below = pair.same_operator(leaf, system=True)
-    eventually(lambda: connects(account.user(), below), 20)
+    eventually(lambda: connects(account.user(), below), 60)
 
 
 def connects(user: User, server: ServerProcess) -> bool:

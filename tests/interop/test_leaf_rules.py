@@ -47,7 +47,7 @@ def test_the_link_heals_and_copies_go_on_without_gap_or_duplicate(join: Join) ->
             there.fill("T", 5)
             pair.joined()
             there.fill("T", 5)
-            eventually(lambda: here.state("M")["messages"] == here.state("C")["messages"] == 15, 25)
+            eventually(lambda: here.state("M")["messages"] == here.state("C")["messages"] == 15, 60)
             assert here.state("M")["last_seq"] == here.state("C")["last_seq"] == 15
             for seq in range(1, 16):
                 assert here.get("M", seq=seq) == there.get("T", seq=seq)
@@ -135,9 +135,9 @@ def test_a_copy_is_made_in_another_account_across_the_link(join: Join) -> None:
             importer.create(
                 "copy", storage="file", mirror={"name": "aggregate-test-leaf", "external": external}
             )
-            eventually(lambda: importer.state("copy")["messages"] == 3, 25)
+            eventually(lambda: importer.state("copy")["messages"] == 3, 60)
             js.fill("test", 2)
-            eventually(lambda: importer.state("copy")["messages"] == 5, 25)
+            eventually(lambda: importer.state("copy")["messages"] == 5, 60)
             assert importer.get("copy", seq=5) == js.get("aggregate-test-leaf", seq=5)
 
 

@@ -77,7 +77,7 @@ def test_tls_that_only_the_hub_asks_for_is_not_trusted_blindly(start: Start, hub
     """Without the authority the leaf does not send its password."""
     above = start(hub, listener(tls("server")))
     below = start(leaf, joiner(above, ""))
-    eventually(lambda: "handshake" in below.log(), 15)
+    eventually(lambda: "handshake" in below.log(), 60)
     with login(above) as high, login(below) as low:
         low.sub("secret", "1")
         low.sync()

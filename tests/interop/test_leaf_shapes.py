@@ -108,7 +108,7 @@ def test_a_loop_is_found(start: Start, kinds: tuple[str, str, str]) -> None:
     a = start(kinds[0], "a", listens=LISTENER)
     b = start(kinds[1], "b", to(a), listens=LISTENER)
     c = start(kinds[2], "c", to(b), to(a))
-    eventually(lambda: any("Loop detected for leafnode account=" in s.log() for s in (a, b, c)), 20)
+    eventually(lambda: any("Loop detected for leafnode account=" in s.log() for s in (a, b, c)), 60)
 
 
 @pytest.mark.parametrize("hub", ["reference", "pyjs"])
@@ -193,7 +193,7 @@ def test_isolated_leafs_do_not_hear_each_other(start: Start, hub: str, leaf: str
 def test_a_refused_leaf_tries_again(start: Start, hub: str, leaf: str) -> None:
     above = start(hub, "above", listens=LISTENER)
     below = start(leaf, "below", to(above, user="nobody"))
-    eventually(lambda: below.log().count("Authorization Violation") >= 2, 20)
+    eventually(lambda: below.log().count("Authorization Violation") >= 2, 60)
     assert "nobody:nobody" not in below.log()
 
 

@@ -42,7 +42,7 @@ def run(server: ServerProcess, body: Callable[[Client, JetStreamContext], Awaita
 
     async def main() -> None:
         async with client(server) as connection:
-            await asyncio.wait_for(body(connection, connection.jetstream(timeout=5)), 20)
+            await asyncio.wait_for(body(connection, connection.jetstream(timeout=20)), 60)
 
     asyncio.run(main())
 
@@ -72,7 +72,7 @@ def test_queue_and_callback(server: ServerProcess, unique: str) -> None:
             await nc.subscribe(unique, queue="q", cb=heard)
         for i in range(10):
             await nc.publish(unique, str(i).encode())
-        await asyncio.wait_for(whole.wait(), 5)
+        await asyncio.wait_for(whole.wait(), 60)
         assert sorted(got) == [str(i).encode() for i in range(10)]
 
     run(server, body)
@@ -84,10 +84,10 @@ def test_request_and_reply(server: ServerProcess, unique: str) -> None:
             await message.respond(message.data.upper())
 
         await nc.subscribe(unique, cb=answer)
-        replies = await asyncio.gather(*(nc.request(unique, b"abc", timeout=5) for _ in range(20)))
+        replies = await asyncio.gather(*(nc.request(unique, b"abc", timeout=20) for _ in range(20)))
         assert {r.data for r in replies} == {b"ABC"}
         with pytest.raises(nats.errors.NoRespondersError):
-            await nc.request(f"{unique}.nobody", b"", timeout=5)
+            await nc.request(f"{unique}.nobody", b"", timeout=20)
 
     run(server, body)
 
@@ -144,9 +144,9 @@ def test_reconnect(launch: Callable[[str], ServerProcess], unique: str) -> None:
             sub = await nc.subscribe(unique)
             await nc.flush()
             await asyncio.to_thread(server.kill)
-            await asyncio.wait_for(lost.wait(), 10)
+            await asyncio.wait_for(lost.wait(), 60)
             await asyncio.to_thread(server.launch)
-            await asyncio.wait_for(again.wait(), 10)
+            await asyncio.wait_for(again.wait(), 60)
             await nc.publish(unique, b"after")
             assert (await sub.next_msg(5)).data == b"after"
 
@@ -240,7 +240,7 @@ def test_pull_subscribe(server: ServerProcess, unique: str) -> None:
         sub = await js.pull_subscribe(unique, durable="d")
         got: list[int] = []
         while len(got) < 25:
-            for message in await sub.fetch(10, timeout=5):
+            for message in await sub.fetch(10, timeout=20):
                 got.append(int(message.data))
                 await message.ack_sync(5)
         assert got == list(range(25))
@@ -260,12 +260,12 @@ def test_pull_acks_of_each_kind(server: ServerProcess, unique: str) -> None:
         for i in range(3):
             await js.publish(unique, str(i).encode())
         sub = await js.pull_subscribe(unique, durable="d")
-        one, two, three = await sub.fetch(3, timeout=5)
+        one, two, three = await sub.fetch(3, timeout=20)
         await one.in_progress()
         await one.nak()
         await two.term()
         await three.ack_sync(5)
-        (again,) = await sub.fetch(1, timeout=5)
+        (again,) = await sub.fetch(1, timeout=20)
         assert (again.data, again.metadata.num_delivered) == (b"0", 2)
         assert again.metadata.sequence.stream == 1
         await again.ack_sync(5)
@@ -306,7 +306,7 @@ def test_push_queue(server: ServerProcess, unique: str) -> None:
             await js.subscribe(unique, queue="workers", durable="workers", cb=heard)
         for i in range(20):
             await js.publish(unique, str(i).encode())
-        await asyncio.wait_for(whole.wait(), 10)
+        await asyncio.wait_for(whole.wait(), 60)
         assert sorted(map(int, got)) == list(range(20))
 
     run(server, body)

@@ -84,9 +84,9 @@ def test_a_server_that_comes_later_catches_up(pair: Pair) -> None:
     pair.site.push(leaf, newer, leaf_token)
     pair.begin("hub")
     for name in ("hub", "leaf"):
-        eventually(lambda name=name: pair.holds(name, only_hub, hub_token), 15)
-        eventually(lambda name=name: pair.holds(name, only_leaf, leaf_token), 15)
-        eventually(lambda name=name: pair.holds(name, both, newer), 15)
+        eventually(lambda name=name: pair.holds(name, only_hub, hub_token), 60)
+        eventually(lambda name=name: pair.holds(name, only_leaf, leaf_token), 60)
+        eventually(lambda name=name: pair.holds(name, both, newer), 60)
 
 
 def test_a_damaged_file_is_filled_again_by_the_other_server(pair: Pair) -> None:
@@ -95,11 +95,11 @@ def test_a_damaged_file_is_filled_again_by_the_other_server(pair: Pair) -> None:
     hub = pair.begin("hub")
     pair.site.push(hub, token)
     leaf = pair.begin("leaf")
-    eventually(lambda: pair.holds("leaf", account, token), 15)
+    eventually(lambda: pair.holds("leaf", account, token), 60)
     leaf.end()
     pair.file("leaf", account).write_text(token[:50])
     pair.begin("leaf")
-    eventually(lambda: pair.holds("leaf", account, token), 15)
+    eventually(lambda: pair.holds("leaf", account, token), 60)
     assert pair.holds("hub", account, token)
 
 
@@ -108,7 +108,7 @@ def test_a_deletion_reaches_both(pair: Pair) -> None:
     hub = pair.begin("hub")
     pair.site.push(hub, account)
     pair.begin("leaf")
-    eventually(lambda: pair.file("leaf", account).exists(), 15)
+    eventually(lambda: pair.file("leaf", account).exists(), 60)
     pair.site.delete(hub, account)
     for name in ("hub", "leaf"):
         eventually(lambda name=name: not pair.file(name, account).exists())
@@ -122,7 +122,7 @@ def test_every_server_answers_a_push(pair: Pair) -> None:
     leaf = pair.begin("leaf")
     account = pair.site.account("A")
     with pair.site.system(leaf) as wire:
-        eventually(lambda: answering(wire, account) == {"hub", "leaf"}, 15)
+        eventually(lambda: answering(wire, account) == {"hub", "leaf"}, 60)
     for server in pair.running.values():
         with account.user().connect(server) as client:
             assert client.sync() == []
@@ -142,7 +142,7 @@ def answering(wire: Wire, account: SiteAccount) -> set[str]:
     except TimeoutError:
         pass
     finally:
-        wire.sock.settimeout(8)
+        wire.sock.settimeout(20)
     return names
 
 
@@ -153,7 +153,7 @@ def test_an_account_is_found_on_another_server_before_the_next_sync(pair: Pair) 
     leaf = pair.begin("leaf")
     other = pair.site.account("B")
     with pair.site.system(leaf) as wire:
-        eventually(lambda: answering(wire, other) == {"hub", "leaf"}, 15)
+        eventually(lambda: answering(wire, other) == {"hub", "leaf"}, 60)
     token = account.token()
     (hub.directory / "store" / "jwt" / f"{account.id}.jwt").write_text(token)
     with account.user().connect(leaf) as client:

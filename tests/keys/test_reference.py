@@ -72,7 +72,7 @@ async def _heard(url: str, publisher: str, subscriber: str, subject: str) -> str
         await two.flush()
         await two.flush()  # the client's first PING overtakes what waits to be written
         await one.publish(subject, b"hello")
-        message = asyncio.ensure_future(heard.next_msg(timeout=5))
+        message = asyncio.ensure_future(heard.next_msg(timeout=20))
         await asyncio.wait({message, complaint}, return_when=asyncio.FIRST_COMPLETED)
         if complaint.done():
             message.cancel()

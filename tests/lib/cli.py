@@ -86,7 +86,7 @@ class Cli:
         return Result(code, out.text(), err.text())
 
     def process(
-        self, *words: str, env: Mapping[str, str] | None = None, stdin: str = "", seconds: float = 30.0
+        self, *words: str, env: Mapping[str, str] | None = None, stdin: str = "", seconds: float = 60.0
     ) -> Result:
         """Run `pyjs words…` in a process of its own, without a terminal."""
         done = subprocess.run(

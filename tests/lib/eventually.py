@@ -8,7 +8,7 @@ from collections.abc import Callable
 PAUSE = 0.01
 
 
-def eventually(condition: Callable[[], object], seconds: float = 10.0) -> None:
+def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
     """Return when `condition()` is true. Raises AssertionError when it never was."""
     deadline = time.monotonic() + seconds
     while not condition():

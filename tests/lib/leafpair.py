@@ -124,6 +124,6 @@ def heard(listener: Wire, sender: Wire, subject: str) -> None:
         listener.held.clear()
         return any(getattr(f, "sid", "") == "probe" for f in listener.sync())
 
-    eventually(arrives, 15)
+    eventually(arrives, 60)
     listener.send("UNSUB probe\r\n")
     listener.sync()

@@ -72,7 +72,7 @@ class Mesh:
             names.update(frame.json()["name"] for frame in wire.sync() if isinstance(frame, Msg))
             return len(names) == len(self.servers)
 
-        eventually(all_answer, 20)
+        eventually(all_answer, 60)
 
     def login(self, server: ServerProcess, user: str = "acc") -> Wire:
         """A client of one server."""

@@ -23,8 +23,8 @@ from typing import Any
 from .eventually import eventually
 from .wire import Wire
 
-READY_SECONDS = 20.0
-STOP_SECONDS = 10.0
+READY_SECONDS = 60.0
+STOP_SECONDS = 20.0
 PLACEHOLDER = re.compile(r"<([a-z0-9_]+)>")
 # Below the range from which the kernel takes the ports of outgoing connections.
 PORTS = range(10_000, 32_000)

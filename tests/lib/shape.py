@@ -105,7 +105,7 @@ def meet(wires: list[tuple[Wire, bool]]) -> None:
         return not deaf
 
     try:
-        eventually(all_hear, 20)
+        eventually(all_hear, 60)
     finally:
         for wire, _ in wires:
             wire.close()

@@ -22,7 +22,7 @@ from typing import Any
 import pyte
 
 ROWS, COLUMNS = 400, 180
-SECONDS = 15.0
+SECONDS = 40.0
 HINTS = re.compile(r"\s*(\[\? for help\]|\[arrows[^\]]*\]|\((?:[^()]*)\))\s*$")
 
 

@@ -12,7 +12,7 @@ import socket
 from collections import deque
 from typing import Any, NamedTuple
 
-SECONDS = 8.0
+SECONDS = 20.0
 
 
 class Msg(NamedTuple):

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from lib import transcript
 from lib.cli import Cli
 from lib.process import ServerProcess
@@ -14,7 +13,6 @@ from lib.process import ServerProcess
 CONFIG = 'listen: "127.0.0.1:<client>"\njetstream { store_dir: "<store>", domain: hub }\n'
 
 
-@pytest.mark.timeout(120)
 def test_documents_are_written_and_read(launch: Callable[[str], ServerProcess], tmp_path: Path) -> None:
     cli = Cli(tmp_path)
     cli.ok("context", "save", "hub", "-s", launch(CONFIG).url)

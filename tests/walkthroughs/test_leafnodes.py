@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nats
-import pytest
 from lib import transcript
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 
-@pytest.mark.timeout(180)
 def test_every_command_of_the_page_prints_what_the_page_prints(pair: Pair) -> None:
     for step in transcript.read(HERE / "leafnodes-one-account.txt", pair.replaced):
         transcript.play(pair.cli, step)
@@ -32,7 +30,7 @@ async def fetched(leaf: int) -> tuple[bytes, int]:
     try:
         stream = client.jetstream(prefix="JS.acc@hub.API")
         bound = await stream.pull_subscribe_bind("dur", "aggregate-test-leaf")
-        (message,) = await bound.fetch(1, timeout=10)
+        (message,) = await bound.fetch(1, timeout=30)
         await message.ack()
         await client.flush()
         return message.data, message.metadata.sequence.stream

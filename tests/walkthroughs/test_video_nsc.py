@@ -110,7 +110,6 @@ def demo(tmp_path: Path, launch: Callable[[str], ServerProcess]) -> Demo:
     return Demo(tmp_path, launch)
 
 
-@pytest.mark.timeout(120)
 def test_the_accounts_of_the_demonstration(demo: Demo) -> None:
     demo.until_pushed()
     assert asyncio.run(mirrored(demo)) == 70

@@ -7,7 +7,6 @@ import re
 import signal
 from pathlib import Path
 
-import pytest
 from lib.cli import Cli
 from lib.eventually import eventually
 
@@ -25,7 +24,6 @@ def at_work_in(directory: Path) -> list[int]:
     return found
 
 
-@pytest.mark.timeout(120)
 def test_every_claim_of_the_page_holds_and_nothing_is_left(tmp_path: Path) -> None:
     done = Cli(tmp_path).process("demo", "leaf-nodes", env={"TMPDIR": str(tmp_path)}, seconds=100)
     assert done.code == 0, done.out + done.err
@@ -37,7 +35,6 @@ def test_every_claim_of_the_page_holds_and_nothing_is_left(tmp_path: Path) -> No
     assert list(tmp_path.glob("pyjs-demo-*")) == []
 
 
-@pytest.mark.timeout(120)
 def test_ctrl_c_ends_the_servers_too(tmp_path: Path) -> None:
     with Cli(tmp_path).terminal(["demo", "leaf-nodes"], {"TMPDIR": str(tmp_path)}) as terminal:
         while len(at_work_in(tmp_path)) < 2 and terminal.read(30.0):

@@ -89,7 +89,7 @@ def test_stop_leaves_no_task_timer_or_thread() -> None:
             one.says(b'CONNECT {"user":"u","pass":"x"}\r\n')
             assert await one.end() == b"-ERR 'Authorization Violation'\r\n"
         await server.stop()
-        await asyncio.wait_for(server.wait(), 1)
+        await asyncio.wait_for(server.wait(), 20)
         assert threading.active_count() == threads
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

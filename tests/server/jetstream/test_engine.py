@@ -35,7 +35,7 @@ async def login(server: Server, user: str) -> Client:
 
 async def call(client: Client, subject: str, body: Any = None) -> dict[str, Any]:
     data = json.dumps(body).encode() if body is not None else b""
-    answer = await client.request(subject, data, timeout=5)
+    answer = await client.request(subject, data, timeout=20)
     return dict(json.loads(answer.data))
 
 

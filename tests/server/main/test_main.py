@@ -54,7 +54,7 @@ class Running:
     def end(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(10)
+        return self.process.wait(30)
 
 
 @pytest.fixture
@@ -73,11 +73,11 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 
 def once(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *argv], capture_output=True, text=True, check=False, cwd=cwd, timeout=20)
+    return subprocess.run([*COMMAND, *argv], capture_output=True, text=True, check=False, cwd=cwd, timeout=60)
 
 
 def info(port: int) -> dict[str, object]:
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
         line = client.makefile("rb").readline()
     assert line.startswith(b"INFO ")
     found: dict[str, object] = json.loads(line[5:])
@@ -85,7 +85,7 @@ def info(port: int) -> dict[str, object]:
 
 
 def connects(port: int, **credentials: str) -> bool:
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
         stream = client.makefile("rb")
         stream.readline()
         client.sendall(b"CONNECT " + json.dumps({"verbose": False, **credentials}).encode() + b"\r\nPING\r\n")
@@ -127,7 +127,7 @@ def test_a_port_in_use_is_said_and_ends_it_with_1(start: Callable[..., Running])
         taken.listen()
         port = taken.getsockname()[1]
         server = start("-a", "127.0.0.1", "-p", str(port))
-        assert server.process.wait(10) == 1
+        assert server.process.wait(30) == 1
     assert re.search(rf"\[FTL\] .*127\.0\.0\.1.*{port}.*address already in use", server.log())
     assert "Traceback" not in server.log()
 
@@ -259,7 +259,7 @@ def test_lame_duck_mode_ends_it_with_0(start: Callable[..., Running], tmp_path: 
     assert server.port
     server.process.send_signal(signal.SIGUSR2)
     server.says("Entering lame duck mode")
-    assert server.process.wait(10) == 0
+    assert server.process.wait(30) == 0
 
 
 @pytest.mark.parametrize(("word", "code"), [("quit", 0), ("term", 0), ("stop", -signal.SIGKILL)])
@@ -270,4 +270,4 @@ def test_a_signal_is_sent_to_the_process_of_a_pid_file(
     assert server.port
     eventually((tmp_path / "server.pid").exists)
     assert once("--signal", f"{word}=server.pid", cwd=tmp_path).returncode == 0
-    assert server.process.wait(10) == code
+    assert server.process.wait(30) == code

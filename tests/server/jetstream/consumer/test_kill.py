@@ -47,7 +47,6 @@ def work(js: JetStream, acks: int, dice: random.Random, confirmed: set[int]) -> 
     return seen
 
 
-@pytest.mark.timeout(120)
 def test_answered_acks_survive_kills_and_the_rest_comes_again(server: ServerProcess) -> None:
     dice = random.Random(7)
     confirmed: set[int] = set()

@@ -22,7 +22,7 @@ async def connected(tmp_path: Path) -> AsyncIterator[tuple[Client, JetStreamCont
     async with Server(jetstream=True, store_dir=str(tmp_path)) as server:
         client = await nats.connect(server.url, error_cb=_quiet)
         try:
-            yield client, client.jetstream(timeout=5)
+            yield client, client.jetstream(timeout=20)
         finally:
             await client.close()
 
@@ -76,7 +76,7 @@ def test_what_is_not_acked_comes_again(tmp_path: Path) -> None:
         assert again[0].metadata.sequence.stream == 3
         assert again[0].metadata.num_delivered == 2
         await again[0].term()
-        last = await sub.fetch(1, timeout=5)
+        last = await sub.fetch(1, timeout=20)
         assert last[0].metadata.sequence.stream == 1
 
     run(test, tmp_path)
@@ -141,11 +141,11 @@ def test_a_key_value_watch_hears_the_present_and_the_changes(tmp_path: Path) -> 
         await kv.put("a", b"2")
         watcher = await kv.watchall()
         seen = {}
-        while (entry := await watcher.updates(timeout=5)) is not None:
+        while (entry := await watcher.updates(timeout=20)) is not None:
             seen[entry.key] = entry.value
         assert seen == {"a": b"2", "b": b"1"}
         await kv.delete("b")
-        entry = await watcher.updates(timeout=5)
+        entry = await watcher.updates(timeout=20)
         assert entry is not None
         assert (entry.key, entry.operation) == ("b", "DEL")
         assert await kv.keys() == ["a"]
