@@ -306,12 +306,17 @@ class Sites:
             return False
         if len(sites) > 1 and any(s.asset.membership is None or s.asset.membership.refilling for s in sites):  # type: ignore[union-attr]
             return False
-        return len({json.dumps([list(map(str, one)) for one in site.contents()]) for site in sites}) == 1
+        stores = [site.asset.stream.store for site in sites if site.asset is not None and site.asset.stream]
+        return len({(store.first_seq, store.last_seq, store.messages, store.bytes) for store in stores}) == 1
 
     def settle(self) -> list[tuple[int, str, bytes]]:
-        """Wait for that; gives the messages."""
-        self.until(self.settled)
-        return self.leader().contents()
+        """Wait for that; gives the messages, which are the same everywhere."""
+        self.until(self.settled, 120)
+        found = self.leader().contents()
+        for site in self.all.values():
+            if site.me in self.assignment.peers:
+                assert site.contents() == found
+        return found
 
     # clients
 

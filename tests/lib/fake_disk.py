@@ -217,10 +217,14 @@ class FakeDisk:
     def rename(self, source: str, target: str) -> None:
         self._check("rename", target)
         if source in self.directories:
-            for path in [path for path in self.seen if path.startswith(source + "/")]:
-                inode = self.seen[path]
-                self._name(target + path[len(source) :], inode)
-                self._name(path, None)
+            # One change, and durable at once: nobody goes on without having synced the folder it is in.
+
+            def moved_to(path: str) -> str:
+                return target + path[len(source) :] if path.startswith(source + "/") else path
+
+            self.seen = {moved_to(path): inode for path, inode in self.seen.items()}
+            self.safe = {moved_to(path): inode for path, inode in self.safe.items()}
+            self.changes = [(moved_to(path), inode) for path, inode in self.changes]
             moved = {one for one in self.directories if one == source or one.startswith(source + "/")}
             self.directories -= moved
             self.directories |= {target + one[len(source) :] for one in moved}

@@ -136,7 +136,7 @@ class Asset:
         assert stream is not None
         self.held.streams.pop(self.name, None)
         self.stream = None
-        self._join(self.assignment.group, conversion.found(stream))
+        self._join(self.assignment.group, conversion.found(stream, self.assignment.group))
 
     def _begin_ticks(self) -> None:
         pacemaker = self.domain.surroundings.pacemaker

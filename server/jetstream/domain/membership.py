@@ -278,8 +278,10 @@ class Membership:
         """A replica over a store: that of a founder, of what it held before, or one to be filled."""
         assignment = self._watcher.assignment
         if not store.note and self._watcher.me in assignment.seeds and not self.damage:
-            conversion.begin(config, store, assignment.created)
-        return Replica(config, store, self._held, assignment.created, self, self, joining=True)
+            conversion.begin(config, store, assignment.created, self.name)
+        return Replica(
+            config, store, self._held, assignment.created, self, self, group=self.name, joining=True
+        )
 
     def _found(self, fault: str) -> None:
         """What lies here cannot be trusted."""

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from .replica import Replica
 
 
-def found(stream: Stream) -> StreamStore:
-    """End a plain stream and give its store, for the first `Replica`. Raises OSError, StoreError."""
+def found(stream: Stream, group: str = "") -> StreamStore:
+    """End a plain stream and give its store, for the first `Replica` of a group.
+
+    Raises OSError, StoreError.
+    """
     standings = []
     for consumer in stream.public_consumers():
         standing = Standing(consumer.name, consumer.created, consumer.config)
@@ -41,6 +44,7 @@ def found(stream: Stream) -> StreamStore:
         stream.clock.now(),
         stream.created,
         stream.config,
+        group,
         **states.knowledge(stream),
         standings=standings,
     )
@@ -49,11 +53,11 @@ def found(stream: Stream) -> StreamStore:
     return store
 
 
-def begin(config: StreamConfig, store: StreamStore, created: int) -> None:
+def begin(config: StreamConfig, store: StreamStore, created: int, group: str) -> None:
     """Make an empty store that of a new stream's replica. Raises OSError, StoreError."""
     if config.first_seq > 1:
         store.skip_to(config.first_seq - 1)
-    state = states.State(0, created, created, config, remembered_from=store.last_seq + 1)
+    state = states.State(0, created, created, config, group, remembered_from=store.last_seq + 1)
     store.note = states.encode(state)
     store.commit_sync()
 

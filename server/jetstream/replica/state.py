@@ -40,6 +40,7 @@ class StateError(ValueError):
 @dataclass(slots=True)
 class State:
     """index, time: of the last entry. created: the stream's, ns; which stream it is, if the name came again.
+    group: whose entries are counted.
 
     remembered_from: the first message whose id is remembered; gone: (time, sequence, id) of those remembered
     whose message is not stored (any more). positions: source -> (sequence, identity).
@@ -49,6 +50,7 @@ class State:
     time: int
     created: int
     config: StreamConfig
+    group: str = ""
     last_id: bytes = b""
     remembered_from: int = 0
     gone: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -69,7 +71,13 @@ def gather(stream: ReplicatedStream) -> State:
     """Give the state of a stream now; it shares its consumers' states, which are never changed in place."""
     standings = list(stream.standings.values())
     return State(
-        stream.index, stream.time.at, stream.created, stream.config, **knowledge(stream), standings=standings
+        stream.index,
+        stream.time.at,
+        stream.created,
+        stream.config,
+        stream.group,
+        **knowledge(stream),
+        standings=standings,
     )
 
 
@@ -123,6 +131,7 @@ def encode(state: State) -> bytes:
         "index": state.index,
         "time": state.time,
         "created": state.created,
+        "group": state.group,
         "config": state.config.to_json(),
         "last_id": state.last_id.hex(),
         "remembered_from": state.remembered_from,
@@ -170,6 +179,7 @@ def _decode(data: bytes) -> State:
         document["time"],
         document["created"],
         StreamConfig.from_json(document["config"]),
+        document["group"],
         bytes.fromhex(document["last_id"]),
         document["remembered_from"],
         positions={index: (seq, name) for index, (seq, name) in document["positions"].items()},

@@ -1,0 +1,103 @@
+"""Servers that crash, lose power, are cut off and get other peers at random: what was acknowledged stays."""
+
+from __future__ import annotations
+
+import json
+import os
+from random import Random
+
+import pytest
+from lib.assets import Sites
+from lib.cluster import MILLISECOND
+
+SEEDS = range(int(os.environ.get("STORMS", "6")))
+
+
+class Storm:
+    """Some minutes of trouble; `acked` is what publishers were told: body -> sequence."""
+
+    def __init__(self, seed: int, storage: str) -> None:
+        self.random = Random(seed)
+        self.sites = Sites("one", "two", "three", "four", compact_entries=self.random.choice((3, 20, 200)))
+        self.sites.start()
+        self.asked: dict[str, str] = {}
+        self.number = 0
+        self.sites.create("one", "two", "three", storage=storage)
+        self.replicated = True
+
+    def publish(self) -> None:
+        leading = [site for site in self.sites.all.values() if site.leads()]
+        for _ in range(self.random.randint(1, 5)):
+            if leading:
+                self.number += 1
+                self.asked[self.sites.publish(f"<{self.number}>")] = f"<{self.number}>"
+
+    def crash(self, *, power: bool) -> None:
+        running = [site for site in self.sites.all.values() if site.running]
+        if not running:
+            return
+        site = self.random.choice(running)
+        site.kill((lambda most: self.random.randint(0, most)) if power else None)
+
+    def come_back(self) -> None:
+        for site in self.sites.all.values():
+            if not site.running and self.random.random() < 0.5:
+                site.start()
+
+    def cut(self) -> None:
+        pair = frozenset(self.random.sample(list(self.sites.all), 2))
+        self.sites.post.cuts.add(pair)
+
+    def heal(self) -> None:
+        self.sites.post.cuts.clear()
+
+    def move(self) -> None:
+        assignment = self.sites.assignment
+        if assignment.change or assignment.leaving or assignment.seeds:
+            return
+        if len(assignment.peers) == 1 or self.random.random() < 0.6:
+            self.sites.scale(*self.random.sample(list(self.sites.all), 3), change="heal")
+        else:
+            names = [site.name for site in self.sites.all.values() if site.me in assignment.peers]
+            self.sites.scale(self.random.choice(names))
+
+    def step(self, *, power: bool) -> None:
+        what = self.random.random()
+        if what < 0.55:
+            self.publish()
+        elif what < 0.65:
+            self.crash(power=power)
+        elif what < 0.8:
+            self.come_back()
+        elif what < 0.84:
+            self.cut()
+        elif what < 0.9:
+            self.heal()
+        elif what < 0.95:
+            self.move()
+        self.sites.clock.advance(self.random.randint(1, 800) * MILLISECOND)
+
+    def calm(self) -> list[tuple[int, str, bytes]]:
+        self.heal()
+        for site in self.sites.all.values():
+            if not site.running:
+                site.start()
+        return self.sites.settle()
+
+
+def judge(storm: Storm, found: list[tuple[int, str, bytes]]) -> None:
+    there = {body.decode(): sequence for sequence, _, body in found}
+    assert len(there) == len(found), "something came twice"
+    for reply, body in storm.asked.items():
+        answer = json.loads(storm.sites.answers.get(reply, b"{}"))
+        if "seq" in answer and "error" not in answer:
+            assert there.get(body) == answer["seq"], f"{body} was acknowledged"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_acknowledged_gets_lost_in_a_storm(seed: int) -> None:
+    storm = Storm(seed, "file")
+    for _ in range(4):
+        for _ in range(40):
+            storm.step(power=seed % 2 == 0)
+        judge(storm, storm.calm())
