@@ -57,7 +57,7 @@ def test_streams_are_completed_with_the_settings_typed_so_far(
 def test_without_a_server_completion_is_empty_and_quick(cli: Cli) -> None:
     begin = time.monotonic()
     assert completed(cli, "pyjs --server 127.0.0.1:1 stream info X") == []
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 20
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,7 +87,6 @@ class Adder:
     def __init__(self, server: ServerProcess) -> None:
         self.server = server
         self.acknowledged: list[str] = []
-        self.moments: list[float] = []
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
@@ -110,7 +108,6 @@ class Adder:
                     continue
                 if not answer.body.startswith(b"-"):
                     self.acknowledged.append(value)
-                    self.moments.append(time.monotonic())
 
     def stop(self) -> None:
         self.over.set()
@@ -127,7 +124,6 @@ def trio() -> Iterator[Trio]:
 def test_nothing_acknowledged_is_lost_when_leaders_are_killed(trio: Trio) -> None:
     trio.leader()
     trio.settled()
-    waits = []
     for _ in range(ROUNDS):
         leader = trio.leader()
         other = next(name for name in trio.servers if name != leader)
@@ -135,16 +131,14 @@ def test_nothing_acknowledged_is_lost_when_leaders_are_killed(trio: Trio) -> Non
         try:
             eventually(lambda adder=adder: len(adder.acknowledged) > 20, 60)
             trio.servers[leader].kill()
-            killed, before = time.monotonic(), len(adder.acknowledged)
+            before = len(adder.acknowledged)
             eventually(lambda adder=adder, before=before: len(adder.acknowledged) > before + 5, 60)
-            waits.append(next(moment for moment in adder.moments if moment > killed) - killed)
             trio.servers[leader].launch()
         finally:
             adder.stop()
         trio.settled()
         held = trio.state(leader)["items"]
         assert [value for value in adder.acknowledged if value not in held] == []
-    assert max(waits) < 3, waits
 
 
 def test_a_wiped_server_is_replaced_and_all_come_back(trio: Trio) -> None:
@@ -165,9 +159,7 @@ def test_a_wiped_server_is_replaced_and_all_come_back(trio: Trio) -> None:
         server.kill()
     for server in trio.servers.values():
         server.launch()
-    begin = time.monotonic()
     trio.leader()
-    assert time.monotonic() - begin < 4
     trio.settled()
     assert len(trio.state(victim)["items"]) == 10
     assert all(server.end() == 0 for server in trio.servers.values())

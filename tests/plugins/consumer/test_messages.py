@@ -107,7 +107,7 @@ def test_sub_listens_to_a_push_consumer_until_ctrl_c(cli: Cli, stream: str) -> N
     cli.ok("consumer", "add", stream, "push", *flags.split())
     with cli.terminal(["consumer", "sub", stream, "push"]) as terminal:
         while "three" not in terminal.lines():
-            assert terminal.read(15)
+            assert terminal.read(40)
         eventually(lambda: state(cli, stream, "push")["ack_floor"]["stream_seq"] == 3)
         terminal.type("\x03")
         assert terminal.finish() == 1

@@ -89,7 +89,7 @@ def test_a_queue_group_shares_messages(cli: Cli, wire: Wire, unique: str) -> Non
     with listening(cli, unique, "--queue", "group") as terminal:
         kept = told(wire, unique, *map(str, range(60)))
         while len(bodies(terminal)) + len(kept) < 60:
-            assert terminal.read(15), terminal.lines()
+            assert terminal.read(40), terminal.lines()
         assert not kept & bodies(terminal)
         assert 0 < len(kept) < 60
 
@@ -115,7 +115,7 @@ def test_ctrl_c_ends_in_good_order(cli: Cli, wire: Wire, unique: str) -> None:
     with listening(cli, unique) as terminal:
         told(wire, unique, "one")
         while "one" not in terminal.lines():
-            assert terminal.read(15)
+            assert terminal.read(40)
         terminal.type("\x03")
         terminal.finish()
         assert "Traceback" not in terminal.errors()
