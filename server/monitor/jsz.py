@@ -66,7 +66,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
         "config": engine.config(),
         "limits": {},
         "streams": len(streams),
-        "consumers": sum(len(stream.public_consumers()) for stream in streams),
+        "consumers": _consumers(engine, streams),
         "messages": sum(stream.store.messages for stream in streams),
         "bytes": sum(stream.store.bytes for stream in streams),
     }
@@ -88,6 +88,13 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
         for name, account in page(held, request.offset, request.limit)
     ]
     return document
+
+
+def _consumers(engine: JetStream, streams: list[Stream]) -> int:
+    """How many consumers this server has; in a cluster, followers have those of their streams too."""
+    if engine.cluster is not None:
+        return sum(len(asset.consumers()) for asset in engine.cluster.assets.values())
+    return sum(len(stream.public_consumers()) for stream in streams)
 
 
 def _led(engine: JetStream) -> dict[str, int]:
@@ -119,16 +126,18 @@ def _account(
 def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> dict[str, Any]:
     """A stream; `asset`: what it is in a cluster."""
     info = (report.info(stream) if asset is None else asset.info()).to_json()
+    if asset is not None:  # a follower's are in the log, not served
+        info["state"]["consumer_count"] = len(asset.consumers())
     detail: dict[str, Any] = {"name": stream.name, "created": info["created"]}
     for key in ("cluster", *(("config",) if request.config else ()), "state", "mirror", "sources"):
         if key in info:
             detail[key] = info[key]
     if request.consumers:
-        infos = (
-            consumer.info() if asset is None else asset.consumer_info(consumer.name)
-            for consumer in stream.public_consumers()
-        )
-        consumers = [info.to_json() for info in infos]
+        if asset is None:
+            infos = [consumer.info() for consumer in stream.public_consumers()]
+        else:
+            infos = [asset.consumer_info(consumer.name) for consumer in asset.consumers()]
+        consumers = [each.to_json() for each in infos]
         detail["consumer_detail"] = (
             consumers if request.config else [_without(c, "config") for c in consumers]
         )

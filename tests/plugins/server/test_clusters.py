@@ -238,7 +238,16 @@ def test_the_list_has_all_servers_and_their_cluster(system: Cli) -> None:
     assert shown[7][:2] == ["", "3"]
 
 
-def test_the_jetstream_report_has_the_meta_group_and_leaders(mesh: JetMesh, system: Cli, name: str) -> None:
+def test_the_jetstream_report_has_the_meta_group_and_leaders(
+    mesh: JetMesh, system: Cli, cli: Cli, name: str
+) -> None:
+    cli.ok("consumer", "add", name, "DUR", "--pull", "--defaults")
+
+    def is_everywhere() -> bool:
+        table = rows(system.ok("server", "report", "jetstream"))
+        return [row[2:4] for row in table[1:4]] == [["1", "1"]] * 3
+
+    eventually(is_everywhere)
     out = system.ok("server", "report", "jetstream", "-l")
     summary, group, streams, consumers = (rows(part) for part in out.split("\n\n")[:4])
     head = mesh.ready()
@@ -251,8 +260,9 @@ def test_the_jetstream_report_has_the_meta_group_and_leaders(mesh: JetMesh, syst
     assert streams[0] == ["Server", "Cluster", "Stream Leaders", "Distribution"]
     assert consumers[0][2] == "Consumer Leaders"
     assert sum(int(row[2]) for row in streams[1:]) == 1
+    assert sum(int(row[2]) for row in consumers[1:]) == 1
     of_account = rows(system.ok("server", "report", "jetstream", "--account", "ACC"))
-    assert [row[2] for row in of_account[1:5]] == ["1", "1", "1", "3"]
+    assert [row[2:4] for row in of_account[1:5]] == [["1", "1"], ["1", "1"], ["1", "1"], ["3", "3"]]
     nothing = rows(system.ok("server", "report", "jetstream", "--account", "OTHER"))
     assert nothing[4][2] == "0"
 
