@@ -10,6 +10,7 @@ from lib.eventually import eventually
 from lib.jetmesh import JetMesh
 from lib.jetstream import ApiFailureError, JetStream
 
+PATIENCE = 2.0  # seconds for an answer: while a stream has no leader there is none
 QUIET = 1.0  # seconds in which a second answer would have come
 
 
@@ -24,9 +25,14 @@ def mesh(request: pytest.FixtureRequest) -> Iterator[JetMesh]:
 def js(mesh: JetMesh) -> Iterator[JetStream]:
     """The API at s0. A test makes streams of its own, and leaves none."""
     with JetStream(mesh.login(mesh["s0"])) as api:
+        api.wire.sock.settimeout(PATIENCE)
         yield api
-        for name in api.call("STREAM.NAMES")["streams"] or ():
-            api.call(f"STREAM.DELETE.{name}")
+        clear(api)
+
+
+def clear(js: JetStream) -> None:
+    for name in js.call("STREAM.NAMES")["streams"] or ():
+        js.call(f"STREAM.DELETE.{name}")
 
 
 @pytest.fixture
@@ -45,12 +51,12 @@ def system(mesh: JetMesh) -> Iterator[JetStream]:
 
 
 def led(js: JetStream, name: str, but: str = "") -> str:
-    """The leader of a stream, once there is one and it is not `but`."""
-    found = [""]
+    """The leader of a stream ("S") or consumer ("S.C"), once there is one and it is not `but`."""
+    found, kind = [""], "CONSUMER" if "." in name else "STREAM"
 
     def known() -> bool:
         try:
-            found[0] = js.call(f"STREAM.INFO.{name}")["cluster"].get("leader", "")
+            found[0] = js.call(f"{kind}.INFO.{name}")["cluster"].get("leader", "")
         except (ApiFailureError, TimeoutError):
             return False
         return found[0] not in ("", but)
@@ -254,7 +260,7 @@ def test_a_leader_steps_down_for_whom_it_is_told(js: JetStream) -> None:
     def published() -> bool:
         try:
             return bool(js.wire.request("S", b"2", {"Nats-Msg-Id": "2"}).json().get("seq") == 2)
-        except ValueError:  # nobody hears the subject while there is no leader
+        except (ValueError, TimeoutError):  # nobody hears the subject while there is no leader
             return False
 
     eventually(published)
@@ -290,3 +296,80 @@ def test_the_system_account_moves_the_meta_leader(mesh: JetMesh, js: JetStream, 
     js.create("ONE")
     assert system.call("ACCOUNT.PURGE.ACC")["initiated"]
     eventually(lambda: not js.call("STREAM.NAMES")["streams"])
+
+
+def test_limits_are_of_the_whole_cluster(mesh: JetMesh) -> None:
+    """Without tiers each copy counts, wherever it is."""
+    with JetStream(mesh.login(mesh["s2"], "small")) as js:
+        js.create("S", storage="file", num_replicas=3, max_bytes=30_000)
+        assert js.call("INFO")["reserved_storage"] == 30_000
+        refused = {"name": "T", "storage": "file", "max_bytes": 20_000}
+        assert js.error("STREAM.CREATE.T", refused)[1] == 10047
+        assert js.error("STREAM.UPDATE.S", {**refused, "name": "S", "num_replicas": 3, "max_bytes": 40_000})[
+            1
+        ]
+        js.create("T", storage="file", max_bytes=10_000)
+        assert js.error("STREAM.CREATE.U", {"name": "U"})[1] == 10027
+        for name in ("A", "B"):
+            js.consumer("S", name)
+        assert (
+            js.error("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": {"durable_name": "C"}})[1] == 10026
+        )
+        assert js.consumer("S", "B", description="again")["name"] == "B"
+        clear(js)
+        js.create("S", num_replicas=3)
+
+        def is_full() -> bool:
+            return "error" in js.wire.request("S", b"x" * 1000).json()
+
+        eventually(is_full)  # servers tell each other from time to time
+        assert js.state("S")["bytes"] < 10_000
+        clear(js)
+
+
+def test_acks_hold_when_the_leader_moves(js: JetStream, others: list[JetStream]) -> None:
+    js.create("S", num_replicas=3, storage="file")
+    js.fill("S", 20)
+    js.consumer("S", "C")
+    seen: list[bytes] = []
+    for api in [js, *others]:
+        got, _ = api.pull("S", "C", batch=5)
+        for message in got:
+            api.ack(message)
+        seen += [message.body for message in got]
+        before = js.consumer_info("S", "C")["cluster"]["leader"]
+        js.call("CONSUMER.LEADER.STEPDOWN.S.C")
+        led(js, "S.C", before)
+    assert seen == [str(number).encode() for number in range(1, 16)]
+
+    def settled() -> bool:
+        info = js.consumer_info("S", "C")
+        return (info["num_ack_pending"], info["ack_floor"]["stream_seq"], info["num_pending"]) == (0, 15, 5)
+
+    eventually(settled)
+
+
+def test_mirrors_and_sources_follow_leaders_that_move(js: JetStream) -> None:
+    js.create("A", subjects=["a"], num_replicas=3)
+    js.create("WORK", subjects=["w"], num_replicas=3, retention="workqueue")
+    js.create("M", mirror={"name": "A"}, num_replicas=3)
+    js.create("B", sources=[{"name": "A"}, {"name": "WORK"}], num_replicas=3)
+
+    def publish(count: int) -> None:
+        for number in range(count):
+            for subject in ("a", "w"):
+                answer = js.wire.request(subject, b"x", {"Nats-Msg-Id": str(number)})
+                assert answer.body, "nobody hears it"
+
+    def holds(count: int) -> None:
+        for name, wanted in (("M", count), ("B", 2 * count), ("WORK", 0)):
+            eventually(lambda name=name, wanted=wanted: js.state(name)["messages"] == wanted, 30)  # type: ignore[misc]
+
+    publish(3)
+    holds(3)
+    for name in ("A", "WORK", "M", "B"):
+        before = led(js, name)
+        js.call(f"STREAM.LEADER.STEPDOWN.{name}")
+        led(js, name, before)
+    publish(6)
+    holds(6)

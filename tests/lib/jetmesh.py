@@ -1,7 +1,8 @@
 """Three servers (or more) of one cluster with JetStream, all of one implementation.
 
-Account ACC (user acc) has JetStream, OTHER (other) too; SYS (admin) is the system account; passwords are
-the users. Ready means: every server knows the same meta leader, and that leader all servers.
+Account ACC (user acc) has JetStream, OTHER (other) and, within limits, SMALL (small) too; SYS (admin) is the
+system account; passwords are the users. Ready means: every server knows the same meta leader, and that leader
+all servers.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ accounts {{
     SYS: {{ users: [{{user: admin, password: admin}}] }}
     ACC: {{ users: [{{user: acc, password: acc}}], jetstream: enabled }}
     OTHER: {{ users: [{{user: other, password: other}}], jetstream: enabled }}
+    SMALL: {{
+        users: [{{user: small, password: small}}]
+        jetstream: {{ max_mem: 10KB, max_file: 100KB, max_streams: 2, max_consumers: 2 }}
+    }}
 }}
 system_account: SYS
 {more}

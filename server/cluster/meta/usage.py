@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ....protocol.api.account import AccountInfo, AccountLimits, AccountTier
-from .share import Share
 from .state import State
 
 
@@ -37,17 +36,17 @@ def account_info(
                 one.memory += memory
                 one.storage += store
     for stream in state.of_account(account):
-        tier = f"R{stream.replicas}"
-        share = Share(tier="" if flat is not None else tier)
-        reserved = share.reservation(stream.max_bytes, stream.replicas)
-        consumers = sum(one.public for one in state.consumers_of(account, stream.name))
-        for one in (info, tiers.setdefault(tier, AccountTier())):
+        # What is reserved is shown once, however many copies there are.
+        for one in (info, tiers.setdefault(f"R{stream.replicas}", AccountTier())):
             one.streams += 1
-            one.consumers += consumers
             if stream.storage == "memory":
-                one.reserved_memory += reserved
+                one.reserved_memory += stream.max_bytes
             else:
-                one.reserved_storage += reserved
+                one.reserved_storage += stream.max_bytes
+        for consumer in state.consumers_of(account, stream.name):
+            if consumer.public:
+                info.consumers += 1
+                tiers.setdefault(f"R{consumer.replicas(stream)}", AccountTier()).consumers += 1
     if flat is None:
         info.tiers = dict(sorted(tiers.items()))
     return info

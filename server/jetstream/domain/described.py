@@ -34,7 +34,7 @@ def view(asset: Asset) -> GroupView | None:
         return None
     group = membership.group
     if group is None:
-        return GroupView(traffic_account="$SYS")
+        return GroupView(traffic_account=asset.domain.system.name)
     silence, lags, level = group.silence(), group.lag(), group.level()
     tick = asset.domain.surroundings.pacemaker.tick
     peers = {}
@@ -45,7 +45,7 @@ def view(asset: Asset) -> GroupView | None:
             lag=lags.get(member, 0),
         )
     leader = asset.domain.member(node_of(group.leader)) if group.leader else ""
-    return GroupView(leader, asset.since, peers, traffic_account="$SYS")
+    return GroupView(leader, asset.since, peers, traffic_account=asset.domain.system.name)
 
 
 def facts(asset: Asset) -> StreamFacts:

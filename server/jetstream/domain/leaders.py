@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from ....protocol.api.messages import LeaderStepDownRequest, response
 from ....protocol.errors import ApiError, api_error
 from ...cluster.meta.placement import successor
+from ...cluster.meta.server import UNSEEN
 from ..api.request import LATER, Request, Response
 from ..api.table import Row
 
 if TYPE_CHECKING:
+    from .asset import Asset
     from .domain import Domain
 
 
@@ -39,8 +41,9 @@ class Leaders:
         asked = request.read(LeaderStepDownRequest) if request.has_json else LeaderStepDownRequest()
         if asset.led() is None:  # one copy: nobody else could lead
             return response(request.kind, success=True)
-        preferred = ""
-        if asked.placement is not None:
+        if asked.placement is None:
+            preferred = self._nearest(asset)
+        else:
             preferred = successor(
                 domain.state,
                 assignment.members,
@@ -60,3 +63,11 @@ class Leaders:
 
         asset.step_down(preferred, done)
         return LATER
+
+    def _nearest(self, asset: Asset) -> str:
+        """The member that lacks least of what the leader has; "" for none that is there."""
+        domain, view = self._domain, asset.view()
+        peers = {} if view is None else view.peers
+        there = [member for member in peers if domain.sights.get(member, UNSEEN).online]
+        domain.surroundings.random().shuffle(there)
+        return min(there, key=lambda member: (not peers[member].level, peers[member].lag), default="")

@@ -67,7 +67,8 @@ class Lists:
             tier: shown_limits(share) for tier, share in sorted(held.grants.items())
         }
         info = account_info(domain.state, held.name, limits, domain.usage(held.name), held.host.domain)
-        info.api = ApiStats(level=API_LEVEL, total=held.api_total, errors=held.api_errors)
+        total, errors = domain.servers.seen.api(held.name, domain.me)
+        info.api = ApiStats(level=API_LEVEL, total=total + held.api_total, errors=errors + held.api_errors)
         return response(request.kind, info)
 
     # --- streams

@@ -37,6 +37,7 @@ class Report:
     term: int = 0
     index: int = 0
     ask: bool = False
+    api: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """As bytes."""
@@ -48,6 +49,7 @@ class Report:
             "term": self.term,
             "index": self.index,
             "ask": self.ask,
+            "api": self.api,
         }
         return json.dumps(value, separators=(",", ":")).encode()
 
@@ -70,6 +72,7 @@ class Report:
                 int(value["term"]),
                 int(value["index"]),
                 bool(value["ask"]),
+                {account: (int(total), int(errors)) for account, (total, errors) in value["api"].items()},
             )
         except (ValueError, TypeError, KeyError, AttributeError) as fault:
             raise ReportError(f"not a report: {type(fault).__name__}: {fault}") from fault

@@ -80,6 +80,7 @@ class Servers:
             domain.term if domain.is_leader else 0,
             group.applied,
             ask,
+            {name: (held.api_total, held.api_errors) for name, held in self._engine.accounts.items()},
         )
         self._take(report)
         self._carrier.publish(PREFIX + domain.node, report.encode())

@@ -74,6 +74,11 @@ class Sights:
                 found[member] = dict(used)
         return found
 
+    def api(self, account: str, but: str) -> tuple[int, int]:
+        """Requests of an account that the members but one have answered and refused."""
+        told = [seen.report.api.get(account, (0, 0)) for member, seen in self._seen.items() if member != but]
+        return sum(total for total, _ in told), sum(errors for _, errors in told)
+
     def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
         """(leader, lags by member) of a stream's group as its leader said last; ("", {}) of none."""
         for member, seen in self._seen.items():

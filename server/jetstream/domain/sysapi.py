@@ -109,9 +109,13 @@ class SystemApi:
 
     def _step_down(self, asked: _Asked) -> None:
         placement = asked.read(LeaderStepDownRequest, strict=self._host.strict).placement
-        preferred = ""
         if placement is not None:
             preferred = self._domain.successor(placement.preferred, placement.cluster, placement.tags)
+        else:
+            try:
+                preferred = self._domain.successor()
+            except ApiError:  # nobody is there: then whoever comes
+                preferred = ""
 
         def done(error: ApiError | None) -> None:
             if error is None:

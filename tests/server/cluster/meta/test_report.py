@@ -210,7 +210,7 @@ def test_an_account_uses_what_all_servers_say_together() -> None:
     reports = {"a": {"R3": Used(0, 35)}, "b": {"R3": Used(0, 35), "R1": Used(7, 0)}}
     flat = account_info(site.state, "A", {"": AccountLimits(max_storage=500)}, reports, "hub")
     assert (flat.memory, flat.storage, flat.streams, flat.consumers) == (7, 70, 2, 1)
-    assert (flat.reserved_memory, flat.reserved_storage) == (10, 300)
+    assert (flat.reserved_memory, flat.reserved_storage) == (10, 100)
     assert (flat.limits.max_storage, flat.domain, flat.tiers) == (500, "hub", {})
     limits = {"R3": AccountLimits(max_storage=9), "R5": AccountLimits()}
     tiered = account_info(site.state, "A", limits, reports, "")
