@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ...store.meta import AccountDirectory, Asset
     from ...store.stream import StreamStore
     from ..accounts.account import Account
+    from .consumer.core import Consumer
 
 UNLIMITED = -1
 
@@ -353,15 +354,18 @@ class JetStreamAccount:
         for stream in list(self.streams.values()):
             stream.start_inflow()
 
-    def bring_back(self, asset: Asset) -> Stream | None:
-        """Open a stream as the disk has it, not started yet; None: it is in `offline` now."""
+    def bring_back(self, asset: Asset, ended: Callable[[Consumer], None] | None = None) -> Stream | None:
+        """Open a stream as the disk has it, not started yet; None: it is in `offline` now.
+
+        ended: is told of consumers that have come to their end, see `lifecycle.adopt`.
+        """
         try:
-            self._bring_back(asset)
+            self._bring_back(asset, ended)
         except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
             self._put_offline(asset.name, str(error) or type(error).__name__)
         return None if asset.name in self.offline else self.streams.get(asset.name)
 
-    def _bring_back(self, asset: Asset) -> None:
+    def _bring_back(self, asset: Asset, ended: Callable[[Consumer], None] | None) -> None:
         if asset.document is None:
             self._put_offline(asset.name, asset.damage)
             return
@@ -378,7 +382,7 @@ class JetStreamAccount:
         self.streams[config.name] = stream
         self.reserve(config, 1)
         stream.recover(asset.document.get("sources", {}))
-        recover_consumers(stream)
+        recover_consumers(stream, ended)
         self.host.log.info(f"  Restored {store.messages} messages for stream '{self.name} > {config.name}'")
         for fault in store.faults:
             self._alarm(f"Stream '{self.name} > {config.name}': {fault}")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....store.errors import StoreError
@@ -20,7 +19,7 @@ from ...cluster.meta.command import Settle
 from ..account import Mark
 from ..consumer import lifecycle
 from ..replica import conversion
-from . import described, notices
+from . import described, notices, plain
 from .leadership import Leadership, has_begun
 from .membership import Membership
 
@@ -73,14 +72,15 @@ class Asset:
         """
         del joins
         if lost:
-            self._warn("was here, and is not any more: it is begun anew, from what the others have")
+            self.warn("was here, and is not any more: it is begun anew, from what the others have")
         if self.assignment.replicated:
             self._join(self.assignment.group)
             return
         config = self._config()
         self.held.marks[self.name] = Mark(self.assignment.group)
-        self._serve(self.held.make(config, self.assignment.created))
-        self._level_consumers(consumers)
+        stream = self.held.make(config, self.assignment.created)
+        self._serve(stream)
+        plain.level_consumers(self, stream, consumers)
 
     def keep(self, leaves: bool, consumers: list[ConsumerAssignment]) -> None:
         """Go on with what the disk has. Raises ApiError, OSError, StoreError, ValueError, KeyError."""
@@ -93,12 +93,12 @@ class Asset:
             self._recover_replica(mark.group)
             return
         self.held.marks[self.name] = Mark(self.assignment.group if mark is None else mark.group)
-        stream = self.held.bring_back(found)
+        stream = self.held.bring_back(found, self.ended)
         if stream is None:
             raise StoreError(self.held.offline.pop(self.name, "it cannot be opened"))
         stream.start()
         self._serve(stream)
-        self._level_consumers(consumers)
+        plain.level_consumers(self, stream, consumers)
         stream.start_inflow()
         self.held.appeared(self.name)
         if self.assignment.replicated:
@@ -116,6 +116,7 @@ class Asset:
 
     def _join(self, group: str, store: StreamStore | None = None) -> None:
         """Take this server's place in the group. store: what it is founded over."""
+        self.since = self.held.host.clock.now()
         self.membership = Membership(self.held, self.domain.surroundings, self, group, store)
         self._reserve(self._config())
         self.membership.start()
@@ -197,7 +198,7 @@ class Asset:
         self.membership = None
         mark = self.held.marks[self.name]
         try:
-            self.stream = conversion.dissolve(replica, self._ended)
+            self.stream = conversion.dissolve(replica, self.ended)
             self.held.marks[self.name] = Mark(mark.group)
             if self.stream.config.storage == "file":
                 positions = self.stream.positions.to_json()
@@ -207,9 +208,9 @@ class Asset:
                 return
         except (ApiError, OSError, StoreError) as fault:
             self.error = str(fault)
-            self._warn(f"cannot go on by itself: {self.error}")
+            self.warn(f"cannot go on by itself: {self.error}")
             return
-        self._level_consumers(self.consumers())
+        plain.level_consumers(self, self.stream, self.consumers())
         self._settle_alone()
 
     # --- the end
@@ -225,7 +226,7 @@ class Asset:
                 if self.assignment.storage == "file":
                     self.held.directory.remove_stream(self.name)
             except OSError as fault:
-                self._warn(f"cannot be removed: {fault}")
+                self.warn(f"cannot be removed: {fault}")
             if tells:
                 self.say_gone()
             done()
@@ -241,7 +242,7 @@ class Asset:
             try:
                 self.held.remove(self.name)
             except ApiError as fault:
-                self._warn(f"cannot be removed: {fault.description}")
+                self.warn(f"cannot be removed: {fault.description}")
         removed()
 
     def stop(self, done: Callable[[], None]) -> None:
@@ -257,14 +258,15 @@ class Asset:
             try:
                 self.stream.stop()
             except (OSError, StoreError) as fault:
-                self._warn(f"was not closed well: {fault}")
+                self.warn(f"was not closed well: {fault}")
         done()
 
     def _end(self) -> None:
         self._closed = True
         self.domain.surroundings.pacemaker.remove(self._tick)
 
-    def _warn(self, text: str) -> None:
+    def warn(self, text: str) -> None:
+        """Tell the log of something that is not as it should be."""
         self.held.host.log.warning(f"Stream '{self.held.name} > {self.name}' {text}")
 
     # --- consumers
@@ -282,7 +284,7 @@ class Asset:
         if self.membership is not None:
             self._leadership.consumer_made(consumer)
         elif self.stream is not None:
-            self._level_consumer(consumer)
+            plain.level_consumer(self, self.stream, consumer)
 
     def consumer_changed(self, consumer: ConsumerAssignment) -> None:
         """It has another configuration."""
@@ -304,37 +306,7 @@ class Asset:
             notices.consumer_leader_elected(self, name)
         self.say_up(name)
 
-    def _level_consumers(self, wanted: list[ConsumerAssignment]) -> None:
-        """Make the consumers of a plain stream what was decided."""
-        assert self.stream is not None
-        known = {consumer.name: consumer.created for consumer in wanted}
-        for consumer in self.stream.public_consumers():
-            if known.get(consumer.name) != consumer.created:
-                consumer.delete()
-        for assignment in wanted:
-            self._level_consumer(assignment)
-
-    def _level_consumer(self, assignment: ConsumerAssignment) -> None:
-        stream, name = self.stream, assignment.name
-        assert stream is not None
-        config = ConsumerConfig.from_json(assignment.config)
-        there = stream.consumers.get(name)
-        try:
-            if there is not None and there.created == assignment.created:
-                if there.config == config:
-                    return
-                lifecycle.replace(there, config)
-            else:
-                if there is not None:
-                    there.delete()
-                store = lifecycle.open_store(stream, name, config, assignment.created)
-                lifecycle.adopt(stream, name, config, assignment.created, store, self._ended)
-        except ApiError as fault:
-            self._warn(f"has no consumer '{name}': {fault.description}")
-            return
-        self.say_up(name)
-
-    def _ended(self, consumer: Consumer) -> None:
+    def ended(self, consumer: Consumer) -> None:
         """A consumer of a plain stream has come to its end."""
         lifecycle.remove(consumer.stream, consumer)
         if not self._closed:
@@ -372,7 +344,7 @@ class Asset:
         if self._led and group is not None and not group.leader:
             heard = {member for member, silent in group.silence().items() if silent <= _HEARD}
             if len((heard | {group.member}) & group.members.voters) < group.members.quorum:
-                self._warn("has NO quorum, stalled")
+                self.warn("has NO quorum, stalled")
                 notices.quorum_lost(self)
         self._led = False
 
@@ -439,8 +411,9 @@ class Asset:
         group = None if self.membership is None else self.membership.group
         if group is not None and group.ready:
             node = node_of(preferred)
-            chosen = [voter for voter in group.members.voters if preferred and node_of(voter) == node]
-            if chosen and chosen[0] != group.member:
+            alive = group.members.voters & group.alive() - {group.member}
+            chosen = [voter for voter in alive if preferred and node_of(voter) == node]
+            if chosen:
                 group.transfer(chosen[0])
             else:
                 group.resign()
@@ -467,6 +440,13 @@ class Asset:
     def facts(self) -> StreamFacts:
         """For healthz."""
         return described.facts(self)
+
+    def has_consumer(self, name: str) -> bool:
+        """Whether a consumer is here, as a leader's or as all replicas know it."""
+        if self.membership is not None:
+            replica = self.membership.replica
+            return replica is not None and name in replica.stream.standings
+        return self.stream is not None and name in self.stream.consumers
 
     def info(self) -> StreamInfo:
         """The stream's info, with what the meta group decided where it is not open."""

@@ -81,9 +81,8 @@ def stream_problems(domain: Domain, wanted: Callable[[StreamAssignment], bool]) 
         if wrong:
             found.append(Problem("STREAM", wrong, account, name))
             continue
-        served = asset.stream if asset is not None else None
         for consumer in domain.state.consumers_of(account, name):
-            there = served is not None and consumer.name in served.consumers
+            there = asset is not None and asset.has_consumer(consumer.name)
             age = now - consumer.created
             wrong = health.consumer_problem(account, name, consumer.name, found=there, age=age)
             if wrong:
