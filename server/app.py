@@ -191,6 +191,8 @@ class Server:
             self._parts.append(domain)
             domain.expected = lambda: expected(routes.remotes, configured=bool(routes.cluster.routes))
             await domain.start()
+            if self.operator is not None:
+                self.operator.hold_all()
 
     async def _start_monitor(self) -> None:
         options = self.options

@@ -28,7 +28,7 @@ from rich.rule import Rule
 
 from .line import Done, run, variables
 
-READY_SECONDS = 15.0
+READY_SECONDS = 60.0
 SETTLE_SECONDS = 20.0
 STOP_SECONDS = 10.0
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a demo, and its servers with it

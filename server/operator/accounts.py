@@ -45,6 +45,7 @@ class OperatorAccounts:
     """The accounts by public key, which is also their name.
 
     observers are called with each account that was made, was changed or expired, after the fact.
+    eager: whether tokens that come are applied to accounts that nobody here has asked for, too.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class OperatorAccounts:
         self.trust = trust
         self.resolver = resolver
         self.observers: list[Callable[[Account], None]] = []
+        self.eager = False
         self._registry = registry
         self._clock = clock
         self._log: Log = log or Silent()
@@ -101,12 +103,12 @@ class OperatorAccounts:
         return found
 
     def update(self, token: str) -> Refusal | None:
-        """Apply a token to its account, if that is here or others wait for it."""
+        """Apply a token to its account, if that is here, or others wait for it, or all are wanted."""
         claims = open_account(token, self.trust, self._clock.now())
         if isinstance(claims, Refusal):
             return claims
         held = self._held.get(claims.sub)
-        if held is None and not self._wiring.awaited(claims.sub):
+        if held is None and not self.eager and not self._wiring.awaited(claims.sub):
             return None
         if held is not None and _in_force(held, token):
             return None

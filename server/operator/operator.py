@@ -63,6 +63,7 @@ class Operator:
         self._claims: Claims | None = None
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
+        self._holding: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin to resolve, and find the system account. Raises OperatorError."""
@@ -120,6 +121,21 @@ class Operator:
         found = await self.accounts.fetch(key)
         return None if isinstance(found, Refusal) else found
 
+    def hold_all(self) -> None:
+        """Have every account that the resolver keeps here, now and as more are pushed.
+
+        For what servers do together for an account: whichever of them decides must hear of its requests,
+        also when none of its clients has ever come there.
+        """
+        self.accounts.eager = True
+        if self._holding is None:
+            self._holding = asyncio.get_running_loop().create_task(self._hold_all())
+
+    async def _hold_all(self) -> None:
+        kept = self.resolver.keys()
+        for key in kept:
+            await self.accounts.fetch(key)
+
     def serve(self, sender: Callable[[], dict[str, Any]]) -> None:
         """Serve the claims of accounts on the system account. `sender`: what answers say of this server."""
         if self._registry.system is None:
@@ -157,9 +173,10 @@ class Operator:
         """End; leaves nothing behind."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in (self._task, self._holding):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self._claims is not None:
             self._claims.stop()
         await self.authenticator.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import answers
 from .accounts import diagram, push
-from .ground import account_key, start
+from .ground import account_key, start, together
 from .player import Player
 from .report import Copy, Count
 from .site import HUB, SPOKE_1, SPOKE_2
@@ -34,6 +34,7 @@ def through(player: Player) -> None:
     stage.command(f"kill {' '.join(str(pid) for pid in stage.processes().values())}")
     stage.stop(*stage.processes())
     start(player)
+    together(player)
     _connect(player)
     diagram(player, "account-component-diagram-through", "EXCACC", "HUBACC", "LEAFACC")
     push(player, *PUSHED)

@@ -8,6 +8,7 @@ from ..stage import DemoError, settle
 from .player import Player
 from .site import CLUSTERS, EVERYWHERE, HUB, MEMBERS, SPOKE_1, resolver
 
+LIST = "pyjs --context=sys server list 9"
 UNLIMITED = "--js-disk-storage -1 --js-streams -1 --js-consumer -1"
 
 
@@ -37,11 +38,11 @@ def setup(player: Player) -> None:
         *((cluster.domain, "TEST/leaf", site.urls(cluster.members)) for cluster in CLUSTERS),
     ):
         stage.run(f'pyjs context save {name} --creds ./keys/creds/OP/{creds}.creds --server "{urls}"')
-    answering = _up(player)
+    whole = together(player)
     stage.claim(
         "Nine servers run, and the JetStreams of the spokes can be asked at the hub",
-        answering and len(stage.processes()) == len(MEMBERS),
-        f"{len(stage.processes())} processes, {'all' if answering else 'not all'} domains answer",
+        whole and len(stage.processes()) == len(MEMBERS),
+        f"{len(stage.processes())} processes, {'all' if whole else 'not all'} domains answer",
     )
 
 
@@ -89,19 +90,18 @@ def start(player: Player, *names: str) -> None:
     player.stage.console.print()
 
 
-def _up(player: Player) -> bool:
-    """Whether every JetStream answers, also over the hub's leaf connections."""
+def together(player: Player) -> bool:
+    """Wait until all nine hear each other and every JetStream answers, also at the hub; whether they do."""
     local = [f"pyjs --context={cluster.domain} s ls" for cluster in CLUSTERS]
     across = [f"pyjs --context=hub s ls --js-domain {cluster.domain}" for cluster in CLUSTERS]
-    return player.until(*local, *across)
+    return settle(lambda: _listed(player.stage.look(LIST).text) == 9) and player.until(*local, *across)
 
 
 def system_account(player: Player) -> None:
     """Chapter 2: one list of all servers, the leaf nodes among them."""
     stage = player.stage
-    command = "pyjs --context=sys server list 9"
-    settle(lambda: _listed(stage.look(command).text) == 9)
-    text = stage.run(command)
+    settle(lambda: _listed(stage.look(LIST).text) == 9)
+    text = stage.run(LIST)
     stage.notice("Every server of the network is there, the leaf nodes as well.")
     whole = [cluster.name for cluster in CLUSTERS if f"│ {cluster.name:<15} │ 3 " in text]
     stage.claim(

@@ -77,9 +77,9 @@ class Site:
     remotes: list[tuple[str, str]] = field(default_factory=list)  # (account's public key, credentials file)
 
     @classmethod
-    def choose(cls) -> Site:
+    def choose(cls, shifts: Iterable[int] = SHIFTS) -> Site:
         """The video's ports, or the first such set that is free. Raises DemoError when there is none."""
-        for shift in SHIFTS:
+        for shift in shifts:
             if all(_free(port + shift) for port in _ports()):
                 return cls(shift)
         raise DemoError("no 39 ports are free together on 127.0.0.1, wherever they were looked for")

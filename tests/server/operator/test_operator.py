@@ -149,3 +149,22 @@ def test_a_reload_changes_preloaded_accounts_and_the_sentinel() -> None:
             assert accounts.account(account.id) is None
 
     asyncio.run(run())
+
+
+def test_all_accounts_are_held_when_servers_act_together_for_them(tmp_path: Path) -> None:
+    site = OperatorSite()
+    kept, pushed, later = (site.account(name, jetstream=True) for name in ("KEPT", "PUSHED", "LATER"))
+
+    async def run() -> None:
+        async with Part(site, full(tmp_path) + site.preload(kept)) as part:
+            accounts = part.operator.accounts
+            assert accounts.account(kept.id) is None
+            accounts.update(pushed.token())
+            assert accounts.account(pushed.id) is None
+            part.operator.hold_all()
+            await part.turn()
+            assert accounts.account(kept.id) is not None
+            accounts.update(later.token())
+            assert accounts.account(later.id) is not None
+
+    asyncio.run(run())
