@@ -209,14 +209,19 @@ def test_a_server_that_lost_its_disk_is_refilled(mesh: JetMesh) -> None:
         assert "error" not in create(wire, "FILLED")
         for number in range(20):
             wire.request(f"FILLED.{number}", "something")
-        lost = next(server for server in others(mesh, leader) if held(mesh, server, "FILLED") >= 0)
+
+        def replicas() -> list[dict[str, Any]]:
+            cluster = wire.request("$JS.API.STREAM.INFO.FILLED").json()["cluster"]
+            return cluster["replicas"]  # type: ignore[no-any-return]
+
+        eventually(lambda: [each["current"] for each in replicas()] == [True, True], READY_SECONDS)
+        lost = others(mesh, leader)[0]
         lost.crash()
         shutil.rmtree(lost.directory / "store")
         lost.launch()
         mesh.ready()
         eventually(lambda: held(mesh, lost, "FILLED") == 20, READY_SECONDS)
-        replicas = wire.request("$JS.API.STREAM.INFO.FILLED").json()["cluster"]["replicas"]
-        assert len(replicas) == 2
+        eventually(lambda: [each["current"] for each in replicas()] == [True, True], READY_SECONDS)
     eventually(lambda: asked(mesh, lost, "HEALTHZ")["data"]["status"] == "ok", READY_SECONDS)
 
 

@@ -140,6 +140,7 @@ class Domain:
             over.clear()
             seat.stop(over.set)
             await over.wait()
+        self.surroundings.pacemaker.remove(self._serve)
         self._questions.stop()
         self.answers.stop()
         self.surroundings.mailbox.stop()
@@ -390,6 +391,8 @@ class Domain:
     def _halt(self, then: Callable[[], None]) -> None:
         """Serve nothing until it is known anew what is assigned here."""
         self.served, self._goal, self._halting = False, -1, True
+        self.surroundings.pacemaker.remove(self._serve)
+        self.surroundings.pacemaker.add(self._serve)  # until it is done
 
         def halted() -> None:
             self._halting = False
@@ -442,7 +445,7 @@ class Domain:
             elif self.served:  # else it is told of what it was before it started
                 self._host.runner.soon(self._expelled)
         if isinstance(effect, ServerPut | ServerReplaced | ServerGone):
-            self._host.runner.soon(self._heal)
+            self._host.runner.soon(self.heal)
 
     def _expelled(self) -> None:
         """This server was removed from the cluster: it serves nothing more before it is started again."""
@@ -454,20 +457,15 @@ class Domain:
         if seat is not None:
             seat.stop(_nothing)
         self._halt(self._engine.leave)
+        self.surroundings.pacemaker.remove(self._serve)
 
     # --- as time passes
-
-    def look(self) -> None:
-        """Do what waits: open what is assigned, heal what lacks peers."""
-        self._serve()
-        self._heal()
 
     def leader_is_at(self, member: str, term: int, index: int) -> None:
         """The leader of that term says how far it is: who is as far is as current as it was."""
         group = self.group
         if group is not None and member == group.leader and term == self.term and self._goal < 0:
             self._goal = index
-        self._serve()
 
     def _serve(self) -> None:
         """Open what is assigned here, once that is known to be so."""
@@ -477,11 +475,12 @@ class Domain:
         if not 0 <= self._goal <= group.applied or machine.me not in machine.state.servers:
             return
         self.served = True
+        self.surroundings.pacemaker.remove(self._serve)
         inventory = self._dispatch.inventory(self._engine.accounts.values())
         self._dispatch.sweep()
         self._dispatch.begin(list(machine.begin(inventory)))
 
-    def _heal(self) -> None:
+    def heal(self) -> None:
         """Give streams that lack peers some, now that there may be servers."""
         if self.is_leader:
             for command in self.desk().heal():

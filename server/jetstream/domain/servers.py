@@ -87,7 +87,7 @@ class Servers:
 
     def _beat(self) -> None:
         self._timer = self._clock.call_later(EVERY, self._beat)
-        self._domain.look()
+        self._domain.heal()
         self.say(ask=not self._domain.served)
 
     # --- who belongs here
