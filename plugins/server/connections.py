@@ -83,7 +83,7 @@ async def connections(
 
 
 async def gathered(link: Link, asked: Info, expect: int = 0) -> list[Info]:
-    """The connections of all servers, each with `server` and `cluster`; asks page by page."""
+    """The connections of all servers, page by page; each with `server`, `server_id`, `cluster` and `now`."""
     found: list[Info] = []
     offset = 0
     while True:
@@ -92,7 +92,12 @@ async def gathered(link: Link, asked: Info, expect: int = 0) -> list[Info]:
         for heard in await poll(link, "$SYS.REQ.SERVER.PING.CONNZ", request, expect=expect):
             server, data = heard.document["server"], heard.document.get("data") or {}
             held = data.get("connections") or []
-            where = {"server": server.get("name", ""), "cluster": server.get("cluster", "")}
+            where = {
+                "server": server.get("name", ""),
+                "server_id": server.get("id", ""),
+                "cluster": server.get("cluster", ""),
+                "now": server.get("time", ""),
+            }
             found += [{**each, **where} for each in held]
             more = max(more, data.get("total", 0) - offset - len(held))
         offset += 1024

@@ -21,6 +21,7 @@ from ..stream.info import JSON
 from ..stream.leadership import LEADERLESS, PATIENCE, PAUSE
 from .jetstream import is_meta_leader, meta
 from .poll import poll
+from .spread import balance
 
 Info = dict[str, Any]
 WARNING = """\
@@ -32,6 +33,7 @@ join again has to be restarted with an empty store.
 cluster = Group(name="cluster", help="The meta group of a cluster with JetStream.")
 cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
 cluster.add_alias("peer-remove", "rm", "pr")
+cluster.add_command(balance)
 
 
 async def meta_group(link: Link) -> Info:

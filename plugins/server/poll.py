@@ -8,9 +8,11 @@ error that says which rights are needed. Never interprets what servers say.
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,15 +96,34 @@ def _without_errors(found: list[Heard]) -> list[Heard]:
     return good
 
 
-def only(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--host`, `--cluster` and `--tags`, which say which servers shall answer."""
+def only(callback: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """The options of reports: which servers shall answer (`--host`, `--cluster`, `--tags`), and `--watch`.
+
+    A watched report is made again and again until Ctrl-C, which is no error then.
+    """
+
+    @functools.wraps(callback)
+    async def report(watch: int | None, **given: Any) -> None:
+        try:
+            while True:
+                if watch and sys.stdout.isatty():
+                    click.clear()
+                await callback(**given)
+                if not watch:
+                    return
+                await asyncio.sleep(watch)
+        except asyncio.CancelledError:
+            if not watch:
+                raise  # Ctrl-C ends a watch, and that is how it ends well
+
     for option in (
+        click.option("--watch", type=click.IntRange(min=1), metavar="SECONDS", help="Again every so often."),
         click.option("--tags", multiple=True, help="Only servers with this tag."),
         click.option("--cluster", default="", help="Only servers of this cluster."),
         click.option("--host", default="", help="Only servers on this host."),
     ):
-        callback = option(callback)
-    return callback
+        option(report)
+    return report
 
 
 def selection(host: str, cluster: str, tags: Sequence[str]) -> Answer:

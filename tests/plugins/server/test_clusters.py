@@ -321,6 +321,27 @@ def test_reports_on_health_routes_and_use(system: Cli) -> None:
     assert system.ok("server", "report", "cpu").startswith("CPU Usage\n\n  s")
 
 
+def test_clients_are_spread_over_the_servers(mesh: JetMesh, system: Cli) -> None:
+    clients = [mesh.login(mesh["s1"], "other") for _ in range(6)]
+    refused = system.run("server", "cluster", "balance", "100ms", "--account", "OTHER")
+    assert refused.code == 1
+    assert "--force" in refused.err
+    result = system.run("server", "cluster", "balance", "100ms", "--account", "OTHER", "-f")
+    assert result.out == "Balanced 4 connections\n", result.err
+    assert len(re.findall(r"Balanced client \d+ in account OTHER on s1\n", result.err)) == 4
+    assert system.ok("server", "cluster", "balance", "--idle", "1h", "-f") == "Balanced 0 connections\n"
+    assert system.run("server", "cluster", "balance", "--subject", "x", "-f").code == 1
+    for client in clients:
+        client.close()
+
+
+def test_a_watched_report_is_made_until_ctrl_c(system: Cli) -> None:
+    with system.terminal(["server", "report", "mem", "--watch", "60"]) as terminal:
+        eventually(lambda: terminal.read(0.1) and "Memory Usage" in "\n".join(terminal.lines()))
+        terminal.type("\x03")
+        assert terminal.finish() == 0
+
+
 def test_requests_give_each_servers_answer_on_a_line(system: Cli) -> None:
     def names(*words: str) -> list[str]:
         lines = system.ok("server", "request", *words).splitlines()
