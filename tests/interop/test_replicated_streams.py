@@ -1,0 +1,232 @@
+"""Streams with three copies, and nats-py at them, while servers are killed and come back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import nats
+import nats.errors
+import nats.js.errors
+import pytest
+from lib.jetmesh import JetMesh
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.api import RetentionPolicy, StorageType, StreamInfo, StreamSource
+
+Body = Callable[[Client, JetStreamContext], Awaitable[None]]
+FAULTS = (nats.errors.Error, asyncio.TimeoutError)
+PATIENCE = 40.0  # seconds: machines that run tests are busy
+
+
+@pytest.fixture(scope="module", params=["reference", "pyjs"])
+def mesh(request: pytest.FixtureRequest) -> Iterator[JetMesh]:
+    found = JetMesh(request.param)
+    yield found
+    found.close()
+
+
+@asynccontextmanager
+async def client(mesh: JetMesh) -> AsyncIterator[Client]:
+    async def quiet(_: Exception) -> None:
+        return
+
+    connection = await nats.connect(
+        mesh.url().split(","),
+        user="acc",
+        password="acc",
+        error_cb=quiet,
+        max_reconnect_attempts=-1,
+        reconnect_time_wait=0.1,
+    )
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def run(mesh: JetMesh, body: Body) -> None:
+    """Run with a connection; afterwards all servers run, and there is no stream."""
+
+    async def main() -> None:
+        async with client(mesh) as connection:
+            js = connection.jetstream(timeout=5)
+            try:
+                await body(connection, js)
+            finally:
+                for server in mesh.servers:
+                    if server.process is not None and server.process.poll() is not None:
+                        server.launch()
+                mesh.ready()
+                for info in await eventually(js.streams_info):
+                    await js.delete_stream(info.config.name or "")
+
+    asyncio.run(main())
+
+
+async def eventually(ask: Callable[[], Awaitable[Any]]) -> Any:
+    """What `ask` gives once that is something, and no error."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        with contextlib.suppress(*FAULTS):
+            found = await ask()
+            if found is not None and found is not False:
+                return found
+        assert time.monotonic() < end, "it never came to that"
+        await asyncio.sleep(0.05)
+
+
+async def whole(js: JetStreamContext, name: str, others: int = 2) -> StreamInfo:
+    """The stream's info, once it is led and all its replicas are current."""
+
+    async def look() -> StreamInfo | None:
+        info = await js.stream_info(name)
+        cluster = info.cluster
+        replicas = (cluster.replicas or []) if cluster else []
+        good = all(replica.current and not replica.offline for replica in replicas)
+        return info if cluster and cluster.leader and len(replicas) == others and good else None
+
+    found: StreamInfo = await eventually(look)
+    return found
+
+
+async def leader(js: JetStreamContext, name: str) -> str:
+    info = await whole(js, name)
+    assert info.cluster is not None and info.cluster.leader is not None
+    return info.cluster.leader
+
+
+class Publisher:
+    """Publishes numbers, each until it is acknowledged, with an id so that none is stored twice."""
+
+    def __init__(self, js: JetStreamContext, subject: str) -> None:
+        self.js = js
+        self.subject = subject
+        self.sequences: list[int] = []
+        self.ending = False
+
+    async def one(self) -> None:
+        number = len(self.sequences)
+
+        async def attempt() -> int:
+            headers = {"Nats-Msg-Id": f"{self.subject}-{number}"}
+            ack = await self.js.publish(self.subject, b"%d" % number, timeout=0.5, headers=headers)
+            return ack.seq
+
+        self.sequences.append(await eventually(attempt))
+
+    async def go_on(self) -> None:
+        while not self.ending:
+            await self.one()
+
+
+async def contents(js: JetStreamContext, name: str, info: StreamInfo) -> list[bytes]:
+    found = []
+    for sequence in range(info.state.first_seq, info.state.last_seq + 1):
+        message = await eventually(lambda sequence=sequence: js.get_msg(name, sequence))  # type: ignore[misc]
+        found.append(message.data or b"")
+    return found
+
+
+def test_publishes_go_on_when_the_leader_is_killed_and_none_gets_lost(mesh: JetMesh) -> None:
+    async def body(_: Client, js: JetStreamContext) -> None:
+        await js.add_stream(name="S", subjects=["s.>"], num_replicas=3)
+        publisher = Publisher(js, "s.a")
+        going = asyncio.create_task(publisher.go_on())
+        for _ in range(2):
+            await eventually(lambda: _more(publisher, 50))
+            name = await leader(js, "S")
+            mesh[name].kill()
+            await eventually(lambda: _more(publisher, 50))
+            mesh[name].launch()
+        await eventually(lambda: _more(publisher, 50))
+        publisher.ending = True
+        await going
+        info = await whole(js, "S")
+        assert publisher.sequences == list(range(1, len(publisher.sequences) + 1))
+        assert await contents(js, "S", info) == [b"%d" % n for n in range(len(publisher.sequences))]
+
+    run(mesh, body)
+
+
+async def _more(publisher: Publisher, count: int) -> bool:
+    """Whether that many more come."""
+    wanted = len(publisher.sequences) + count
+    while len(publisher.sequences) < wanted:
+        await asyncio.sleep(0.01)
+    return True
+
+
+def test_a_consumer_goes_on_where_it_was(mesh: JetMesh) -> None:
+    async def body(_: Client, js: JetStreamContext) -> None:
+        await js.add_stream(name="S", subjects=["s.>"], num_replicas=3)
+        await js.add_stream(name="W", subjects=["w"], num_replicas=3, retention=RetentionPolicy.WORK_QUEUE)
+        for stream, subject in (("S", "s.a"), ("W", "w")):
+            publisher = Publisher(js, subject)
+            for _ in range(20):
+                await publisher.one()
+            reader = await js.pull_subscribe(subject, durable="C", stream=stream)
+            first = await reader.fetch(10, timeout=5)
+            for message in first:
+                await message.ack_sync(timeout=5)
+            mesh[await leader(js, stream)].kill()
+
+            async def rest(reader: Any = reader) -> Any:
+                return await reader.fetch(10, timeout=1)
+
+            second = await eventually(rest)
+            assert [message.data for message in first + second] == [b"%d" % n for n in range(20)]
+            for server in mesh.servers:
+                if server not in mesh.alive():
+                    server.launch()
+        info = await whole(js, "W")
+        assert info.state.messages == 10
+
+    run(mesh, body)
+
+
+@pytest.mark.parametrize("storage", [StorageType.FILE, StorageType.MEMORY])
+def test_copies_come_and_go(mesh: JetMesh, storage: StorageType) -> None:
+    async def body(_: Client, js: JetStreamContext) -> None:
+        await js.add_stream(name="S", subjects=["s.>"], num_replicas=1, storage=storage)
+        publisher = Publisher(js, "s.a")
+        going = asyncio.create_task(publisher.go_on())
+        for copies in (3, 1, 3):
+            await eventually(lambda: _more(publisher, 20))
+            info = await js.stream_info("S")
+            await js.update_stream(info.config, num_replicas=copies)
+            await whole(js, "S", copies - 1)
+        await eventually(lambda: _more(publisher, 20))
+        publisher.ending = True
+        await going
+        info = await whole(js, "S")
+        assert await contents(js, "S", info) == [b"%d" % n for n in range(len(publisher.sequences))]
+
+    run(mesh, body)
+
+
+def test_mirrors_and_sources_follow_whoever_leads(mesh: JetMesh) -> None:
+    async def body(_: Client, js: JetStreamContext) -> None:
+        await js.add_stream(name="O", subjects=["o"], num_replicas=3)
+        await js.add_stream(name="M", mirror=StreamSource(name="O"), num_replicas=3)
+        await js.add_stream(name="A", sources=[StreamSource(name="O")], num_replicas=3)
+        publisher = Publisher(js, "o")
+        for round_ in range(2):
+            for _ in range(20):
+                await publisher.one()
+            for name in ("M", "A"):
+                await eventually(lambda name=name: _holds(js, name, len(publisher.sequences)))  # type: ignore[misc]
+            if not round_:
+                name = await leader(js, "O")
+                mesh[name].kill()
+
+    run(mesh, body)
+
+
+async def _holds(js: JetStreamContext, name: str, count: int) -> bool:
+    info = await js.stream_info(name)
+    return info.state.messages == count
