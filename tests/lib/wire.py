@@ -60,7 +60,11 @@ class Wire:
         self.prefix = ""
         self.asked = 0
         self.eof = False
-        line = self._line()
+        try:
+            line = self._line()
+        except BaseException:
+            self.close()
+            raise
         assert line.startswith(b"INFO "), line
         self.infos.append(json.loads(line[5:]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lib.eventually import eventually
 from lib.jetstream import ApiFailureError, JetStream
 
+from .site import is_led
 from .story import Fault, Story
 from .values import STREAM
 
@@ -12,8 +13,9 @@ CHANGE_SECONDS = 90.0
 
 
 def members(story: Story, number: int) -> Fault:
-    """By turns: scale down and up, remove a peer, empty a server; each while one server is cut off."""
-    play = [scale, peer_remove, emptied][(number - 1) % 3]
+    """By turns: one of the changes below."""
+    play = [scale, emptied, peer_remove, recreated, wiped_first][(number - 1) % 5]
+    story.tell(play.__name__)
     yield from play(story)
 
 
@@ -51,55 +53,125 @@ def cut_one(story: Story) -> str:
     name = story.dice.choice([server.name for server in story.site.servers if server.name != leader])
     others = [server.name for server in story.site.servers if server.name != name]
     story.site.part([name], others, breaks=story.dice.random() < 0.5)
-    story.tell(f"{name} is cut off")
+    story.tell(f"{name} is cut off, {leader} leads")
     return name
 
 
 def scale(story: Story) -> Fault:
-    """Size → 1 → size, the change asked for while one is cut off."""
+    """Down to one and up again, or to five and back; asked for while one is cut off."""
     story.whole()
     cut_one(story)
     yield story.some(0.5, 2)
+    count = story.dice.choice([1, 1, story.size])
     config = story.site.call(f"STREAM.INFO.{STREAM}", through=None)["config"]
-    ask(story, f"STREAM.UPDATE.{STREAM}", config | {"num_replicas": 1})
+    ask(story, f"STREAM.UPDATE.{STREAM}", config | {"num_replicas": count})
     yield story.some(1, 4)
     story.site.switch.heal()
-    replicas(story, 1)
-    yield story.some(0.5, 2)
-    replicas(story, story.size)
+    replicas(story, count)
+    yield story.some(0, 2)
+    replicas(story, story.replicas)
 
 
 def peer_remove(story: Story) -> Fault:
-    """A server is removed from the stream while one is cut off; then all take part again."""
+    """A member is removed from the stream while one server is cut off."""
     story.whole()
     cut_one(story)
     yield story.some(0.5, 2)
-    gone = story.dice.choice(story.site.servers).name
+    info = story.site.call(f"STREAM.INFO.{STREAM}")["cluster"]
+    gone = story.dice.choice([info.get("leader", ""), *[other["name"] for other in info["replicas"]]])
     ask(story, f"STREAM.PEER.REMOVE.{STREAM}", {"peer": gone})
     yield story.some(1, 4)
     story.site.switch.heal()
-    replicas(story, story.size)
+    replicas(story, story.replicas)
 
 
 def emptied(story: Story) -> Fault:
-    """A server dies and is removed while another is cut off; it returns with an empty disk."""
+    """A server dies, is removed, and returns with an empty disk; another one is cut off for a while."""
     story.whole()
-    cut = cut_one(story)
+    cut = cut_one(story) if story.dice.random() < 0.5 else ""
     leader = story.site.leader()
-    names = [s.name for s in story.site.servers if s.name not in (cut, leader)]
-    victim = story.site[story.dice.choice(names or [cut])]
+    victim = story.site[story.dice.choice([n for n in story.site.names if n not in (cut, leader)])]
+    story.tell(f"{victim.name} loses its disk")
     victim.kill()
     yield story.some(0.5, 2)
-    _remove_server(story, victim.name)
+    if story.dice.random() < 0.5:
+        _remove_server(story, victim.name, cut)
     yield story.some(1, 3)
     story.site.switch.heal()
     story.site.wipe(victim)
     victim.launch()
-    replicas(story, story.size)
+    replicas(story, story.replicas)
+    story.whole()
 
 
-def _remove_server(story: Story, name: str) -> None:
+def wiped_first(story: Story) -> Fault:
+    """All die; a minority with empty disks is back first, alone with one that is whole."""
+    story.whole()
+    servers = story.pick(story.size)
+    for server in servers:
+        server.kill()
+    wiped, one, rest = servers[: story.minority], servers[story.minority], servers[story.minority + 1 :]
+    story.tell(f"{[server.name for server in wiped]} are empty, and back first with {one.name}")
+    for server in wiped:
+        story.site.wipe(server)
+        server.launch()
+    yield story.some(0, 2)
+    one.launch()
+    yield story.some(2, 6)
+    for server in rest:
+        server.launch()
+    replicas(story, story.replicas)
+    story.whole()
+
+
+def recreated(story: Story) -> Fault:
+    """Another stream is deleted, and made again, while a server is down: the old one must not come back."""
+    name = "AGAIN"
+    config = {"name": name, "subjects": [f"{name}.>"], "num_replicas": story.replicas}
+    story.site.call(f"STREAM.CREATE.{name}", config)
+    for number in range(3):
+        _publish(story, f"{name}.old", f"old {number}")
+    victim = story.dice.choice(story.site.servers)
+    victim.kill()
+    yield story.some(0, 1)
+    story.site.call(f"STREAM.DELETE.{name}", seconds=CHANGE_SECONDS)
+    kept = story.dice.random() < 0.5
+    story.tell(f"{name} is deleted while {victim.name} is down" + (", and made again" if kept else ""))
+    if kept:
+        story.site.call(f"STREAM.CREATE.{name}", config)
+        _publish(story, f"{name}.new", "new")
+    victim.launch()
+    story.whole()
+    if not kept:
+        for server in story.site.servers:
+            listed = story.site.call("STREAM.NAMES", through=server)["streams"]
+            assert name not in listed, f"{server.name} lists the stream that was deleted while it was down"
+        return
+    for member in story.site.members(name):
+        story.site.lead(name, member)
+        state = story.site.call(f"STREAM.INFO.{name}", fits=is_led)["state"]
+        assert state["messages"] == state["last_seq"] == 1, f"{name} led by {member}: {state}"
+    story.site.call(f"STREAM.DELETE.{name}")
+
+
+def _publish(story: Story, subject: str, text: str) -> None:
+    """One message, acknowledged."""
+
+    def acked() -> bool:
+        try:
+            with story.site.wire(story.dice.choice(story.site.alive())) as wire:
+                answer = wire.request(subject, text, {"Nats-Msg-Id": text})
+        except (OSError, EOFError):
+            return False
+        return not answer.status and "seq" in answer.json()
+
+    eventually(acked, CHANGE_SECONDS)
+
+
+def _remove_server(story: Story, name: str, cut: str) -> None:
     for server in story.site.alive():
+        if server.name == cut:
+            continue
         try:
             with server.connect(user="admin", **{"pass": "admin"}) as wire:
                 answer = JetStream(wire).raw("SERVER.REMOVE", {"peer": name})

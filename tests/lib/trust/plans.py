@@ -208,21 +208,19 @@ def mixed(story: Story, number: int) -> Fault:
 
 
 PLANS = [
-    Plan("kill", "SIGKILL of one, a minority, a majority, all", kill, rounds=24, short=4),
+    Plan("kill", "SIGKILL of one, a minority, a majority, all", kill, rounds=24),
     Plan("pause", "SIGSTOP of the leader, a minority, a majority, then SIGCONT", pause, rounds=9),
     Plan(
         "partition",
         "routes held or broken: the leader alone, halves, one way only, a bridge",
         partition,
         rounds=12,
-        short=2,
     ),
     Plan(
         "power",
         "power cut of one, a majority, all: what was not synced is gone",
         power,
         rounds=18,
-        short=3,
         faulty=True,
         reference=False,
     ),
@@ -247,7 +245,6 @@ PLANS = [
         "bit flips, truncation, removal, old bytes, in each kind of file, on a minority",
         damaged,
         rounds=24,
-        short=2,
         faulty=True,
     ),
     Plan(
@@ -260,10 +257,11 @@ PLANS = [
     ),
     Plan(
         "members",
-        "scaling, removed peers and servers, an emptied server, under partition",
+        "scaling, removed peers and servers, emptied servers, streams made again, under partition",
         members,
-        rounds=6,
+        rounds=10,
         faulty=True,
+        replicas=3,
     ),
     Plan("mixed", "any of these at random", mixed, rounds=15, faulty=True, reference=False),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import sys
@@ -185,6 +186,26 @@ class Site(JetMesh):
         """The stream's leader as its info tells it; waits until there is one."""
         leader: str = self.call(f"STREAM.INFO.{stream}", fits=is_led)["cluster"]["leader"]
         return leader
+
+    def members(self, stream: str) -> list[str]:
+        """Who holds a stream, its leader first."""
+        cluster = self.call(f"STREAM.INFO.{stream}", fits=is_led)["cluster"]
+        return [cluster["leader"], *sorted(other["name"] for other in cluster.get("replicas") or [])]
+
+    def lead(self, stream: str, name: str) -> None:
+        """Make `name` the leader of a stream."""
+
+        def leads() -> bool:
+            if self.leader_of(stream) == name:
+                return True
+            wish = {"placement": {"preferred": name}}
+            # No leader at the moment, or one that only begins: asked again.
+            with contextlib.suppress(ApiFailureError, OSError, EOFError):
+                self.try_call(self[name], f"STREAM.LEADER.STEPDOWN.{stream}", wish)
+            return False
+
+        eventually(leads, ANSWER_SECONDS)
+        self.call(f"STREAM.INFO.{stream}", fits=lambda info: is_led(info) and is_current(info))
 
     def make_assets(self, replicas: int) -> None:
         """The stream, its consumer and the bucket."""

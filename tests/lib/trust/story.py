@@ -30,18 +30,19 @@ Fault = Iterator[float]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is played. rounds: `play(story, number)` so many times. short: rounds within the test suite.
+    """What is played. rounds: `play(story, number)` so many times, from 1 on.
 
-    faulty: over disks that can fail.
+    faulty: over disks that can fail. reference: it can be played against that, too. replicas: of the streams,
+    0 for one on each server.
     """
 
     name: str
     about: str
     play: Callable[[Story, int], Fault]
     rounds: int
-    short: int = 0
     faulty: bool = False
     reference: bool = True
+    replicas: int = 0
 
 
 @dataclass
@@ -79,6 +80,7 @@ class Story:
     ) -> None:
         self.plan = plan
         self.size = size
+        self.replicas = plan.replicas or size
         self.seed = seed
         self.rate = rate
         self.dice = Random(f"{plan.name} {size} {seed}")
@@ -95,7 +97,7 @@ class Story:
         """Play so many rounds and judge; the servers end with it, and leave what they have if it failed."""
         verdict: Verdict | None = None
         try:
-            self.site.make_assets(self.size)
+            self.site.make_assets(self.replicas)
             self._begin()
             self.recover(0)
             for number in range(1, rounds + 1):

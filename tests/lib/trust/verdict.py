@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from lib.eventually import eventually
-from lib.jetstream import ApiFailureError
 from lib.process import ServerProcess
 from lib.wire import Msg
 
 from .publishers import EXPECTED
-from .site import Site, is_current, is_led
+from .site import Site, is_led
 from .values import BUCKET, CONSUMER, STREAM, Outcome, Value, Values
 from .worker import Handled, Worker
 
@@ -88,8 +87,8 @@ def judge(site: Site, values: Values, handled: Handled) -> Verdict:
 
 def _judge_stream(site: Site, stream: str, values: Values, handled: Handled, verdict: Verdict) -> None:
     first: Content | None = None
-    for number, name in enumerate(_members(site, stream)):
-        lead(site, stream, name)
+    for number, name in enumerate(site.members(stream)):
+        site.lead(stream, name)
         entry = site.servers[number % len(site.servers)]
         content = read(site, entry, stream)
         if first is None:
@@ -104,29 +103,6 @@ def _judge_stream(site: Site, stream: str, values: Values, handled: Handled, ver
                 if value.seq in first and value.seq not in content:
                     verdict.note("hidden", f"{value.name} at {value.seq} when {name} leads")
         _judge_infos(site, stream, name, content, verdict)
-
-
-def _members(site: Site, stream: str) -> list[str]:
-    cluster = site.call(f"STREAM.INFO.{stream}", fits=is_led)["cluster"]
-    return [cluster["leader"], *sorted(other["name"] for other in cluster.get("replicas") or [])]
-
-
-def lead(site: Site, stream: str, name: str) -> None:
-    """Make `name` the leader of a stream."""
-
-    def leads() -> bool:
-        leader = site.leader_of(stream)
-        if leader == name:
-            return True
-        wish = {"placement": {"preferred": name}}
-        try:
-            site.try_call(site[name], f"STREAM.LEADER.STEPDOWN.{stream}", wish)
-        except (ApiFailureError, OSError, EOFError):
-            return False  # no leader at the moment, or one that begins: asked again
-        return False
-
-    eventually(leads, QUIET_SECONDS)
-    site.call(f"STREAM.INFO.{stream}", fits=lambda info: is_led(info) and is_current(info))
 
 
 def read(site: Site, entry: ServerProcess, stream: str) -> Content:
