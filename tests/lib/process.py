@@ -77,7 +77,7 @@ class ServerProcess:
 
         (self.directory / "server.conf").write_text(PLACEHOLDER.sub(fill, config))
 
-    def launch(self) -> None:
+    def launch(self, seconds: float = READY_SECONDS) -> None:
         """Start the process and wait for its INFO. Raises RuntimeError with the end of its log."""
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -88,7 +88,7 @@ class ServerProcess:
                 cwd=self.directory,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
-        eventually(self._answers, READY_SECONDS)
+        eventually(self._answers, seconds)
 
     def _answers(self) -> bool:
         assert self.process is not None
