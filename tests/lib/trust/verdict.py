@@ -93,9 +93,9 @@ def _judge_stream(site: Site, stream: str, values: Values, handled: Handled, ver
         content = read(site, entry, stream)
         if first is None:
             first = content
-            _judge_content(stream, content, values, verdict)
+            judge_content(stream, content, values, verdict)
             if stream == STREAM:
-                _judge_deliveries(content, handled, verdict)
+                judge_deliveries(content, handled, verdict)
         elif content != first:
             odd = sorted(s for s in first.keys() | content.keys() if first.get(s) != content.get(s))
             verdict.note("differing", f"{stream} led by {name}: {len(odd)} sequences, from {odd[0]}")
@@ -133,7 +133,7 @@ def _stored(answer: Msg) -> Stored | None:
     return Stored(message["subject"], decode(message.get("hdrs", "")), decode(message.get("data", "")))
 
 
-def _judge_content(stream: str, content: Content, values: Values, verdict: Verdict) -> None:
+def judge_content(stream: str, content: Content, values: Values, verdict: Verdict) -> None:
     found: dict[str, list[int]] = {}
     chains: dict[str, int] = {}
     for seq, stored in content.items():
@@ -156,7 +156,7 @@ def _judge_content(stream: str, content: Content, values: Values, verdict: Verdi
         if len(places) > 1:
             verdict.note("twice", f"{name} at {places}")
     if stream == BUCKET:
-        _judge_keys(content, values, verdict)
+        judge_keys(content, values, verdict)
         return
     for value in values.acked(stream):
         if value.name not in found:
@@ -165,7 +165,7 @@ def _judge_content(stream: str, content: Content, values: Values, verdict: Verdi
             verdict.note("moved", f"{value.name}, acknowledged at {value.seq}, is at {found[value.name]}")
 
 
-def _judge_keys(content: Content, values: Values, verdict: Verdict) -> None:
+def judge_keys(content: Content, values: Values, verdict: Verdict) -> None:
     """Each key has its last acknowledged value or one that came later."""
     last = {stored.subject: (seq, stored) for seq, stored in content.items()}
     newest: dict[str, Value] = {}
@@ -227,7 +227,7 @@ def drain(site: Site, handled: Handled, verdict: Verdict) -> None:
             )
 
 
-def _judge_deliveries(content: Content, handled: Handled, verdict: Verdict) -> None:
+def judge_deliveries(content: Content, handled: Handled, verdict: Verdict) -> None:
     """What was delivered is what is stored, and all of it was."""
     for text in handled.changed:
         verdict.note("consumer", text)
