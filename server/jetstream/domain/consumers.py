@@ -28,10 +28,11 @@ from ..consumer import lifecycle
 from ..consumer.config import check
 from ..consumer.info import shown, stamped
 from ..consumer.notices import Notices
-from .judge import Served, answer_by_way_of, asker, decide, guarded, is_gone, share
+from .judge import ASK_AGAIN, Served, answer_by_way_of, asker, decide, guarded, is_gone, patient, share
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
+    from ...clock import Timer
     from ..account import JetStreamAccount
     from .domain import Domain
 
@@ -130,13 +131,13 @@ class ConsumerWishes:
         def done(info: Json | None) -> None:
             found = self.known(request.account, made) if info is None else ConsumerInfo.from_json(info)
             found.config = shown(found.config or config)
-            if config.sourcing and info is not None:
-                self._begin_anew(request, made, found)
+            if config.sourcing:
+                self._begin_anew(request, made)
             else:
                 answer_by_way_of(self._domain, request, info or {})
                 request.respond(response(request.kind, found))
 
-        served.then(fits, guarded(request, done), there=there)
+        served.then(fits, guarded(request, done), ask_in=patient(there=there))
 
     def known(self, held: JetStreamAccount, consumer: ConsumerAssignment) -> ConsumerInfo:
         """What can be said of a consumer without its leader."""
@@ -153,18 +154,26 @@ class ConsumerWishes:
             info.cluster = cluster_info(domain.state, domain.sights, stream, None, domain.me, stream.cluster)
         return info
 
-    def _begin_anew(self, request: Request, made: ConsumerAssignment, found: ConsumerInfo) -> None:
+    def _begin_anew(self, request: Request, made: ConsumerAssignment) -> None:
         """A source that asks again goes on after its last ack: its stream's leader resets the consumer."""
         account, host = request.account.account, request.account.host
-        reply = f"$JSC.R.{host.new_id(8)}"
+        reply, since = f"$JSC.R.{host.new_id(8)}", host.clock.now()
+        timers: list[Timer] = []
 
-        def over() -> None:
-            account.unsubscribe(subscription)
-            request.fail(api_error("JSClusterNotAvailErr"))
+        def ask() -> None:
+            if host.clock.now() - since > RESET_PATIENCE:
+                account.unsubscribe(subscription)
+                request.fail(api_error("JSClusterNotAvailErr"))
+                return
+            timers.append(host.clock.call_later(ASK_AGAIN, ask))
+            account.publish(f"{PREFIX}CONSUMER.RESET.{made.stream}.{made.name}", b"", reply=reply)
 
         def answered(message: Message) -> None:
-            timer.cancel()
+            if not message.body:
+                return  # nobody hears; it is asked again
             account.unsubscribe(subscription)
+            for timer in timers:
+                timer.cancel()
             answer = json.loads(message.body)
             if "error" in answer:
                 raise ApiError.from_json(answer["error"])
@@ -172,8 +181,7 @@ class ConsumerWishes:
             request.respond(answer)
 
         subscription = account.subscribe(reply, guarded(request, answered))
-        timer = host.clock.call_later(RESET_PATIENCE, over)
-        account.publish(f"{PREFIX}CONSUMER.RESET.{made.stream}.{made.name}", b"", reply=reply)
+        ask()
 
     # --- the others
 

@@ -8,7 +8,7 @@ its leader already when that tells so in time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ....protocol.errors import ApiError, api_error
 from ...cluster.meta.command import Command
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 MOST_TRIES = 5
+ASK_AGAIN = 500_000_000  # ns between two questions to a leader that there may not be yet
 
 
 def decide(
@@ -131,20 +132,30 @@ class Served:
                 return
 
     def then(
-        self, fits: Callable[[Json], bool], done: Callable[[Json | None], None], *, there: bool = False
+        self, fits: Callable[[Json], bool], done: Callable[[Json | None], None], *, ask_in: int | None = None
     ) -> None:
         """Call `done` with the first info that fits, or with None when patience is at its end.
 
-        there: it may be served since long: its leader is asked, too.
+        ask_in: ns until the leader is asked, too, and again from time to time: it may have told before, or
+        its predecessor has. None: never.
         """
         self._fits, self._done = fits, done
-        if there:
-            account, stream, consumer = self._key
-            ask, told = self._domain.ask_all, lambda _, info: self._told(info)
-            self._ends.append(ask("CI" if consumer else "SI", account, stream, consumer, told))
+        if ask_in is not None:
+            self._ask_later(ask_in)
         self._look()
 
-    def _told(self, info: Json) -> None:
+    def _ask_later(self, delay: int) -> None:
+        if not self._over:
+            clock = self._domain.surroundings.clock
+            self._ends.append(clock.call_later(delay, self._ask).cancel)
+
+    def _ask(self) -> None:
+        account, stream, consumer = self._key
+        kind: Literal["SI", "CI"] = "CI" if consumer else "SI"
+        self._ends.append(self._domain.ask_all(kind, account, stream, consumer, self._told))
+        self._ask_later(ASK_AGAIN)
+
+    def _told(self, _: str, info: Json) -> None:
         if not self._over:
             self._infos.append(info)
             self._look()
@@ -163,3 +174,8 @@ def _nothing(_: Json | None) -> None:
 def is_gone(info: Json) -> bool:
     """Whether a leader tells that what was deleted is served no more."""
     return not info
+
+
+def patient(*, there: bool) -> int:
+    """When to ask the leader of what was decided: at once for what was there already."""
+    return 0 if there else ASK_AGAIN

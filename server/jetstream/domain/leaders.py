@@ -1,6 +1,8 @@
 """STEPDOWN: the leader of a stream hands over, to whom it is told or to who can.
 
-A consumer is led by who leads its stream: to move the one is to move the other.
+It is answered when the next leader tells that it leads, or when patience is at its end: who asks for the
+stream right after is answered. A consumer is led by who leads its stream: to move the one is to move the
+other.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from ...cluster.meta.placement import successor
 from ...cluster.meta.server import UNSEEN
 from ..api.request import LATER, Request, Response
 from ..api.table import Row
+from .judge import Json, Served, answer_by_way_of, guarded
 
 if TYPE_CHECKING:
     from .asset import Asset
@@ -55,12 +58,20 @@ class Leaders:
                 tags=asked.placement.tags,
             )
 
+        served = Served(domain, *key)
+
+        def led(info: Json | None) -> None:
+            answer_by_way_of(domain, request, info or {})
+            request.respond(response(request.kind, success=True))
+
         def done(error: ApiError | None) -> None:
             if error is None:
-                request.respond(response(request.kind, success=True))
+                served.then(lambda info: info["cluster"].get("leader", own) != own, guarded(request, led))
             else:
+                served.drop()
                 request.fail(error)
 
+        own = request.account.host.server_name
         asset.step_down(preferred, done)
         return LATER
 

@@ -24,7 +24,7 @@ from ..api.table import Row
 from ..stream.report import shown, stamped
 from ..stream.rules.create import check
 from ..stream.rules.update import check_update
-from .judge import Served, answer_by_way_of, asker, decide, guarded, is_gone, share
+from .judge import Served, answer_by_way_of, asker, decide, guarded, is_gone, patient, share
 
 if TYPE_CHECKING:
     from ..account import JetStreamAccount
@@ -97,7 +97,7 @@ class StreamWishes:
             answer_by_way_of(self._domain, request, found)
             request.respond(response(request.kind) | found | more)
 
-        served.then(fits, guarded(request, done), there=there)
+        served.then(fits, guarded(request, done), ask_in=patient(there=there))
 
     def known(self, held: JetStreamAccount, stream: StreamAssignment) -> StreamInfo:
         """What can be said of a stream without its leader."""
