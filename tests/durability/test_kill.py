@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 import pytest
 from lib import pyjs_server
+from lib.jetstream import JetStream
 from lib.process import ServerProcess
-from lib.wire import Wire
 
 ROUNDS = 50
 WINDOW = 200
@@ -69,12 +69,6 @@ class Publisher:
             self.wire.close()
 
 
-def stored(wire: Wire, sequence: int) -> tuple[str, bytes]:
-    answer = wire.request("$JS.API.DIRECT.GET.KILL", {"seq": sequence})
-    assert not answer.status, f"sequence {sequence}: {answer.status}"
-    return answer.headers["Nats-Subject"], answer.body
-
-
 @pytest.mark.timeout(240)
 def test_fifty_kills_under_load_lose_no_acknowledged_message(server: ServerProcess) -> None:
     dice = random.Random(20261121)
@@ -96,7 +90,7 @@ def test_fifty_kills_under_load_lose_no_acknowledged_message(server: ServerProce
             assert min(acknowledged) > last, f"round {turn}: a sequence was used twice"
             assert state["last_seq"] >= max(acknowledged), f"round {turn}: {json.dumps(state)}"
             assert not state.get("lost"), f"round {turn}: {json.dumps(state)}"
-            for sequence in sorted(acknowledged):
-                _, body = stored(wire, sequence)
-                assert body == acknowledged[sequence], f"round {turn}, sequence {sequence}"
+            stored = JetStream(wire).stored("KILL", min(acknowledged))
+            for sequence, body in acknowledged.items():
+                assert stored.get(sequence) == body, f"round {turn}, sequence {sequence}"
             last = state["last_seq"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 
 import pytest
@@ -48,9 +47,9 @@ def load(server: ServerProcess, first: int) -> None:
 def bodies(server: ServerProcess, stream: str) -> list[bytes]:
     """All bodies of a stream, in order."""
     with api(server) as js:
-        state = js.state(stream)
-        found = (js.get(stream, seq=n) for n in range(state["first_seq"], state["last_seq"] + 1))
-        return [base64.b64decode(message["data"]) for message in found]
+        found = js.stored(stream)
+        assert len(found) == js.state(stream)["messages"]
+        return [*found.values()]
 
 
 def count(server: ServerProcess, stream: str) -> int:
@@ -72,10 +71,10 @@ def test_copies_go_on_after_the_link_and_either_end_broke(case: tuple[Pair, str]
     copies, origin, domain = sides(*case)
     external = {"name": "ORIGIN", "external": {"api": f"$JS.{domain}.API", "deliver": ""}}
     with api(origin) as js:
-        js.create("ORIGIN", storage="file", subjects=["numbers"])
+        js.create("ORIGIN", storage="file", subjects=["numbers"], allow_direct=True)
     with api(copies) as js:
-        js.create("MIRROR", storage="file", mirror=external)
-        js.create("SOURCED", storage="file", sources=[external])
+        js.create("MIRROR", storage="file", mirror=external, allow_direct=True)
+        js.create("SOURCED", storage="file", sources=[external], allow_direct=True)
     load(origin, 0)
     same(copies, origin)
     load(origin, COUNT)

@@ -114,6 +114,18 @@ class JetStream:
         message: dict[str, Any] = self.call(f"STREAM.MSG.GET.{stream}", request)["message"]
         return message
 
+    def stored(self, stream: str, first: int = 1) -> dict[int, bytes]:
+        """The bodies from `first` on by their sequences, in order; the stream allows direct gets."""
+        found: dict[int, bytes] = {}
+        left = True
+        while left:
+            request = {"seq": max(found, default=first - 1) + 1, "batch": 1_000_000}
+            self.wire.pub(f"{self.prefix}.DIRECT.GET.{stream}", json.dumps(request), self.wire.inbox())
+            while not (message := self.wire.msg()).status:
+                found[int(message.headers["Nats-Sequence"])] = message.body
+            left = message.status.startswith("204") and message.headers["Nats-Num-Pending"] != "0"
+        return found
+
     def ask(self, stream: str, consumer: str, request: Any = b"") -> str:
         """Send one pull request; returns its inbox."""
         reply = self.wire.inbox()
