@@ -1,7 +1,7 @@
 """Questions: what the meta leader asks the leaders of streams, and what these tell it unasked.
 
 `$JSC.UP` tells that a new stream or consumer is served, for the request that waits for it; `$JSC.ASK` asks
-for infos, answered to `$JSC.TELL.<node>.<number>`. Nothing is promised of delivery: who waits gives up.
+for infos, answered to `$JSC.TELL.<node>`. Nothing is promised of delivery: who waits gives up.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from ...cluster.meta.answering import DELAY, PATIENCE
 from ...cluster.meta.gathering import TIMEOUT
 
 if TYPE_CHECKING:
-    from ...accounts.account import Account
     from ...accounts.parcel import Message
-    from ...accounts.subscription import Subscription
     from ...clock import Clock, Timer
+    from ...cluster.mailbox import Carrier
     from ...cluster.runner import Runner
     from .asset import Asset
 
@@ -35,7 +34,7 @@ class Questions:
     def __init__(
         self,
         node: str,
-        carrier: Account,
+        carrier: Carrier,
         clock: Clock,
         runner: Runner,
         assets: dict[tuple[str, str], Asset],
@@ -49,12 +48,16 @@ class Questions:
         self._asked: dict[int, Take] = {}
         self._timers: dict[int, Timer] = {}
         self._number = 0
-        self._subscriptions: list[Subscription] = []
+        self._subscriptions: list[Any] = []
 
     def start(self) -> None:
         """Hear the others."""
-        for subject, heard in ((UP, self._up), (ASK, self._ask), (f"{TELL}{self._node}.*", self._told)):
-            self._subscriptions.append(self._carrier.subscribe(subject, _careful(heard)))
+        for subject, heard, count in (
+            (UP, self._up, 4),
+            (ASK, self._answer, 7),
+            (TELL + self._node, self._told, 3),
+        ):
+            self._subscriptions.append(self._carrier.subscribe(subject, _reader(heard, count)))
 
     def stop(self) -> None:
         """Hear nothing more, and leave no timer; who waits is not called any more."""
@@ -104,8 +107,8 @@ class Questions:
         self._runner.soon(lambda: self._is_up(key, info))
         self._carrier.publish(UP, body)
 
-    def _up(self, message: Message) -> None:
-        account, stream, consumer, info = json.loads(message.body)
+    def _up(self, told: list[Any]) -> None:
+        account, stream, consumer, info = told
         self._is_up((account, stream, consumer), info)
 
     def _is_up(self, key: Key, info: Json) -> None:
@@ -137,13 +140,8 @@ class Questions:
                 pending.cancel()
 
         timer = self._later(TIMEOUT, end)
-        question = [kind, account, stream, consumer, sorted(names), self._node, number]
-        self._runner.soon(lambda: self._answer(question))
-        self._carrier.publish(ASK, json.dumps(question, separators=(",", ":")).encode())
+        self._say(ASK, [kind, account, stream, consumer, sorted(names), self._node, number])
         return end
-
-    def _ask(self, message: Message) -> None:
-        self._answer(json.loads(message.body))
 
     def _answer(self, question: list[Any]) -> None:
         """Answer for what this server leads; for a group without a leader later, as others may, too."""
@@ -169,20 +167,22 @@ class Questions:
 
     def _tell(self, node: str, number: int, infos: Iterator[tuple[str, Json]]) -> None:
         for name, info in infos:
-            if node == self._node:
-                self._heard(number, name, info)
-            else:
-                body = json.dumps([name, info], separators=(",", ":")).encode("utf-8", "surrogateescape")
-                self._carrier.publish(f"{TELL}{node}.{number}", body)
+            self._say(TELL + node, [number, name, info])
 
-    def _told(self, message: Message) -> None:
-        name, info = json.loads(message.body)
-        self._heard(int(message.subject.rpartition(".")[2]), name, info)
-
-    def _heard(self, number: int, name: str, info: Json) -> None:
+    def _told(self, told: list[Any]) -> None:
+        number, name, info = told
         take = self._asked.get(number)
         if take is not None:
             take(name, info)
+
+    def _say(self, subject: str, told: list[Any]) -> None:
+        """Say it to all who listen, this server too, when what is being handled is done."""
+        body = json.dumps(told, separators=(",", ":")).encode("utf-8", "surrogateescape")
+
+        def publish() -> None:
+            self._carrier.publish(subject, body)
+
+        self._runner.soon(publish)
 
     # --- time
 
@@ -219,13 +219,15 @@ def _infos(kind: Kind, asset: Asset, names: Collection[str]) -> Iterator[tuple[s
             continue
 
 
-def _careful(heard: Callable[[Message], None]) -> Callable[[Message], None]:
-    """A peer's message that makes no sense is dropped: it must not end the route."""
+def _reader(heard: Callable[[list[Any]], None], count: int) -> Callable[[Message], None]:
+    """Take messages that are lists of so many; a peer's that makes no sense must not end the route."""
 
     def hear(message: Message) -> None:
         try:
-            heard(message)
-        except (ValueError, TypeError, KeyError):
+            told = json.loads(message.body)
+        except ValueError:
             return
+        if isinstance(told, list) and len(told) == count:
+            heard(told)
 
     return hear
