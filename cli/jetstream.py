@@ -17,6 +17,7 @@ from .render import log
 STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
 NOT_ENABLED = 10039
+UNAVAILABLE = 10008  # there is no leader, of the stream or of the cluster
 _FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
 
 
@@ -95,6 +96,8 @@ class JsApi:
         hint = ""
         if err_code == NOT_ENABLED:
             hint = "the account has no JetStream: see 'pyjs account info'"
+        elif err_code == UNAVAILABLE:
+            hint = "there is no leader just now: most servers of the cluster have to be up"
         return RemoteError(
             int(error.get("code", 0)), err_code, str(error.get("description", "unknown error")), hint
         )

@@ -22,15 +22,15 @@ Test = Callable[[Info], bool]
 _CRITERIA = (
     click.option("--pull", is_flag=True, help="That are pulled from."),
     click.option("--push", is_flag=True, help="That push."),
-    click.option("--bound", is_flag=True, help="That push and have a listener."),
+    click.option("--bound", is_flag=True, help="That have a listener, or pulls that wait."),
     click.option("--waiting", type=int, help="With at most this many waiting pulls."),
     click.option("--ack-pending", type=int, help="With at most this many messages to be acknowledged."),
     click.option("--pending", type=int, help="With at most this many unprocessed messages."),
     click.option("--idle", type=DURATION, help="Without a delivery for this long."),
     click.option("--created", type=DURATION, help="Created at least this long ago."),
-    click.option("--replicas", type=int, help="With this many replicas."),
+    click.option("--replicas", type=int, help="With at most this many replicas."),
     click.option("--leader", default="", help="Led by this server."),
-    click.option("--pinned", is_flag=True, help="With a client pinned to a priority group."),
+    click.option("--pinned", is_flag=True, help="With a client pinned to each priority group."),
     INVERT,
 )
 
@@ -69,7 +69,7 @@ def _tests(wanted: Info) -> list[Test]:
     if wanted["push"]:
         tests.append(lambda info: bool(info["config"].get("deliver_subject")))
     if wanted["bound"]:
-        tests.append(lambda info: bool(info.get("push_bound")))
+        tests.append(lambda info: bool(info.get("push_bound") or info.get("num_waiting")))
     for name, key in (
         ("waiting", "num_waiting"),
         ("ack_pending", "num_ack_pending"),
@@ -82,14 +82,19 @@ def _tests(wanted: Info) -> list[Test]:
     if wanted["created"] is not None:
         tests.append(lambda info: age(info, info["created"]) >= wanted["created"])
     if wanted["replicas"] is not None:
-        tests.append(lambda info: info["config"].get("num_replicas", 0) == wanted["replicas"])
+        tests.append(lambda info: info["config"].get("num_replicas", 0) <= wanted["replicas"])
     if wanted["leader"]:
         tests.append(lambda info: (info.get("cluster") or {}).get("leader") == wanted["leader"])
     if wanted["pinned"]:
-        tests.append(lambda info: any(g.get("pinned_client_id") for g in info.get("priority_groups") or []))
+        tests.append(_is_pinned)
     if wanted.get("api_level") is not None:
         tests.append(lambda info: level(info) >= wanted["api_level"])
     return tests
+
+
+def _is_pinned(info: Info) -> bool:
+    groups = info.get("priority_groups") or []
+    return bool(groups) and all(group.get("pinned_client_id") for group in groups)
 
 
 def _at_most(key: str, limit: int) -> Test:

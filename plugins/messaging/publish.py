@@ -111,7 +111,7 @@ async def _send(
     except nats.errors.NoRespondersError:
         raise CliError(
             "nats: no responders available for request",
-            f"no stream listens to {subject}: see 'pyjs stream ls'",
+            f"no stream listens to {subject}, or the one that does has no leader: see 'pyjs stream ls'",
         ) from None
     except nats.errors.TimeoutError:
         raise CliError(f"no acknowledgement for {subject} within {link.timeout:g} s") from None

@@ -18,12 +18,12 @@ import click
 from ...cli import render
 from ...cli.connection import Link
 from ...cli.errors import CliError, RemoteError, warn
+from ...cli.jetstream import UNAVAILABLE
 
 Info = dict[str, Any]
 PATIENCE = 5.0  # seconds for the next leader to be there
 PAUSE = 0.1  # seconds between two looks
 LOOK = 1.0  # seconds for one look
-UNAVAILABLE = 10008  # the error while there is no leader
 GATHERING = 2.0  # seconds for the replicas of a new asset
 PREFERRED = click.option("--preferred", default="", metavar="SERVER", help="Let this server lead, if it can.")
 LEADERLESS = click.option("-f", "--force", is_flag=True, help="Ask even when no leader is known.")
@@ -68,7 +68,7 @@ async def step_down(link: Link, asset: Asset, *, preferred: str, forced: bool) -
     leader = cluster.get("leader", "")
     if not leader and not forced:
         raise CliError(f"{asset.title} has no current leader", "--force asks nevertheless")
-    size = len(cluster["replicas"]) + 1
+    size = len(servers(cluster))
     shown = leader or "<unknown>"
     render.log(f'Requesting leader step down of "{shown}" for {asset.title} in a {size} peer cluster group')
     await _ask(link, asset, preferred)

@@ -25,7 +25,10 @@ CERTIFICATES = ("", "cluster", "gateway", "leaf", "mqtt", "websocket")  # the pa
 async def meta_group(result: Result, expect: int, lag: int, seen: int) -> None:
     """Check the meta group of a cluster."""
     async with connect(quiet=True) as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING.JSZ", {"leader_only": True}, expect=1)
+        try:
+            heard = await poll(link, "$SYS.REQ.SERVER.PING.JSZ", {"leader_only": True}, expect=1)
+        except CliError as error:
+            raise CliError(f"no answer of a meta leader: {error.message}") from None
     group = (heard[0].document.get("data") or {}).get("meta_cluster")
     if not group:
         result.critical("no cluster information")
