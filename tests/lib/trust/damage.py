@@ -46,7 +46,10 @@ def files(store: Path, kind: Kind) -> list[Path]:
     return sorted(
         path
         for path in store.rglob("*")
-        if path.is_file() and path.name != "lock" and pattern.search(f"/{path.relative_to(store)}")
+        if path.is_file()
+        and path.name != "lock"
+        and "/lost." not in str(path)
+        and pattern.search(f"/{path.relative_to(store)}")
     )
 
 

@@ -208,19 +208,19 @@ def mixed(story: Story, number: int) -> Fault:
 
 
 PLANS = [
-    Plan("kill", "SIGKILL of one, a minority, a majority, all", kill, rounds=24),
-    Plan("pause", "SIGSTOP of the leader, a minority, a majority, then SIGCONT", pause, rounds=9),
+    Plan("kill", "SIGKILL of one, a minority, a majority, all", kill, rounds=16),
+    Plan("pause", "SIGSTOP of the leader, a minority, a majority, then SIGCONT", pause, rounds=6),
     Plan(
         "partition",
         "routes held or broken: the leader alone, halves, one way only, a bridge",
         partition,
-        rounds=12,
+        rounds=8,
     ),
     Plan(
         "power",
         "power cut of one, a majority, all: what was not synced is gone",
         power,
-        rounds=18,
+        rounds=12,
         faulty=True,
         reference=False,
     ),
@@ -228,7 +228,7 @@ PLANS = [
         "kill, then power",
         "everybody killed, and a power cut soon after the start",
         killed_then_power,
-        rounds=6,
+        rounds=4,
         faulty=True,
         reference=False,
     ),
@@ -236,7 +236,7 @@ PLANS = [
         "crash schedule",
         "a writer loses its power and comes back among those who were away",
         crash_schedule,
-        rounds=4,
+        rounds=3,
         faulty=True,
         reference=False,
     ),
@@ -251,7 +251,7 @@ PLANS = [
         "disk",
         "full disk, EIO on write, EIO on sync",
         bad_disk,
-        rounds=9,
+        rounds=8,
         faulty=True,
         reference=False,
     ),
@@ -263,5 +263,5 @@ PLANS = [
         faulty=True,
         replicas=3,
     ),
-    Plan("mixed", "any of these at random", mixed, rounds=15, faulty=True, reference=False),
+    Plan("mixed", "any of these at random", mixed, rounds=10, faulty=True, reference=False),
 ]
