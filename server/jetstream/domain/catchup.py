@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...cluster.mailbox import Mailbox
 
 AGAIN = 8  # ticks without an answer
+FRESH = 4  # ticks for which a refusal counts, and one more for each who is asked in turn
 _QUESTION, _ANSWER, _REFUSAL = b"?", b"!", b"-"
 
 
@@ -24,7 +25,7 @@ class CatchUp:
     """The correspondence of one replica.
 
     answer: gives what another one asks for, or raises SenderError. answered: takes an answer. peers: whom to
-    ask, nodes, the best first. refused: those of them that said that they cannot help.
+    ask, nodes, the best first.
     """
 
     def __init__(
@@ -43,7 +44,8 @@ class CatchUp:
         self._question = b""
         self._peer = ""
         self._waited = 0
-        self.refused: set[str] = set()
+        self._now = 0  # ticks
+        self._refused: dict[str, int] = {}  # who cannot help, and when it said so
 
     def start(self) -> None:
         """Hear the others."""
@@ -59,12 +61,25 @@ class CatchUp:
         self._question = question
         self._send()
 
+    def rest(self) -> None:
+        """Nothing is missing any more."""
+        self._question = b""
+        self._refused.clear()
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether all of the others have just said that they cannot help."""
+        peers = self._peers()
+        since = self._now - FRESH - len(peers)
+        return bool(peers) and all(self._refused.get(peer, since) > since for peer in peers)
+
     def tick(self) -> None:
         """Time passes: ask again, and another one."""
+        self._now += 1
         if not self._question:
             return
         self._waited += 1
-        if self._waited >= AGAIN or not self._peer or self._peer in self.refused:
+        if self._waited >= AGAIN or not self._peer or self._peer in self._refused:
             self._turn()
             self._send()
 
@@ -90,8 +105,7 @@ class CatchUp:
                 reply = _REFUSAL + str(refusal).encode()
             self._mailbox.write(self._group, node, reply)
         elif kind == _REFUSAL and node == self._peer:
-            self.refused.add(node)
+            self._refused[node] = self._now
         elif kind == _ANSWER and node == self._peer and self._question:
-            self._question = b""
-            self.refused.clear()
+            self.rest()
             self._answered(body)

@@ -7,6 +7,7 @@ somebody else. What is proposed has a bound (`full`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from ...cluster.proposals import LostError
 from ...cluster.seat import Seat
 from ..account import Mark
 from ..replica import Replica, conversion
+from ..replica.entry import Begin, encode
 from ..replica.refill import MisfitError, RefillError, SenderError
 from ..replica.state import StateError
 from .catchup import CatchUp
@@ -337,16 +339,29 @@ class Membership:
         replica = self.replica
         if replica is not None and replica.lead():
             self._watcher.leading()
-        elif self._ticks % _RESIGN == 0:
+        elif self._ticks % _RESIGN == 0 and not self._begin_anew(group):
             group.resign()
+
+    def _begin_anew(self, group: Group) -> bool:
+        """Begin with nothing what was in memory only, if everyone says that it lost it."""
+        assignment = self._watcher.assignment
+        if assignment.storage != "memory" or not self._catch_up.hopeless or not self._is_lost():
+            return False
+        self._alarm("was in the memory of servers that all have started anew: it begins empty")
+        entry = Begin(self._around.clock.now(), json.dumps(assignment.config).encode())
+        group.propose([encode(entry)], lambda _: None)
+        return True
+
+    def _is_lost(self) -> bool:
+        return self.replica is not None and self.replica.refill is not None
 
     def leading(self, group: Group) -> None:
         """The group's leader is here."""
         replica = self.replica
-        if replica is None or not replica.lead():
-            group.resign()
-        else:
+        if replica is not None and replica.lead():
             self._watcher.leading()
+        elif not self._begin_anew(group):
+            group.resign()
 
     def following(self) -> None:
         """It is no more."""
@@ -391,6 +406,7 @@ class Membership:
     def replaced(self, replica: Replica) -> None:
         """It has been filled."""
         self.damage = ""
+        self._catch_up.rest()
         if self._held.marks.get(self._stream) is not None and replica.stream.config.storage == "file":
             try:
                 self._held.directory.let_go(self._stream)

@@ -123,6 +123,13 @@ class Forget(NamedTuple):
     source: str
 
 
+class Begin(NamedTuple):
+    """All replicas have lost what they held in memory: begin with nothing, and this configuration (JSON)."""
+
+    time: int
+    config: bytes
+
+
 Entry = (
     Publishes
     | Delete
@@ -136,6 +143,7 @@ Entry = (
     | Copied
     | Skip
     | Forget
+    | Begin
 )
 
 _DELETE = Struct("<Q?")
@@ -172,6 +180,11 @@ def encode_publishes(time: int, run: list[Publish]) -> bytes:
     parts[0] = _HEAD.pack(VERSION, 1, time) + _COUNT.pack(len(run))
     parts[1] = table.tobytes()
     return b"".join(parts)
+
+
+def begins(data: bytes) -> bool:
+    """Whether an entry's bytes are a `Begin`."""
+    return data[1:2] == b"\r"
 
 
 def decode(data: bytes) -> Entry:
@@ -346,6 +359,7 @@ _KINDS: dict[type[Any], int] = {
     Copied: 10,
     Skip: 11,
     Forget: 12,
+    Begin: 13,
 }
 _WRITERS: dict[int, Callable[[Any], list[bytes]]] = {
     1: _write_publishes,
@@ -364,6 +378,7 @@ _WRITERS: dict[int, Callable[[Any], list[bytes]]] = {
     10: _write_copied,
     11: lambda entry: [_SEQUENCE.pack(entry.last)],
     12: lambda entry: [_raw(entry.source)],
+    13: lambda entry: [entry.config],
 }
 _READERS: dict[int, Callable[[bytes, int], Entry]] = {
     1: _read_publishes,
@@ -378,4 +393,5 @@ _READERS: dict[int, Callable[[bytes, int], Entry]] = {
     10: _read_copied,
     11: _read_skip,
     12: lambda data, time: Forget(time, _Cursor(data).rest().decode("utf-8", "surrogateescape")),
+    13: lambda data, time: Begin(time, _Cursor(data).rest()),
 }

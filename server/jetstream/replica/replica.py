@@ -11,12 +11,15 @@ The log may be compacted up to `take()`'s index, never further: that is the last
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
+from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import api_error
 from ....store.errors import StoreError
+from ....store.memory import MemoryStream
 from . import entry as entries
 from . import state as states
 from .checkpoint import Checkpoint
@@ -24,7 +27,6 @@ from .refill import BEGUN, Refill, SenderError, answer
 from .stream import Outcome, ReplicatedStream
 
 if TYPE_CHECKING:
-    from ....protocol.api.stream import StreamConfig
     from ....store.stream import StreamStore
     from ...accounts.parcel import Message
     from ...accounts.subscription import Publish
@@ -132,6 +134,11 @@ class Replica:
         """Take committed entries; the state is that of `upto` then. Raises what ends this replica."""
         if self.failure:
             raise ReplicaError(self.failure)
+        for at, (index, data) in enumerate(news):
+            if entries.begins(data):
+                self._begin_anew(index, data)
+                news = news[at + 1 :]
+                break
         if self.refill is not None:
             self._wait(news, upto)
             return
@@ -159,6 +166,25 @@ class Replica:
             raise ReplicaError("a snapshot of another stream")
         if index > self.stream.index or self.refill is not None:
             self._refill(index)
+
+    def _begin_anew(self, index: int, data: bytes) -> None:
+        """Nobody has anything any more: what is here, a part of what others had, goes, too."""
+        begin = entries.decode(data)
+        if not isinstance(begin, entries.Begin) or not isinstance(self._store, MemoryStream):
+            raise ReplicaError("only a stream in memory can begin anew")
+        self.follow()
+        self.checkpoint.stop()
+        self.stream.hand_over()
+        config = StreamConfig.from_json(json.loads(begin.config))
+        self._store = MemoryStream()
+        self._store.skip_to(max(config.first_seq, 1) - 1)
+        state = states.State(index, begin.time, self._created, config, self._group)
+        self.refill = None
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        self.stream = self._over(config, state)
+        self._begin()
+        self._owner.replaced(self)
 
     # --- leadership
 

@@ -172,6 +172,16 @@ def test_a_stream_begins_although_one_of_three_is_away() -> None:
     assert bodies(sites) == texts(range(5))
 
 
+def test_who_cannot_see_each_other_begin_one_group_with_who_sees_both() -> None:
+    sites = Sites().start()
+    sites.post.cuts.add(frozenset({"one", "three"}))
+    sites.create()
+    sites.stored(*texts(range(5)))
+    sites.run(5)
+    sites.post.cuts.clear()
+    assert bodies(sites) == texts(range(5))
+
+
 def test_two_of_five_away_are_too_many_to_begin_without() -> None:
     sites = Sites("a", "b", "c", "d", "e").start("a", "b", "c")
     sites.create()
@@ -311,6 +321,25 @@ def test_who_lacks_more_than_the_log_has_is_refilled() -> None:
         sites.run(2)
     late.start()
     assert bodies(sites) == ["first", *texts(range(80))]
+
+
+def test_a_memory_stream_that_nobody_has_any_more_begins_empty() -> None:
+    sites = Sites(compact_entries=5).start()
+    sites.create(storage="memory", max_msgs=7)
+    sites.consumer("C")
+    for group in range(4):
+        sites.stored(*texts(range(group * 10, group * 10 + 10)))
+        sites.run(2)
+    for site in sites.all.values():
+        site.kill()
+    sites.start("one", "two")
+    sites.run(20)
+    assert not any(site.leads() for site in sites.all.values())  # who is away may have it
+    sites.start("three")
+    assert sites.stored("new") == [1]
+    assert bodies(sites) == ["new"]
+    assert sites.leader().asset.stream.config.max_msgs == 7  # type: ignore[union-attr]
+    assert sites.fetch("C", 1) == [b"new"]
 
 
 def test_a_memory_stream_is_refilled_after_a_restart() -> None:
