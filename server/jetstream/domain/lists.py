@@ -31,7 +31,7 @@ from ..api.table import Row
 from ..consumer.info import shown
 from ..host import API_LEVEL
 from .consumers import ConsumerWishes
-from .judge import guarded
+from .judge import ASK_AGAIN, guarded
 from .streams import StreamWishes
 
 if TYPE_CHECKING:
@@ -164,8 +164,11 @@ class Lists:
         gathering: Gathering[Any] = Gathering(page, away)
 
         over: list[Callable[[], None]] = []
+        ended = False
 
         def answer() -> None:
+            nonlocal ended
+            ended = True
             for end in over:
                 end()
             request.respond(response(request.kind, **gathering.answer(field)))
@@ -176,7 +179,15 @@ class Lists:
 
         if not gathering.waiting:
             return response(request.kind, **gathering.answer(field))
-        over.append(request.account.host.clock.call_later(TIMEOUT, guarded(request, answer)).cancel)
-        names, told = gathering.waiting, guarded(request, take)
-        over.append(self._domain.ask_all(kind, request.account.name, stream, "", told, names))
+        clock, told = request.account.host.clock, guarded(request, take)
+
+        def ask() -> None:
+            """Ask those who have not answered; a stream may be between two leaders."""
+            if not ended:
+                over.append(clock.call_later(ASK_AGAIN, ask).cancel)
+                names = gathering.waiting
+                over.append(self._domain.ask_all(kind, request.account.name, stream, "", told, names))
+
+        over.append(clock.call_later(TIMEOUT, guarded(request, answer)).cancel)
+        ask()
         return LATER
