@@ -1,8 +1,8 @@
 """The other servers that share the system account: who is there, and how many each connects per account.
 
-Servers become known by their statistics and leave with their word that they stop, with the route to them, or
-when they have been silent for long. Promises that `count` and the accounts' numbers of connections elsewhere
-speak of servers that are known, and of no others.
+Servers become known by their statistics and leave with their word that they stop, with the route to them,
+when one of their name comes up anew, or when they have been silent for long. Promises that `count` and the
+accounts' numbers of connections elsewhere speak of servers that are known, and of no others.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Neighbours:
         self._tell = tell
         self._discovered = discovered
         self._seen: dict[str, int] = {}  # when each server was last heard, by id
+        self._names: dict[tuple[str, str], str] = {}  # who is called so in a cluster: its id
 
     @property
     def count(self) -> int:
@@ -83,6 +84,7 @@ class Neighbours:
         """A server can no longer be reached."""
         if self._seen.pop(server_id, None) is None:
             return
+        self._names = {name: each for name, each in self._names.items() if each != server_id}
         for account in self._server.registry.accounts.values():
             account.elsewhere.pop(server_id, None)
 
@@ -92,44 +94,52 @@ class Neighbours:
         for server_id in [each for each, heard in self._seen.items() if heard < since]:
             self.gone(server_id)
 
-    def _heard(self, server_id: str) -> None:
+    def _heard(self, server: dict[str, Any]) -> None:
+        server_id = server["id"]
         new = server_id not in self._seen
         self._seen[server_id] = self._server.clock.now()
         if not new:
             return
+        name = (str(server.get("name")), str(server.get("cluster", "")))
+        before = self._names.get(name)
+        if before is not None:  # it was killed and has come back: nobody took leave
+            self.gone(before)
+        self._names[name] = server_id
         self._discovered()
         for account in list(self._server.registry.accounts.values()):
             if (account.connections or account.leafs) and account.name != GLOBAL:
                 self._tell(account, f"$SYS.SERVER.ACCOUNT.{account.name}.CONNS")
 
     def _statistics(self, message: Message) -> None:
-        if (server_id := self._sender(message)) and server_id == message.subject.split(".")[2]:
-            self._heard(server_id)
+        server = self._sender(message)
+        if server and server["id"] == message.subject.split(".")[2]:
+            self._heard(server)
 
     def _shutdown(self, message: Message) -> None:
         self.gone(message.subject.split(".")[2])
 
     def _connections(self, message: Message) -> None:
-        server_id = self._sender(message)
+        server = self._sender(message)
         body = _read(message.body)
         account = self._server.registry.get(str(body.get("acc")))
         clients, leafs = body.get("conns"), body.get("leafnodes")
-        if not server_id or account is None or not isinstance(clients, int) or not isinstance(leafs, int):
+        if not server or account is None or not isinstance(clients, int) or not isinstance(leafs, int):
             return
-        self._heard(server_id)
+        self._heard(server)
         if clients or leafs:
-            account.elsewhere[server_id] = (clients, leafs)
+            account.elsewhere[server["id"]] = (clients, leafs)
             _prune(account)
         else:
-            account.elsewhere.pop(server_id, None)
+            account.elsewhere.pop(server["id"], None)
 
-    def _sender(self, message: Message) -> str:
-        """The id of the other server that speaks; "" for what is from this one, or from a client."""
+    def _sender(self, message: Message) -> dict[str, Any]:
+        """The other server that speaks, with its `id`; {} for what is from this one, or from a client."""
         if message.source is None or message.source.kind not in (Kind.ROUTER, Kind.LEAF):
-            return ""
+            return {}
         server = _read(message.body).get("server")
-        server_id = server.get("id") if isinstance(server, dict) else None
-        return server_id if isinstance(server_id, str) and server_id != self._server.identity.id else ""
+        if not isinstance(server, dict) or not isinstance(server.get("id"), str):
+            return {}
+        return server if server["id"] != self._server.identity.id else {}
 
 
 def _prune(account: Account) -> None:

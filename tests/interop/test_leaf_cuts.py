@@ -11,7 +11,7 @@ import pytest
 from lib.cuttable import Cuttable
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.leafpair import ACCOUNTS, HUB, LEAF, api, combined, heard, login
+from lib.leafpair import ACCOUNTS, HUB, LEAF, Pair, api, combined, heard, login
 from lib.pool import START
 from lib.process import ServerProcess
 
@@ -66,3 +66,23 @@ def test_copies_survive_cuts(cuttable: Cut) -> None:
         for name in ("mirror", "copy"):
             eventually(lambda name=name: near.state(name)["messages"] >= total, 60)  # type: ignore[misc]
             assert stored(near, name) == [str(i) for i in range(total)]
+
+
+def test_a_killed_server_that_is_back_counts_once() -> None:
+    # The reference counts the dead one, too, until it has been silent for minutes.
+    pair = Pair("pyjs", "pyjs")
+    try:
+        pair.joined("admin")
+        pair.hub.kill()
+        pair.hub.launch()
+        pair.joined("admin")
+        with login(pair.leaf, "admin") as system:
+
+            def two() -> bool:
+                reply = system.inbox()
+                system.pub("$SYS.REQ.SERVER.PING", "", reply=reply)
+                return [frame.json()["statsz"]["active_servers"] for frame in system.msgs(2)] == [2, 2]
+
+            eventually(two, 30)
+    finally:
+        pair.close()
