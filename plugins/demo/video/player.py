@@ -30,11 +30,12 @@ class Player:
         """Look at the three reports until they show what is `wanted`; show them, and claim `statement`."""
         texts: list[str] = []
         reports: list[Report] = []
+        away = None in wanted  # then copies may say that they miss their origin
 
         def seen() -> bool:
             texts[:] = [self.stage.look(command).text for command in self.watched]
             reports[:] = [read(cluster.domain, text) for cluster, text in zip(CLUSTERS, texts, strict=True)]
-            return all(map(self._shows, reports, CLUSTERS, wanted))
+            return all(map(self._shows, reports, CLUSTERS, wanted)) and (away or not _behind(reports))
 
         held = settle(seen, COPY_SECONDS)
         self.stage.command(f'watch -n 1 "{" ; ".join(self.watched)}"', "until it shows what comes next")
@@ -45,7 +46,8 @@ class Player:
         """Look at one report until it shows what is `wanted`, show it, and claim `statement`."""
 
         def shows(text: str) -> bool:
-            return _fits(read(cluster.domain, text), cluster, wanted, set(copies))
+            report = read(cluster.domain, text)
+            return _fits(report, cluster, wanted, set(copies)) and not report.behind
 
         settle(lambda: shows(self.stage.look(command).text), COPY_SECONDS)
         text = self.stage.run(command)
@@ -96,8 +98,11 @@ def _fits(report: Report, cluster: Cluster, wanted: Wanted, copies: set[Copy]) -
         report.counts() == wanted
         and all(row.servers == cluster.servers and row.leader and row.clean for row in rows)
         and report.copies == copies
-        and not report.behind
     )
+
+
+def _behind(reports: Sequence[Report]) -> bool:
+    return any(report.behind for report in reports)
 
 
 def _told(cluster: Cluster, report: Report) -> str:
