@@ -15,7 +15,7 @@ from ...protocol.api.stream import StreamConfig
 from . import page
 from .add import create
 from .info import ALL, JSON, STREAM, chosen, plain
-from .leadership import steady, stream_asset
+from .leadership import gathered, steady, stream_asset
 from .options import SETTINGS, apply
 
 
@@ -74,7 +74,8 @@ async def edit(
             await link.js.request(f"STREAM.UPDATE.{name}", config.to_json())
         except RemoteError as error:
             raise error.while_doing(f"could not edit Stream {name}") from None
-        info = await steady(stream_asset(link, name))
+        changed = stream_asset(link, name)
+        info = await gathered(changed, await steady(changed))
     if as_json:
         render.show_json(plain(info))
         return 0

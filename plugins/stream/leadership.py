@@ -112,20 +112,24 @@ async def steady(asset: Asset) -> Info:
 
 
 async def gathered(asset: Asset, info: Info) -> Info:
-    """`info` of an asset made just now, with its cluster as it is once all replicas have joined.
+    """`info` of an asset made or changed just now, with its cluster as it is once all replicas have joined.
 
-    The answer to its creation may come before they have; the rest of it stays as it was then.
+    The answer may come before they have, or before there is a leader; the rest of it stays as it was then.
     """
     deadline = time.monotonic() + GATHERING
-    while any(not peer.get("current") for peer in (info.get("cluster") or {}).get("replicas") or []):
-        if time.monotonic() >= deadline:
-            break
+    while _is_gathering(info.get("cluster") or {}) and time.monotonic() < deadline:
         await asyncio.sleep(PAUSE / 2)
         try:
-            info = {**info, "cluster": (await asset.look()).get("cluster")}
-        except CliError:
-            break
+            looked = await asyncio.wait_for(asset.look(), LOOK)
+        except (CliError, TimeoutError):
+            continue  # while a leader is elected nobody may be there to answer
+        info = {**info, "cluster": looked.get("cluster")}
     return info
+
+
+def _is_gathering(cluster: Info) -> bool:
+    replicas = cluster.get("replicas") or []
+    return bool(replicas) and (not cluster.get("leader") or any(not each.get("current") for each in replicas))
 
 
 class Move(NamedTuple):
