@@ -44,9 +44,8 @@ class Leaders:
         asked = request.read(LeaderStepDownRequest) if request.has_json else LeaderStepDownRequest()
         if asset.led() is None:  # one copy: nobody else could lead
             return response(request.kind, success=True)
-        if asked.placement is None:
-            preferred = self._nearest(asset)
-        else:
+        preferred = ""
+        if asked.placement is not None:
             preferred = successor(
                 domain.state,
                 assignment.members,
@@ -58,6 +57,8 @@ class Leaders:
                 tags=asked.placement.tags,
             )
 
+        if not domain.sights.get(preferred, UNSEEN).online:
+            preferred = self._nearest(asset)
         served = Served(domain, *key)
 
         def led(info: Json | None) -> None:

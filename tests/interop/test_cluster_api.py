@@ -1,0 +1,146 @@
+"""nats-py on three servers: what users keep with three replicas stays theirs when leaders move and end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+
+import nats
+import nats.errors
+import nats.js.errors
+import pytest
+from lib.jetmesh import JetMesh
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import ObjectStoreConfig, StreamConfig
+
+SECONDS = 60.0
+
+
+@pytest.fixture(scope="module", params=["reference", "pyjs"])
+def mesh(request: pytest.FixtureRequest) -> Iterator[JetMesh]:
+    found = JetMesh(request.param)
+    yield found
+    found.close()
+
+
+@asynccontextmanager
+async def client(mesh: JetMesh) -> AsyncIterator[Client]:
+    connection = await nats.connect(mesh.url().split(","), reconnect_time_wait=0.1)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def run(mesh: JetMesh, body: Callable[[Client, JetStreamContext], Awaitable[None]]) -> None:
+    """Run `body` with a connection to any server, and its JetStream context."""
+
+    async def main() -> None:
+        async with client(mesh) as connection:
+            await asyncio.wait_for(body(connection, connection.jetstream(timeout=3)), SECONDS)
+
+    asyncio.run(main())
+
+
+async def leader(js: JetStreamContext, stream: str, but: str = "") -> str:
+    """The leader of a stream, once there is one that is not `but`."""
+    while True:
+        with suppress(nats.errors.TimeoutError, nats.js.errors.APIError):
+            cluster = (await js.stream_info(stream)).cluster
+            if cluster is not None and cluster.leader and cluster.leader != but:
+                return cluster.leader
+        await asyncio.sleep(0.05)
+
+
+async def move(nc: Client, js: JetStreamContext, stream: str) -> None:
+    """Let another server lead."""
+    before = await leader(js, stream)
+    await nc.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", timeout=5)
+    await leader(js, stream, before)
+
+
+async def publish(js: JetStreamContext, subject: str, number: int) -> None:
+    """Publish a number until it is acknowledged; it is stored once."""
+    while True:
+        with suppress(nats.errors.TimeoutError, nats.js.errors.NoStreamResponseError):
+            await js.publish(subject, b"%d" % number, headers={"Nats-Msg-Id": f"{subject}.{number}"})
+            return
+        await asyncio.sleep(0.05)
+
+
+def test_buckets_and_objects_with_replicas(mesh: JetMesh) -> None:
+    async def body(nc: Client, js: JetStreamContext) -> None:
+        bucket = await js.create_key_value(bucket="B", replicas=3, history=3)
+        for number in range(9):
+            await bucket.put(f"k{number % 3}", b"%d" % number)
+        await move(nc, js, "KV_B")
+        found = await bucket.get("k2")
+        assert (found.value, found.revision) == (b"8", 9)
+        with pytest.raises(nats.js.errors.KeyWrongLastSequenceError):
+            await bucket.update("k2", b"x", last=6)
+        assert await bucket.update("k2", b"9", last=9) == 10
+        await bucket.delete("k0")
+        assert sorted(await bucket.keys()) == ["k1", "k2"]
+        objects = await js.create_object_store("O", config=ObjectStoreConfig(replicas=3))
+        await objects.put("blob", b"x" * 300_000)
+        await move(nc, js, "OBJ_O")
+        assert (await objects.get("blob")).data == b"x" * 300_000
+        await js.delete_key_value("B")
+        await js.delete_object_store("O")
+
+    run(mesh, body)
+
+
+def test_push_and_ordered_consumers_go_on_with_another_leader(mesh: JetMesh) -> None:
+    async def body(nc: Client, js: JetStreamContext) -> None:
+        await js.add_stream(StreamConfig(name="Q", subjects=["q"], num_replicas=3))
+        seen: list[int] = []
+
+        async def take(message: Msg) -> None:
+            seen.append(int(message.data))
+            await message.ack()
+
+        await js.subscribe("q", durable="d", cb=take, manual_ack=True)
+        ordered = await js.subscribe("q", ordered_consumer=True)
+        for number in range(10):
+            await publish(js, "q", number)
+        got = [int((await ordered.next_msg(5)).data) for _ in range(10)]
+        await move(nc, js, "Q")
+        for number in range(10, 20):
+            await publish(js, "q", number)
+        got += [int((await ordered.next_msg(SECONDS)).data) for _ in range(10)]
+        assert got == list(range(20))
+        while set(seen) != set(range(20)):  # the last acks before the move may be asked for again
+            await asyncio.sleep(0.05)
+        await js.delete_stream("Q")
+
+    run(mesh, body)
+
+
+def test_what_was_acknowledged_outlives_the_leader(mesh: JetMesh) -> None:
+    """The leader's process ends; a client goes on, pulls all, and loses nothing."""
+
+    async def body(nc: Client, js: JetStreamContext) -> None:
+        await js.add_stream(StreamConfig(name="P", subjects=["p"], num_replicas=3))
+        pull = await js.pull_subscribe("p", durable="d")
+        for number in range(10):
+            await publish(js, "p", number)
+        before = await leader(js, "P")
+        mesh[before].process.kill()  # type: ignore[union-attr]
+        for number in range(10, 20):
+            await publish(js, "p", number)
+        assert await leader(js, "P") != before
+        got: list[int] = []
+        while len(got) < 20:
+            with suppress(nats.errors.TimeoutError, nats.js.errors.APIError):
+                for message in await pull.fetch(5, timeout=1):
+                    await message.ack_sync(timeout=5)
+                    got.append(int(message.data))
+        assert got == list(range(20))
+        info = await js.consumer_info("P", "d")
+        assert info.ack_floor is not None and info.ack_floor.stream_seq == 20
+
+    run(mesh, body)
