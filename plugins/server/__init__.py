@@ -9,6 +9,7 @@ _ROWS = (
     ("check", "check:check", "Is something well? For monitoring systems", ()),
     ("check-config", "run:check_config", "Check a configuration file", ()),
     ("cluster", "meta:cluster", "The meta group of a cluster with JetStream", ("r", "raft")),
+    ("config", "reload:config", "A running server's configuration", ()),
     ("info", "info:info", "All about one server", ("i",)),
     ("list", "listing:ls", "List the servers", ("ls",)),
     ("ping", "ping:ping", "How long each server takes to answer", ()),

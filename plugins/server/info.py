@@ -24,8 +24,11 @@ IDENTIFIER = re.compile(r"[A-Z0-9]{56}")
 async def info(name: str) -> None:
     """Show a server: the one of this name or id, or the one connected to."""
     async with connect() as link:
-        wanted = name or str(link.greeting.get("server_id", ""))
-        found = await _one(link, wanted)
+        show(await one(link, name or str(link.greeting.get("server_id", ""))))
+
+
+def show(found: Info) -> None:
+    """The page of a server, of what it says of itself (varz)."""
     name, identifier = found.get("server_name", ""), found.get("server_id", "")
     shown = identifier if name == identifier else f"{name} ({identifier})"
     lines = [f"Server information for {shown}", ""]
@@ -34,7 +37,8 @@ async def info(name: str) -> None:
     render.show("\n".join(lines))
 
 
-async def _one(link: Link, wanted: str) -> Info:
+async def one(link: Link, wanted: str) -> Info:
+    """What the server of this name or id says of itself. Raises CliError when none answers to it."""
     if IDENTIFIER.fullmatch(wanted):
         heard = await poll(link, f"$SYS.REQ.SERVER.{wanted}.VARZ", expect=1)
         return heard[0].document.get("data") or {}

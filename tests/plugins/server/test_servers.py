@@ -125,6 +125,22 @@ def test_information_about_a_server_by_name_by_id_and_of_the_one_connected_to(sy
     assert "did you mean leaf-server" in wrong.err
 
 
+def test_a_server_reads_its_configuration_again(pair: Pair, system: Cli) -> None:
+    before = system.ok("server", "info", "leaf-server")
+    assert "--force" in system.run("server", "config", "reload", "leaf-server").err
+    page = system.ok("server", "config", "reload", "leaf-server", "-f")
+    assert page.partition("\n")[0] == before.partition("\n")[0]
+    file = pair.leaf.directory / "server.conf"
+    kept = file.read_text()
+    try:
+        file.write_text(kept + "\nnonsense: 1\n")
+        wrong = system.run("server", "config", "reload", "leaf-server", "-f")
+        assert wrong.code == 1
+        assert "leaf-server" in wrong.err
+    finally:
+        file.write_text(kept)
+
+
 def test_pings(system: Cli) -> None:
     out = system.ok("server", "ping", "2")
     for name in ("hub-server", "leaf-server"):

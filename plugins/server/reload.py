@@ -1,0 +1,28 @@
+"""`pyjs server config`: the configuration of servers that run."""
+
+from __future__ import annotations
+
+import click
+
+from ...cli import prompt
+from ...cli.command import FORCE, Group
+from ...cli.connection import connect
+from .info import one, show
+from .poll import poll
+
+config = Group(name="config", help="The configuration of servers that run.")
+
+
+@config.command("reload")
+@click.argument("server", metavar="SERVER")
+@FORCE
+async def reload(server: str, force: bool) -> None:
+    """Have a server, by its name or id, read its configuration again, and show it."""
+    async with connect() as link:
+        found = await one(link, server)
+        name, identifier = found.get("server_name", ""), str(found.get("server_id", ""))
+        question = f"Really reload configuration for {name} ({identifier}) on {found.get('host', '')}"
+        if not await prompt.sure(question, forced=force):
+            return
+        await poll(link, f"$SYS.REQ.SERVER.{identifier}.RELOAD", expect=1)
+        show(await one(link, identifier))
