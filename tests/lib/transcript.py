@@ -16,6 +16,7 @@ import difflib
 import re
 import shlex
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,7 @@ import pytest
 from .cli import Cli
 from .terminal import readings
 
+Alike = Callable[[list[str]], list[str]]
 REPORT_SECONDS = 45.0  # after a restart a copy may wait before it looks for its origin again
 UNEQUAL = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "<time>"),
@@ -73,23 +75,29 @@ def read(path: Path, replaced: dict[str, str] | None = None) -> list[Step]:
     return parse(path.read_text(encoding="utf-8"), replaced)
 
 
-def play(cli: Cli, step: Step) -> None:
-    """Run a step and compare. A report is asked again until it shows what is expected or time is up."""
+def play(cli: Cli, step: Step, alike: Alike | None = None) -> None:
+    """Run a step and compare what `alike` (usually `normal`) leaves of the lines.
+
+    A report is asked again until it shows what is expected or time is up.
+    """
+    alike = alike or normal
     deadline = time.monotonic() + REPORT_SECONDS
     while True:
-        shown = _shown(cli, step)
-        if not normal(step.expected) or normal(shown) == normal(step.expected):
+        code, shown = _shown(cli, step)
+        if code == 0 and (not normal(step.expected) or alike(shown) == alike(step.expected)):
             return
         if "report" not in step.words or time.monotonic() > deadline:
-            pytest.fail(f"{step.command}\n" + "\n".join(differences(step.expected, shown)), pytrace=False)
+            wrong = differences(step.expected, shown, alike) if code == 0 else [f"exit {code}", *shown]
+            pytest.fail(f"{step.command}\n" + "\n".join(wrong), pytrace=False)
 
 
-def _shown(cli: Cli, step: Step) -> list[str]:
+def _shown(cli: Cli, step: Step) -> tuple[int, list[str]]:
+    """The exit code, and what was printed; everything when it failed."""
     if not step.questions:
         result = cli.run(*step.words)
-        assert result.code == 0, f"{step.command}: exit {result.code}\n{result.out}{result.err}"
         # `pub` logs to stderr; the documents show that too.
-        return (result.out or result.err).splitlines()
+        shown = (result.out or result.err) if result.code == 0 else result.out + result.err
+        return result.code, shown.splitlines()
     with cli.terminal(step.words) as terminal:
         for line in step.questions:
             shown = terminal.question()
@@ -97,17 +105,16 @@ def _shown(cli: Cli, step: Step) -> list[str]:
             assert question is not None, _unexpected(step, shown, line, terminal.lines())
             terminal.answer(question, line[len(question) :].strip())
         code = terminal.finish()
-        assert code == 0, f"{step.command}: exit {code}\n{terminal.errors()}"
-        return terminal.lines()
+        return code, terminal.lines() if code == 0 else terminal.errors().splitlines()
 
 
 def _unexpected(step: Step, asked: str, line: str, lines: list[str]) -> str:
     return f"{step.command}: asked {asked!r}, expected {line!r}\n" + "\n".join(lines)
 
 
-def differences(expected: list[str], shown: list[str]) -> list[str]:
+def differences(expected: list[str], shown: list[str], alike: Alike) -> list[str]:
     """What differs, `-` expected and `+` shown."""
-    return list(difflib.unified_diff(normal(expected), normal(shown), n=1, lineterm=""))
+    return list(difflib.unified_diff(alike(expected), alike(shown), n=1, lineterm=""))
 
 
 def normal(lines: list[str]) -> list[str]:

@@ -22,7 +22,7 @@ from nats.aio.msg import Msg
 from nats.errors import NoRespondersError
 from nats.js.api import ExternalStream, StreamSource
 
-COMMANDS = Path(__file__).with_name("video-nsc.txt")
+SCRIPT = Path(__file__).with_name("video.txt")
 CONFIG = """
 listen: 127.0.0.1:<client>
 server_name: srv-4222
@@ -68,7 +68,9 @@ class Demo:
         self.nsc("edit operator --system-account SYS")
         self.server = launch(self.config())
         self.nsc(f"edit operator --account-jwt-server-url {self.server.url} --service-url {self.server.url}")
-        self.steps: Iterator[transcript.Step] = iter(transcript.read(COMMANDS))
+        self.steps: Iterator[transcript.Step] = iter(
+            step for step in transcript.read(SCRIPT) if step.command.startswith("pyjs nsc ")
+        )
 
     def nsc(self, line: str) -> list[str]:
         """Run `pyjs nsc line`, which must succeed; what it prints, wherever."""
@@ -91,7 +93,7 @@ class Demo:
     def until_pushed(self) -> None:
         """Play on to the next push, and compare all that is printed."""
         for step in self.steps:
-            line = step.command.removeprefix("nsc ").partition(" ; ")[0]
+            line = step.command.removeprefix("pyjs nsc ")
             shown, expected = normal(self.nsc(line)), normal(step.expected)
             if expected and shown != expected:
                 difference = "\n".join(difflib.unified_diff(expected, shown, n=1, lineterm=""))
