@@ -79,6 +79,11 @@ class ServerProcess:
 
     def launch(self, seconds: float = READY_SECONDS) -> None:
         """Start the process and wait for its INFO. Raises RuntimeError with the end of its log."""
+        self.spawn()
+        eventually(self._answers, seconds)
+
+    def spawn(self) -> None:
+        """Start the process, and wait for nothing."""
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [*self.command, "-c", str(self.directory / "server.conf")],
@@ -88,7 +93,6 @@ class ServerProcess:
                 cwd=self.directory,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
-        eventually(self._answers, seconds)
 
     def _answers(self) -> bool:
         assert self.process is not None

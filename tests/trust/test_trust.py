@@ -27,7 +27,7 @@ def in_turn(*plays: tuple[Play, int]) -> Play:
 
 
 PROCESSES = in_turn((plans.kill, 3), (plans.partition, 1), (plans.kill, 4))
-DISKS = in_turn((plans.power, 3), (plans.damaged, 1), (members, 5))
+DISKS = in_turn((plans.power, 3), (plans.damaged, 1), (members, 6))
 PLANS = [
     Plan("processes", "kills and a partition, on real disks", PROCESSES, rounds=3),
     Plan("disks", "a power cut of all, damaged files, emptied servers", DISKS, rounds=3, faulty=True),

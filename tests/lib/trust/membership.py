@@ -14,7 +14,7 @@ CHANGE_SECONDS = 90.0
 
 def members(story: Story, number: int) -> Fault:
     """By turns: one of the changes below."""
-    play = [scale, emptied, peer_remove, recreated, wiped_first][(number - 1) % 5]
+    play = [scale, crash_in_change, emptied, peer_remove, recreated, wiped_first][(number - 1) % 6]
     story.tell(play.__name__)
     yield from play(story)
 
@@ -70,6 +70,24 @@ def scale(story: Story) -> Fault:
     replicas(story, count)
     yield story.some(0, 2)
     replicas(story, story.replicas)
+
+
+def crash_in_change(story: Story) -> Fault:
+    """Down to one and up again; servers lose their power while it is under way."""
+    story.whole()
+    for count in (1, story.replicas):
+        config = story.site.call(f"STREAM.INFO.{STREAM}")["config"] | {"num_replicas": count}
+        ask(story, f"STREAM.UPDATE.{STREAM}", config)
+        yield story.some(0, 1.5)
+        victims = story.pick(story.dice.choice([1, story.size]))
+        story.tell(f"power {[victim.name for victim in victims]}")
+        for victim in victims:
+            victim.kill()
+        for victim in victims:
+            if story.site.faulty:
+                story.site.cut_power(victim)
+        story.site.launch(victims)
+        replicas(story, count)
 
 
 def peer_remove(story: Story) -> Fault:

@@ -24,15 +24,27 @@ def kill(story: Story, number: int) -> Fault:
     if number % 2:
         leader = story.site[story.site.leader_of(STREAM)]
         victims = [leader, *[v for v in victims if v is not leader]][: len(victims)]
-    story.tell(f"kill {[v.name for v in victims]}")
+    gently = story.dice.random() < 0.2
+    story.tell(f"{'end' if gently else 'kill'} {[v.name for v in victims]}")
     for victim in victims:
-        victim.kill()
+        if gently:
+            victim.signal(signal.SIGTERM)
+        else:
+            victim.kill()
     yield story.some(0, 3)
+    for victim in victims:
+        victim.end()
     yield from back(story, victims)
 
 
 def back(story: Story, servers: list[ServerProcess]) -> Fault:
-    """Start them again: together, or one after the other."""
+    """Start them again: together, or one after the other; some are killed once more while they start."""
+    if story.dice.random() < 0.3:
+        again = story.dice.choice(servers)
+        story.tell(f"{again.name} is killed while it starts")
+        again.spawn()
+        yield story.some(0.2, 2)
+        again.kill()
     if story.dice.random() < 0.5:
         story.site.launch(servers)
         return
@@ -208,7 +220,7 @@ def mixed(story: Story, number: int) -> Fault:
 
 
 PLANS = [
-    Plan("kill", "SIGKILL of one, a minority, a majority, all", kill, rounds=16),
+    Plan("kill", "SIGKILL (at times SIGTERM) of one, a minority, a majority, all", kill, rounds=16),
     Plan("pause", "SIGSTOP of the leader, a minority, a majority, then SIGCONT", pause, rounds=6),
     Plan(
         "partition",
@@ -259,7 +271,7 @@ PLANS = [
         "members",
         "scaling, removed peers and servers, emptied servers, streams made again, under partition",
         members,
-        rounds=10,
+        rounds=12,
         faulty=True,
         replicas=3,
     ),

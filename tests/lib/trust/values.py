@@ -14,6 +14,7 @@ from dataclasses import dataclass
 STREAM, SUBJECT = "TRUST", "trust"
 BUCKET, KEYS = "KV_trust", "$KV.trust"
 CONSUMER = "WORK"
+LONG_BYTES, LONG_EVERY = 60_000, 101
 NAME = re.compile(rb"^[a-z]\d+\.\d+")
 
 
@@ -50,10 +51,11 @@ class Values:
         self.by_name: dict[str, Value] = {}
 
     def new(self, name: str, stream: str, subject: str, *, once: bool = False, expected: int = -1) -> Value:
-        """A value that is about to be published; `name` says who and how maniest."""
+        """A value that is about to be published; `name` says who and which of its values it is."""
         number = int(name.rpartition(".")[2])
         text = name if expected < 0 else f"{name} after {expected}"
-        body = f"{text} ".encode() + b"x" * (number * 37 % 400)
+        size = LONG_BYTES if number % LONG_EVERY == 0 else number * 37 % 400
+        body = f"{text} ".encode() + b"x" * size
         value = Value(name, stream, subject, body, once, expected)
         self.by_name[name] = value
         return value
