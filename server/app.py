@@ -25,6 +25,7 @@ from .logging import Log, Silent
 from .worker import Worker
 
 if TYPE_CHECKING:
+    from .cluster.formation import Expected
     from .jetstream.engine import JetStream
     from .leaf import Leafs
     from .monitor.http import Monitor
@@ -157,6 +158,7 @@ class Server:
                 jetstream=self.jetstream is not None,
                 find=operator.find_account if operator is not None else None,
             )
+            self.leafs.spans = self.jetstream is not None and self.jetstream.cluster is not None
             self._parts.append(self.leafs)
             if operator is not None:
                 operator.accounts.observers.append(self.leafs.follow)
@@ -174,25 +176,33 @@ class Server:
     async def _start_cluster(self) -> None:
         """Routes to the other servers, and with JetStream a place among them."""
         cluster = self.options.cluster
-        if cluster is None or (cluster.port is None and not cluster.routes):
-            return
-        from .route import Routes
+        if cluster is not None and (cluster.port is not None or cluster.routes):
+            from .route import Routes
 
-        self.routes = routes = Routes(self.clients, jetstream=self.jetstream is not None)
-        self._parts.append(routes)
-        if self.operator is not None:
-            self.operator.accounts.observers.append(routes.account_made)
-        await routes.start()
-        domain = self.jetstream.cluster if self.jetstream is not None else None
-        if domain is not None:
-            from .cluster.roll import expected
-
-            routes.observers.append(domain)
-            self._parts.append(domain)
-            domain.expected = lambda: expected(routes.remotes, configured=bool(routes.cluster.routes))
-            await domain.start()
+            self.routes = Routes(self.clients, jetstream=self.jetstream is not None)
+            self._parts.append(self.routes)
             if self.operator is not None:
-                self.operator.hold_all()
+                self.operator.accounts.observers.append(self.routes.account_made)
+            await self.routes.start()
+        domain = self.jetstream.cluster if self.jetstream is not None else None
+        if domain is None:
+            return
+        if self.routes is not None:
+            self.routes.observers.append(domain)
+        self._parts.append(domain)
+        domain.expected = self._expected
+        if self.leafs is not None and self.jetstream is not None and self.jetstream.extends:
+            domain.extend(self.leafs.hub_domains)
+        await domain.start()
+        if self.operator is not None:
+            self.operator.hold_all()
+
+    def _expected(self) -> Expected:
+        """Who must be there before a meta group is founded: those that the routes name."""
+        from .cluster.roll import expected
+
+        remotes = self.routes.remotes if self.routes is not None else ()
+        return expected(remotes, configured=self.routes is not None and bool(self.routes.cluster.routes))
 
     async def _start_monitor(self) -> None:
         options = self.options

@@ -67,6 +67,7 @@ class Seat:
 
     make: gives the application in its state as it is durable by itself; called for each life and each
     start. expected: who must be there before the group may be founded. wanted: see `Outlook`.
+    observes: whether this member votes and is not to lead.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Seat:
         *,
         expected: Callable[[], Expected],
         wanted: Callable[[], frozenset[str] | None] = lambda: None,
+        observes: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
         self.group: Group | None = None
@@ -87,6 +89,7 @@ class Seat:
         self._owner = owner
         self._expected = expected
         self._wanted = wanted
+        self._observes = observes
         self._lives = surroundings.lives(name)
         self._life: Life | None = None
         self._formation: Formation | None = None
@@ -253,6 +256,8 @@ class Seat:
             return
         group = self.group
         if group is not None:
+            if group.node is not None:
+                group.node.observer = self._observes()
             if self._hurry and group.node is not None:
                 self._meet(group)
             group.tick()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import api_error
+from ...protocol.subject import is_subset
 from ...store.lock import DirectoryLock
 from ...store.meta import Storage
 from ..accounts.mapping import Mapping
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 WORKERS = 4
 SHARE = 0.75  # of what the machine has, when the configuration names no limit
 _FAULT = "JetStream"
+WILL_EXTEND, NO_EXTEND = "will_extend", "no_extend"
+RAFT_SUBJECTS = "$NRG.>"
 API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
 
@@ -144,17 +147,30 @@ class JetStream:
     def _is_clustered(self) -> bool:
         """Whether this server is one of several. Raises ValueError for what these need and is not there."""
         cluster = self.options.cluster
-        if cluster is None or cluster.port is None:
+        alone = cluster is None or cluster.port is None
+        if alone and not (self.extends and self.options.jetstream.extension_hint == WILL_EXTEND):
             return False
         for given, wanted in (
             (self.options.server_name, "`server_name` to be set"),
-            (cluster.name, "`cluster.name` to be set"),
-            (cluster.routes, "configured routes"),
+            (self._cluster_name(), "`cluster.name` to be set"),
+            ((cluster and cluster.routes) or self.extends, "configured routes, or a leaf's system account"),
             (self.registry.system, "a system account"),
         ):
             if not given:
                 raise ValueError(f"JetStream cluster requires {wanted}")
         return True
+
+    @property
+    def extends(self) -> bool:
+        """Whether this server joins a hub's system account as a leaf, and so may belong to its JetStream."""
+        system = self.registry.system
+        if system is None or self.options.jetstream.extension_hint == NO_EXTEND:
+            return False
+        return any(
+            remote.account == system.name
+            and not any(is_subset(RAFT_SUBJECTS, denied) for denied in remote.deny_imports)
+            for remote in self.options.leafnodes.remotes
+        )
 
     def _cluster_name(self) -> str:
         """The configured name; a server that joins others as a leaf is a cluster of its own name."""

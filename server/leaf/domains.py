@@ -17,7 +17,10 @@ _FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
 
 class Side(NamedTuple):
-    """What this server knows of itself and of one account."""
+    """What this server knows of itself and of one account.
+
+    spans: its JetStream is one of several servers', to which those on the other side may belong.
+    """
 
     domain: str
     jetstream: bool
@@ -25,6 +28,7 @@ class Side(NamedTuple):
     system_account: str  # "" for none
     default_domains: Mapping[str, str]
     extension_hint: str = ""
+    spans: bool = False
 
 
 class Denials(NamedTuple):
@@ -51,7 +55,8 @@ def denials(side: Side, peer_domain: str, peer: str) -> Denials:
     if is_system:
         note = f"Extending JetStream domain {peer_domain!r} as System Account connected from server {peer}"
         return Denials(note=note)
-    return Denials(CLIENTS)
+    # Those who are one JetStream hear each request of an account wherever it was made.
+    return Denials() if side.spans else Denials(CLIENTS)
 
 
 def local_mappings(domain: str) -> list[tuple[str, str]]:

@@ -55,7 +55,8 @@ class Leafs:
     """The part of a server that joins it to others.
 
     connections: those that have joined, by id. remote_accounts: names of accounts here -> what the hub calls
-    them, where that differs. listener: its sockets, those of remotes as well.
+    them, where that differs. listener: its sockets, those of remotes as well. spans: whether JetStream here
+    is one of several servers'.
     """
 
     def __init__(self, host: LeafHost, *, jetstream: bool = False, find: FindAccount | None = None) -> None:
@@ -72,6 +73,7 @@ class Leafs:
         self.random_bytes = host.random_bytes
         self.next_id = host.next_id
         self.events: LeafEvents | None = None
+        self.spans = False
         self.connections: dict[int, LeafConnection] = {}
         self.remotes: list[Remote] = []
         self.remote_accounts: dict[str, str] = {}
@@ -149,6 +151,14 @@ class Leafs:
                 self._map_local_domain(account)
                 connection.advertiser.resync()
         self.flusher.flush()
+
+    def hub_domains(self) -> set[str]:
+        """The domains of the hubs whose system account is joined now."""
+        return {
+            connection.remote_domain
+            for connection in self.connections.values()
+            if connection.is_spoke and connection.account is self.registry.system
+        }
 
     @property
     def port(self) -> int:
@@ -291,6 +301,7 @@ class Leafs:
             system_account=system.name if system is not None else "",
             default_domains=self.options.default_js_domain,
             extension_hint=self.options.jetstream.extension_hint,
+            spans=self.spans,
         )
         peer = "/".join(part for part in (connection.name, connection.remote_cluster) if part)
         found = denials(side, connection.remote_domain, peer)

@@ -104,6 +104,7 @@ class Node:
         self._restored: Snapshot | None = None  # from a leader, to be written
         self._to_apply: Snapshot | None = None
         self.failure = ""
+        self.observer = False
         self.agreed = (0, 0)  # (term, index): so far the log is known to be that term's leader's
         self.role: Follower | Candidate | Leader = Follower(self, "")
 
@@ -145,7 +146,7 @@ class Node:
 
     @property
     def may_campaign(self) -> bool:
-        """Whether it may ask to be elected.
+        """Whether it may ask to be elected: an observer votes, and does not.
 
         Who is to leave may be the only one that can be, until that is committed (thesis 4.2.2).
         """
@@ -153,7 +154,7 @@ class Node:
         votes = self.id in log.members.voters or (
             log.members_index > log.commit and self.id in log.members_at(log.commit).voters
         )
-        return votes and not self.state.recovering
+        return votes and not self.state.recovering and not self.observer
 
     @property
     def accepts(self) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....store.fs import Disk
+from ...cluster.formation import Expected
 from ...cluster.mailbox import Mailbox
 from ...cluster.meta import placement
 from ...cluster.meta.answering import Led, Meta, Standing, asset_of, meta_of
@@ -38,9 +39,10 @@ from ...cluster.meta.state import State
 from ...cluster.pacemaker import Pacemaker
 from ...cluster.proposals import Outcome, ProposalError
 from ...cluster.seat import Seat, Surroundings
-from . import monitoring, notices
+from . import monitoring, notices, succession
 from .answers import Answers
 from .dispatch import META, Dispatch, key_of
+from .extension import Extension
 from .gate import Gate
 from .questions import Json, Kind, Questions, Take
 from .servers import Servers
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...accounts.parcel import Message
     from ...accounts.subscription import Subscription
-    from ...cluster.formation import Expected
     from ...cluster.group import Group
     from ...cluster.meta.usage import Reports
     from ..account import JetStreamAccount
@@ -103,12 +104,20 @@ class Domain:
         self._leader = ""
         self._leaderless_since = host.clock.now()
         self._ever_led = False
+        self._observes: Callable[[], bool] = lambda: False
         self._halting = False  # what was served by a former life is being stopped
         self.served = False
         self._goal = -1  # the index from which on this server is current; -1: not known yet
         self._subscription: Subscription | None = None
 
     # --- life
+
+    def extend(self, hubs: Callable[[], Collection[str]]) -> None:
+        """Belong to a hub's JetStream if that has this domain. hubs: the domains of those that are joined."""
+        around, options = self.surroundings, self._engine.options.jetstream
+        self._observes = Extension(
+            options.domain, hubs, path=options.store_dir, fs=around.fs, log=around.log
+        ).observes
 
     async def start(self) -> None:
         """Take the seat."""
@@ -121,8 +130,9 @@ class Domain:
             self.surroundings,
             self._make,
             self,
-            expected=self.expected,
+            expected=lambda: Expected() if self._observes() else self.expected(),
             wanted=self.servers.wanted,
+            observes=self._observes,
         )
         self._seat.start()
         self.servers.start()
@@ -309,32 +319,11 @@ class Domain:
 
     def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
         """Hand the lead of the meta group over, to `preferred` (a member's id) or whoever can take it."""
-        group = self.group
-        if group is None or not self.is_leader:
-            done(api_error("JSClusterNotAvailErr"))
-        elif preferred and preferred in group.members.voters:
-            group.transfer(preferred)
-            done(None)
-        elif preferred:
-            done(api_error("JSClusterNoPeersErrF", err="no replacement peer connected"))
-        else:
-            group.resign()
-            done(None)
+        done(succession.step_down(self, self._dice, preferred))
 
     def successor(self, server: str = "", cluster: str = "", tags: Collection[str] = ()) -> str:
         """Whom the leader would hand over to. Raises ApiError 10005."""
-        group = self.group
-        members = sorted(group.members.voters) if group is not None else []
-        return placement.successor(
-            self.state,
-            members,
-            self.me,
-            self.sights,
-            self._dice,
-            server=server,
-            cluster=cluster,
-            tags=[*tags],
-        )
+        return succession.successor(self, self._dice, server=server, cluster=cluster, tags=tags)
 
     def remove_server(self, name: str, peer: str, done: Decided) -> None:
         """Remove a server for good, by name or by peer; only a leader can. Raises ApiError 10044."""
@@ -426,8 +415,9 @@ class Domain:
             return
         self._ever_led = True
         if group.leader != self.me:
-            name = self.state.server_name(group.leader) or self.servers.seen.name(group.leader)
-            self._host.log.info(f"JetStream cluster new metadata leader: {name}/{self._host.cluster_name}")
+            server = self.servers.seen.server(group.leader) or self.state.servers.get(group.leader)
+            name = "remote" if server is None else f"{server.name}/{server.cluster}"
+            self._host.log.info(f"JetStream cluster new metadata leader: {name}")
         self.servers.say(ask=not self.served)
 
     def failed(self, group: Group) -> None:

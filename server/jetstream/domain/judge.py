@@ -81,10 +81,11 @@ def answer_by_way_of(domain: Domain, request: Request, info: Json) -> None:
 
 
 def asker(request: Request) -> Asker:
-    """Who asks. A message that came over a route is from a client of this cluster, too."""
+    """Who asks. A message that came over a route is from a client of this cluster, too, or of a leaf's."""
     source = request.message.source
     cluster = request.account.host.cluster_name
-    return Asker({} if source is None else source.client_info(), [cluster])
+    near = getattr(source, "remote_cluster", "") or cluster
+    return Asker({} if source is None else source.client_info(), [near])
 
 
 def share(held: JetStreamAccount, replicas: int) -> Share:
@@ -126,10 +127,18 @@ class Served:
             return
         infos, self._infos = self._infos, []
         for info in infos:
-            if info is None or self._fits(info):
+            if info is None or self._is_wanted(self._fits, info):
                 self.drop()
                 self._done(info)
                 return
+
+    @staticmethod
+    def _is_wanted(fits: Callable[[Json], bool], info: Json) -> bool:
+        """Whether it fits; what makes no sense does not."""
+        try:
+            return fits(info)
+        except (ApiError, KeyError, TypeError, AttributeError):
+            return False
 
     def then(
         self, fits: Callable[[Json], bool], done: Callable[[Json | None], None], *, ask_in: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...clock import SECOND
-from ...cluster.meta.server import Sight, node_of
+from ...cluster.meta.server import Server, Sight, node_of
 from ...cluster.meta.usage import Reports, Used, total
 from .reports import Report
 
@@ -55,10 +55,10 @@ class Sights:
         """Those of the members that are there."""
         return [seen.report for seen in self._seen.values() if _is_online(seen, now)]
 
-    def name(self, member: str) -> str:
-        """What a member's server calls itself; "" if it never said."""
+    def server(self, member: str) -> Server | None:
+        """What a member's server says it is; None if it never said."""
         seen = self._seen.get(member)
-        return "" if seen is None else seen.report.server.name
+        return None if seen is None else seen.report.server
 
     def process(self, member: str) -> str:
         """The id of the server that a member was heard from last; "" if it was not."""

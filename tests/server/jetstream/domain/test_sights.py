@@ -70,7 +70,8 @@ def test_another_process_leaves_the_life_before_until_it_is_silent() -> None:
     sights.hear(report(life="2", process="P2"), now=1)
     assert sights.view(2)["N1-1"].online
     assert sights.member("N1") == "N1-2"
-    assert sights.process("N1-1") == "P1" and sights.name("N1-2") == "n1"
+    assert sights.process("N1-1") == "P1"
+    assert sights.server("N1-2") == report(life="2").server and sights.server("N9-1") is None
 
 
 def test_usage_and_lags_are_those_said_last() -> None:
