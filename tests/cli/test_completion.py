@@ -75,4 +75,4 @@ def test_consumers_are_completed_of_the_stream_typed_before(
         line = f"pyjs --server {url} consumer {command} {unique} bil"
         # On a busy machine an answer may come after the time a shell is let wait: then there is none.
         eventually(lambda line=line: completed(cli, line) == ["billing"])
-    assert completed(cli, "pyjs server re") == ["report"]
+    assert completed(cli, "pyjs server rep") == ["report"]
