@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 from lib.trust.publishers import EXPECTED
-from lib.trust.values import BUCKET, KEYS, STREAM, SUBJECT, Outcome, Value, Values
-from lib.trust.verdict import Content, Stored, Verdict, judge_content, judge_deliveries
+from lib.trust.values import BUCKET, JOB, JOBS, KEYS, STREAM, SUBJECT, Outcome, Value, Values
+from lib.trust.verdict import Content, Stored, Verdict, judge_content, judge_deliveries, judge_jobs
 from lib.trust.worker import Handled
 
 CHAIN = f"{SUBJECT}.chain"
@@ -93,7 +93,7 @@ def test_a_key_that_fell_back_is_lost() -> None:
 
 def test_deliveries_of_what_is_not_stored_and_missing_ones_are_seen() -> None:
     values, content = played()
-    handled = Handled(values)
+    handled = Handled(values, STREAM)
     handled.seen = {seq: values.of(message.body) for seq, message in content.items()}
     verdict = Verdict()
     judge_deliveries(content, handled, verdict)
@@ -101,3 +101,17 @@ def test_deliveries_of_what_is_not_stored_and_missing_ones_are_seen() -> None:
     handled.seen[9] = handled.seen.pop(3)
     judge_deliveries(content, handled, verdict)
     assert verdict.consumer == 2
+
+
+def test_a_job_that_nobody_got_is_lost() -> None:
+    values, content = Values(), {}
+    for number in (1, 2):
+        stored(values.new(f"j0.{number}", JOBS, f"{JOB}.j0"), content)
+    handled = Handled(values, JOBS)
+    handled.seen = {seq: values.of(message.body) for seq, message in content.items()}
+    verdict = Verdict()
+    judge_jobs({}, handled, values, verdict)
+    assert verdict.good
+    del handled.seen[1]
+    judge_jobs({2: content[2]}, handled, values, verdict)
+    assert (verdict.lost, verdict.consumer) == (1, 1)

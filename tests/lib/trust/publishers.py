@@ -19,7 +19,7 @@ from random import Random
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 
-from .values import BUCKET, KEYS, STREAM, SUBJECT, Outcome, Value, Values
+from .values import BUCKET, JOB, JOBS, KEYS, STREAM, SUBJECT, Outcome, Value, Values
 
 ACK_SECONDS = 4.0
 SOCKET_SECONDS = 5.0
@@ -96,14 +96,14 @@ class Publisher(Client):
         server: ServerProcess,
         values: Values,
         *,
+        stream: str = STREAM,
         once: bool = False,
-        keys: bool = False,
         rate: float = 100.0,
         window: int = 32,
     ) -> None:
         super().__init__(name, server)
         self.values = values
-        self.once, self.keys = once, keys
+        self.stream, self.once = stream, once
         self.rate, self.window = rate, window
         self.number = 0
         self.acks = 0
@@ -151,9 +151,12 @@ class Publisher(Client):
             return self.again.pop(0)
         self.number += 1
         name = f"{self.name}.{self.number}"
-        if self.keys:
-            return self.values.new(name, BUCKET, f"{KEYS}.{self.name}k{self.number % KEY_COUNT}")
-        return self.values.new(name, STREAM, f"{SUBJECT}.{self.name}", once=self.once)
+        subjects = {
+            STREAM: f"{SUBJECT}.{self.name}",
+            JOBS: f"{JOB}.{self.name}",
+            BUCKET: f"{KEYS}.{self.name}k{self.number % KEY_COUNT}",
+        }
+        return self.values.new(name, self.stream, subjects[self.stream], once=self.once)
 
     def _send(self, wire: Wire, now: float) -> None:
         value = self._next()

@@ -22,7 +22,7 @@ from lib.wire import Wire
 from .disk import cut_power, set_faults
 from .publishers import connect
 from .switch import Switch, Way
-from .values import BUCKET, CONSUMER, KEYS, STREAM, SUBJECT
+from .values import BUCKET, CONSUMER, JOB, JOBS, KEYS, STREAM, SUBJECT
 
 CONFIG = """
 listen: 127.0.0.1:<client>
@@ -216,17 +216,19 @@ class Site(JetMesh):
         self.call(f"STREAM.INFO.{stream}", fits=lambda info: is_led(info) and is_current(info))
 
     def make_assets(self, replicas: int) -> None:
-        """The stream, its consumer and the bucket."""
+        """The stream, the bucket and the work queue, and their consumers."""
         stream = {"name": STREAM, "subjects": [f"{SUBJECT}.>"], "num_replicas": replicas}
         self.call(f"STREAM.CREATE.{STREAM}", stream | {"duplicate_window": 600_000_000_000})
         bucket = {"name": BUCKET, "subjects": [f"{KEYS}.>"], "num_replicas": replicas}
         bucket |= {"max_msgs_per_subject": 1, "allow_rollup_hdrs": True, "deny_delete": True}
         self.call(f"STREAM.CREATE.{BUCKET}", bucket | {"discard": "new", "allow_direct": True})
+        jobs = {"name": JOBS, "subjects": [f"{JOB}.>"], "num_replicas": replicas, "retention": "workqueue"}
+        self.call(f"STREAM.CREATE.{JOBS}", jobs)
         consumer = {"durable_name": CONSUMER, "ack_policy": "explicit", "max_ack_pending": 5000}
         consumer |= {"ack_wait": ACK_WAIT_SECONDS * 1_000_000_000}
-        self.call(
-            f"CONSUMER.CREATE.{STREAM}.{CONSUMER}", {"stream_name": STREAM, "config": consumer, "action": ""}
-        )
+        for name in (STREAM, JOBS):
+            request = {"stream_name": name, "config": consumer, "action": ""}
+            self.call(f"CONSUMER.CREATE.{name}.{CONSUMER}", request)
 
     def is_whole(self, stream: str = STREAM) -> bool:
         """Whether every server says so: a leader, and all replicas current."""

@@ -17,7 +17,7 @@ from lib.process import ServerProcess
 
 from .publishers import Chain, Client, Publisher
 from .site import Site
-from .values import SUBJECT, Outcome, Values
+from .values import BUCKET, JOBS, STREAM, SUBJECT, Outcome, Values
 from .verdict import Verdict, judge
 from .worker import Handled, Worker
 
@@ -87,7 +87,7 @@ class Story:
         self.tell = tell
         self.keep = keep
         self.values = Values()
-        self.handled = Handled(self.values)
+        self.handled = [Handled(self.values, stream) for stream in (STREAM, JOBS)]
         self.clients: list[Publisher | Chain | Worker] = []
         self.slowest = 0.0
         self.begin = time.monotonic()
@@ -120,7 +120,7 @@ class Story:
             acked=count(Outcome.ACKED),
             refused=count(Outcome.REFUSED),
             unknown=count(Outcome.UNKNOWN),
-            delivered=self.handled.deliveries,
+            delivered=sum(handled.deliveries for handled in self.handled),
             slowest=self.slowest,
             seconds=time.monotonic() - self.begin,
             verdict=verdict,
@@ -133,11 +133,14 @@ class Story:
             Publisher(f"p{number}", server, values, rate=self.rate) for number, server in enumerate(servers)
         ]
         clients += [Publisher(f"d{n}", turn[n], values, once=True, rate=self.rate) for n in range(2)]
-        clients.append(Publisher("k0", turn[2], values, keys=True, rate=self.rate))
+        clients.append(Publisher("k0", turn[2], values, stream=BUCKET, rate=self.rate))
+        clients.append(Publisher("j0", turn[3], values, stream=JOBS, rate=self.rate))
         for number in range(2):
             dice = Random(self.dice.random())
             clients.append(Chain(f"c{number}", turn[number + 1], values, f"{SUBJECT}.chain", dice))
-        clients += [Worker(f"w{number}", turn[number], self.handled) for number in range(2)]
+        for handled in self.handled:
+            name = f"w{handled.stream}"
+            clients += [Worker(f"{name}{number}", turn[number], handled) for number in range(2)]
         self.clients = clients
         for client in clients:
             client.start()

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 STREAM, SUBJECT = "TRUST", "trust"
 BUCKET, KEYS = "KV_trust", "$KV.trust"
-CONSUMER = "WORK"
+JOBS, JOB = "JOBS", "jobs"  # a work queue
+CONSUMER = "WORK"  # of STREAM and of JOBS
 LONG_BYTES, LONG_EVERY = 60_000, 101
 NAME = re.compile(rb"^[a-z]\d+\.\d+")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from lib.wire import Msg
 
 from .publishers import EXPECTED
 from .site import Site, is_led
-from .values import BUCKET, CONSUMER, STREAM, Outcome, Value, Values
+from .values import BUCKET, CONSUMER, JOBS, STREAM, Outcome, Value, Values
 from .worker import Handled, Worker
 
 QUIET_SECONDS = 120.0
@@ -67,17 +68,19 @@ class Verdict:
         return not any(self.counts.values())
 
 
-def judge(site: Site, values: Values, handled: Handled) -> Verdict:
+def judge(site: Site, values: Values, handled: Sequence[Handled]) -> Verdict:
     """Wait until all is quiet, and look at everything. Raises AssertionError when it never gets quiet."""
     verdict = Verdict()
-    eventually(lambda: site.is_whole(STREAM) and site.is_whole(BUCKET), QUIET_SECONDS)
-    drain(site, handled, verdict)
-    for stream in (STREAM, BUCKET):
-        _judge_stream(site, stream, values, handled, verdict)
-    names = {STREAM, BUCKET}
+    streams = (STREAM, JOBS, BUCKET)
+    eventually(lambda: all(map(site.is_whole, streams)), QUIET_SECONDS)
+    for one in handled:
+        drain(site, one, verdict)
+    by_stream = {one.stream: one for one in handled}
+    for stream in streams:
+        _judge_stream(site, stream, values, by_stream.get(stream), verdict)
     for server in site.servers:
         listed = set(site.call("STREAM.NAMES", through=server)["streams"] or [])
-        if listed != names:
+        if listed != set(streams):
             verdict.note("differing", f"{server.name} lists {sorted(listed)}")
     return verdict
 
@@ -85,7 +88,7 @@ def judge(site: Site, values: Values, handled: Handled) -> Verdict:
 # --- streams
 
 
-def _judge_stream(site: Site, stream: str, values: Values, handled: Handled, verdict: Verdict) -> None:
+def _judge_stream(site: Site, stream: str, values: Values, handled: Handled | None, verdict: Verdict) -> None:
     first: Content | None = None
     for number, name in enumerate(site.members(stream)):
         site.lead(stream, name)
@@ -93,8 +96,11 @@ def _judge_stream(site: Site, stream: str, values: Values, handled: Handled, ver
         content = read(site, entry, stream)
         if first is None:
             first = content
-            judge_content(stream, content, values, verdict)
-            if stream == STREAM:
+            if stream == JOBS and handled is not None:
+                judge_jobs(content, handled, values, verdict)
+            else:
+                judge_content(stream, content, values, verdict)
+            if stream == STREAM and handled is not None:
                 judge_deliveries(content, handled, verdict)
         elif content != first:
             odd = sorted(s for s in first.keys() | content.keys() if first.get(s) != content.get(s))
@@ -191,8 +197,8 @@ def _judge_infos(site: Site, stream: str, leader: str, content: Content, verdict
         real = len(content), min(content, default=0), max(content, default=state["last_seq"])
         if told != real:
             verdict.note("differing", f"{stream} led by {leader}, through {server.name}: {told}, read {real}")
-        if stream == STREAM:
-            _judge_consumer(site, server, leader, state, verdict)
+        if stream != BUCKET:
+            _judge_consumer(site, server, stream, leader, state["last_seq"], verdict)
 
 
 # --- the consumer
@@ -213,7 +219,7 @@ def drain(site: Site, handled: Handled, verdict: Verdict) -> None:
                     pass
         except (OSError, EOFError):
             return False
-        info = site.call(f"CONSUMER.INFO.{STREAM}.{CONSUMER}", fits=is_led)
+        info = site.call(f"CONSUMER.INFO.{handled.stream}.{CONSUMER}", fits=is_led)
         return not info["num_pending"] and not info["num_ack_pending"]
 
     try:
@@ -239,15 +245,36 @@ def judge_deliveries(content: Content, handled: Handled, verdict: Verdict) -> No
         verdict.note("consumer", f"{seq} was never delivered")
 
 
+def judge_jobs(content: Content, handled: Handled, values: Values, verdict: Verdict) -> None:
+    """Of a work queue: everything was delivered, where it was said to be, and nothing is left."""
+    for seq in content:
+        verdict.note("consumer", f"{handled.stream} {seq} is still there")
+    for text in handled.changed:
+        verdict.note("consumer", text)
+    places: dict[str, list[int]] = {}
+    for seq, value in handled.seen.items():
+        if value is None:
+            verdict.note("strange", f"{handled.stream} {seq} was delivered, and never published")
+        else:
+            places.setdefault(value.name, []).append(seq)
+            if value.outcome is Outcome.REFUSED:
+                verdict.note("returned", f"{value.name} at {seq} was refused: {value.why}")
+    for value in values.acked(handled.stream):
+        if value.name not in places:
+            verdict.note("lost", f"{value.name}, acknowledged at {value.seq}, was never delivered")
+        elif value.seq not in places[value.name]:
+            verdict.note("moved", f"{value.name}, acknowledged at {value.seq}, is at {places[value.name]}")
+
+
 def _judge_consumer(
-    site: Site, server: ServerProcess, leader: str, state: dict[str, Any], verdict: Verdict
+    site: Site, server: ServerProcess, stream: str, leader: str, last: int, verdict: Verdict
 ) -> None:
-    info = site.call(f"CONSUMER.INFO.{STREAM}.{CONSUMER}", through=server, fits=is_led)
+    info = site.call(f"CONSUMER.INFO.{stream}.{CONSUMER}", through=server, fits=is_led)
     told = info["num_pending"], info["num_ack_pending"], info["ack_floor"]["stream_seq"]
-    if told != (0, 0, state["last_seq"]) or info["delivered"]["stream_seq"] != state["last_seq"]:
-        delivered = info["delivered"]["stream_seq"]
+    delivered = info["delivered"]["stream_seq"]
+    if told != (0, 0, last) or delivered != last:
         verdict.note(
             "consumer",
-            f"led by {leader}, through {server.name}: pending, unacknowledged, floor {told}, "
-            f"delivered {delivered}; the stream ends at {state['last_seq']}",
+            f"{stream} led by {leader}, through {server.name}: pending, unacknowledged, floor {told}, "
+            f"delivered {delivered}; the stream ends at {last}",
         )

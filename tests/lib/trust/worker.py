@@ -9,7 +9,7 @@ from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 
 from .publishers import Client, waits
-from .values import CONSUMER, STREAM, Value, Values
+from .values import CONSUMER, Value, Values
 
 BATCH = 25
 EXPIRES_SECONDS = 1.0
@@ -17,10 +17,11 @@ PATIENCE_SECONDS = 3.0
 
 
 class Handled:
-    """What all workers of a consumer have seen. seen: bodies by sequence; confirmed: acks, since when."""
+    """What all workers of a stream's consumer have seen. seen: by sequence; confirmed: acks, since when."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, stream: str) -> None:
         self.values = values
+        self.stream = stream
         self.seen: dict[int, Value | None] = {}
         self.confirmed: dict[int, float] = {}
         self.changed: list[str] = []  # a sequence that had another body before
@@ -46,7 +47,7 @@ class Worker(Client):
         asked = time.monotonic()
         inbox = wire.inbox()
         request = f'{{"batch": {batch}, "expires": {int(seconds * SECOND)}}}'
-        wire.pub(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{CONSUMER}", request, inbox)
+        wire.pub(f"$JS.API.CONSUMER.MSG.NEXT.{self.handled.stream}.{CONSUMER}", request, inbox)
         acks: dict[str, int] = {}
         got, over = 0, False
         deadline = asked + seconds + PATIENCE_SECONDS
