@@ -14,7 +14,7 @@ from typing import Any
 
 from lib.cluster import MILLISECOND, TIMING, Box, Lines, Post
 from lib.fake_clock import FakeClock, FakeTimer
-from lib.fake_disk import FakeDisk
+from lib.fake_disk import FakeDisk, PowerCut
 from lib.streams import HeldJob
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.protocol.api.stream import StreamConfig
@@ -62,17 +62,41 @@ Done = Callable[[BaseException | None], None]
 
 
 class ProcessClock:
-    """The clock as one process sees it: nothing rings after its end."""
+    """The clock as one process sees it: nothing rings after its end, which `lost` is told of a power cut."""
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self, clock: FakeClock, lost: Callable[[], None]) -> None:
         self.clock = clock
+        self.lost = lost
         self.dead = False
 
     def now(self) -> int:
         return self.clock.now()
 
     def call_later(self, delay: int, callback: Callable[[], None]) -> FakeTimer:
-        return self.clock.call_later(delay, lambda: self.dead or callback())  # type: ignore[func-returns-value]
+        return self.clock.call_later(delay, lambda: self.run(callback))
+
+    def run(self, callback: Callable[[], None]) -> None:
+        """Do something in the process, unless it has ended, or ends by that."""
+        if not self.dead:
+            try:
+                callback()
+            except PowerCut:
+                self.lost()
+
+
+class ProcessBox(Box):
+    """The post of one process."""
+
+    def __init__(self, post: Post, owner: str, clock: ProcessClock) -> None:
+        super().__init__(post, owner)
+        self.clock = clock
+
+    def take(self, subject: str, body: bytes) -> None:
+        self.clock.run(lambda: super(ProcessBox, self).take(subject, body))
+
+
+def drop(_: object) -> None:
+    """What comes of it is of no interest."""
 
 
 class Workers:
@@ -130,10 +154,10 @@ class Site:
     # its life
 
     def start(self) -> None:
-        clock = self.clock = ProcessClock(self.sites.clock)
+        clock = self.clock = ProcessClock(self.sites.clock, lambda: self.kill(self.sites.choose))
         runner = Workers(clock)
         random = Random(next(self.sites.seeds))
-        self.box = Box(self.sites.post, self.name)
+        self.box = ProcessBox(self.sites.post, self.name, clock)
         self.mailbox = Mailbox(self.node, self.box, runner)
         self.mailbox.start()
         self.surroundings = Surroundings(
@@ -162,6 +186,9 @@ class Site:
         self.held = JetStreamAccount(self.account, host, directory, grants, Quota(), Quota())
         self.dispatch = Dispatch(self, {ACCOUNT: self.held})  # type: ignore[arg-type]
         self.running = True
+        clock.run(self._begin)
+
+    def _begin(self) -> None:
         self.dispatch.begin(at_start(self.state, self.dispatch.inventory([self.held]), self.me))
 
     def kill(self, choose: Callable[[int], int] | None = None) -> None:
@@ -177,9 +204,10 @@ class Site:
     def stop(self) -> None:
         """End it in good order."""
         over: list[bool] = []
-        self.dispatch.stop(lambda: over.append(True))
-        self.sites.until(lambda: over)
-        self.kill()
+        self.clock.run(lambda: self.dispatch.stop(lambda: over.append(True)))
+        self.sites.until(lambda: over or not self.running)
+        if self.running:
+            self.kill()
 
     @property
     def asset(self) -> Asset | None:
@@ -204,6 +232,7 @@ class Sites:
 
     def __init__(self, *names: str, compact_entries: int = 20) -> None:
         self.clock = FakeClock()
+        self.choose: Callable[[int], int] = lambda most: 0  # what a power cut leaves, see FakeDisk
         self.seeds = itertools.count(1)
         self.post = Post(self.clock)
         self.state = State()
@@ -213,6 +242,7 @@ class Sites:
         for site in self.all.values():
             self.decide(PutServer(Record(site.me, site.name)))
         self.answers: dict[str, bytes] = {}
+        self.delivered: set[bytes] = set()
         self.numbers = itertools.count(1)
 
     def __getitem__(self, name: str) -> Site:
@@ -229,9 +259,8 @@ class Sites:
         effects = apply(self.state, self.state.index + 1, encode(command))
         for effect in effects:
             for site in self.all.values():
-                if site.running:
-                    for duty in duties(self.state, effect, site.me):
-                        site.dispatch.do(duty)
+                for duty in duties(self.state, effect, site.me) if site.running else ():
+                    site.clock.run(lambda site=site, duty=duty: site.dispatch.do(duty))  # type: ignore[misc]
         return effects
 
     def _ids(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -323,9 +352,9 @@ class Sites:
     def publish(self, body: str, subject: str = "s.a", header: bytes = b"") -> str:
         """One publish to who leads now; gives the subject of its answer in `answers`."""
         leader, reply = self.leader(), f"ack.{next(self.numbers)}"
-        ear = leader.account.subscribe(reply, lambda message: self.answers.setdefault(reply, message.body))
-        leader.account.publish(subject, body.encode(), reply=reply, header=header)
-        del ear
+        leader.account.subscribe(reply, lambda message: self.answers.setdefault(reply, message.body))
+        account = leader.account
+        leader.clock.run(lambda: drop(account.publish(subject, body.encode(), reply=reply, header=header)))
         return reply
 
     def stored(self, *bodies: str) -> list[int]:
@@ -347,14 +376,22 @@ class Sites:
         """Bodies that a pull request gets at once."""
         leader = self.leader()
         got: list[Any] = []
-        ear = leader.account.subscribe("inbox", got.append)
+
+        def heard(message: Any) -> None:
+            got.append(message)
+            if message.reply:
+                self.delivered.add(message.body)
+
+        ear = leader.account.subscribe("inbox", heard)
         request = json.dumps({"batch": count, "no_wait": True}).encode()
-        leader.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{name}", request, reply="inbox")
+        account = leader.account
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{name}"
+        leader.clock.run(lambda: drop(account.publish(subject, request, reply="inbox")))
         self.run(0.1)
-        leader.account.unsubscribe(ear)
+        account.unsubscribe(ear)
         messages = [one for one in got if one.reply]
         if ack:
             for one in messages:
-                leader.account.publish(one.reply, b"+ACK")
+                leader.clock.run(lambda one=one: drop(account.publish(one.reply, b"+ACK")))  # type: ignore[misc]
             self.run(0.1)
         return [one.body for one in messages]

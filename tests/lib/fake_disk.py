@@ -65,8 +65,8 @@ class FakeDisk:
         """Let the next `operation` (on a path that contains `path`) raise OSError with this code."""
         self._failures.append((operation, code, path))
 
-    def cut_after(self, operations: int) -> None:
-        """Let the power go at the operation after so many."""
+    def cut_after(self, operations: int | None) -> None:
+        """Let the power go at the operation after so many; None: let it stay."""
         self._left = operations
 
     def flip(self, path: str, offset: int, mask: int = 1) -> None:

@@ -14,16 +14,17 @@ SEEDS = range(int(os.environ.get("STORMS", "6")))
 
 
 class Storm:
-    """Some minutes of trouble; `acked` is what publishers were told: body -> sequence."""
+    """Some minutes of trouble. asked: what was published, by the subject of its answer."""
 
     def __init__(self, seed: int, storage: str) -> None:
         self.random = Random(seed)
         self.sites = Sites("one", "two", "three", "four", compact_entries=self.random.choice((3, 20, 200)))
+        self.sites.choose = lambda most: self.random.randint(0, most)
         self.sites.start()
         self.asked: dict[str, str] = {}
         self.number = 0
         self.sites.create("one", "two", "three", storage=storage)
-        self.replicated = True
+        self.sites.consumer("C", ack_wait=1_000_000_000)
 
     def publish(self) -> None:
         leading = [site for site in self.sites.all.values() if site.leads()]
@@ -37,7 +38,14 @@ class Storm:
         if not running:
             return
         site = self.random.choice(running)
-        site.kill((lambda most: self.random.randint(0, most)) if power else None)
+        if self.random.random() < 0.3:
+            site.stop()
+            return
+        site.kill(self.sites.choose if power else None)
+
+    def fetch(self) -> None:
+        if any(site.leads() for site in self.sites.all.values()):
+            self.sites.fetch("C", self.random.randint(1, 9))
 
     def come_back(self) -> None:
         for site in self.sites.all.values():
@@ -61,10 +69,18 @@ class Storm:
             names = [site.name for site in self.sites.all.values() if site.me in assignment.peers]
             self.sites.scale(self.random.choice(names))
 
+    def doom(self) -> None:
+        """Let the power go in the middle of what the disk will be asked for soon."""
+        site = self.random.choice(list(self.sites.all.values()))
+        if site.running:
+            site.disk.cut_after(self.random.randint(0, 60))
+
     def step(self, *, power: bool) -> None:
         what = self.random.random()
-        if what < 0.55:
+        if what < 0.45:
             self.publish()
+        elif what < 0.55:
+            self.fetch()
         elif what < 0.65:
             self.crash(power=power)
         elif what < 0.8:
@@ -75,10 +91,14 @@ class Storm:
             self.heal()
         elif what < 0.95:
             self.move()
+        elif power:
+            self.doom()
         self.sites.clock.advance(self.random.randint(1, 800) * MILLISECOND)
 
     def calm(self) -> list[tuple[int, str, bytes]]:
         self.heal()
+        for site in self.sites.all.values():
+            site.disk.cut_after(None)
         for site in self.sites.all.values():
             if not site.running:
                 site.start()
@@ -88,6 +108,9 @@ class Storm:
 def judge(storm: Storm, found: list[tuple[int, str, bytes]]) -> None:
     there = {body.decode(): sequence for sequence, _, body in found}
     assert len(there) == len(found), "something came twice"
+    while storm.sites.fetch("C", 50):
+        storm.sites.run(1.5)
+    assert storm.sites.delivered >= {body for _, _, body in found}, "something was not delivered"
     for reply, body in storm.asked.items():
         answer = json.loads(storm.sites.answers.get(reply, b"{}"))
         if "seq" in answer and "error" not in answer:

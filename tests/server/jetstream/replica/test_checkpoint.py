@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -46,6 +47,19 @@ def test_the_log_may_forget_what_a_checkpoint_has_and_no_more() -> None:
     member.clock.advance(2 * SECOND)
     assert member.disk.syncs > syncs
     assert member.replica.applied == 4
+
+
+def test_publishes_are_refused_while_too_much_is_under_way() -> None:
+    log, member = led()
+    put(member)
+    log.full = True
+    put(member, 2)
+    log.full = False
+    put(member)
+    member.clock.advance(0)
+    codes = [json.loads(body).get("error", {}).get("err_code", 0) for _, body in member.answers]
+    assert sorted(codes) == [0, 0, 10167, 10167]
+    assert len(member.messages()) == len(log.entries) + 1  # and the figures
 
 
 def test_answers_do_not_wait_for_a_checkpoint() -> None:
