@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .eventually import eventually
+from .nursery import Child, nursery
 from .wire import Wire
 
 READY_SECONDS = 60.0
@@ -45,13 +46,13 @@ def free_port() -> int:
 
 @dataclass
 class ServerProcess:
-    """A running server. `restart` keeps its ports, its configuration file and its store."""
+    """A running server, pyjs-server without a command. `restart` keeps ports, configuration and store."""
 
     name: str
     command: Sequence[str]
     directory: Path
     ports: dict[str, int]
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | Child | None = None
 
     @classmethod
     def start(cls, name: str, command: Sequence[str], config: str) -> ServerProcess:
@@ -84,9 +85,13 @@ class ServerProcess:
 
     def spawn(self) -> None:
         """Start the process, and wait for nothing."""
+        configured = ["-c", str(self.directory / "server.conf")]
+        if not self.command:
+            self.process = nursery().start(configured, self.directory / "log", self.directory)
+            return
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [*self.command, "-c", str(self.directory / "server.conf")],
+                [*self.command, *configured],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from .process import ServerProcess
 
 
 def start(config: str) -> ServerProcess:
     """Start pyjs with `config` (see lib/process.py) and wait until it is ready."""
-    return ServerProcess.start("pyjs", [sys.executable, "-m", "pyjs.server.main"], config)
+    return ServerProcess.start("pyjs", (), config)
