@@ -132,7 +132,9 @@ class Group:
         matches = node.matches()
         others = [m for m in sorted(node.members.voters & self.alive()) if m in matches]
         if others:
-            node.transfer(max(others, key=lambda member: matches[member]))
+            most = min(max(matches[member] for member in others), node.log.commit)
+            # By chance among equals: who is chosen may have to pass it on as well.
+            node.transfer(self._random.choice([m for m in others if matches[m] >= most]))
             self._soon()
 
     def _opened(self, error: BaseException | None) -> None:

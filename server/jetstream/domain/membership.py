@@ -25,6 +25,7 @@ from ..replica.entry import Begin, encode
 from ..replica.refill import MisfitError, RefillError, SenderError
 from ..replica.state import StateError
 from .catchup import CatchUp
+from .unopened import Unopened
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 MOST_UNDER_WAY = 64 << 20  # bytes that are proposed and not agreed on yet
 _AGAIN = 20  # ticks until a replica that failed is opened again
-_RESIGN = 4  # ticks between two attempts to let somebody else lead
+_RESIGN = 8  # ticks between two attempts to let somebody else lead
 
 
 class Membership:
@@ -68,7 +69,7 @@ class Membership:
         self._store = store
         self._under_way = 0
         self._again = 0  # ticks until it is opened again; 0: it need not be
-        self._ticks = 0
+        self._ticks = self._next_resign = 0
         self._aside = False  # what lies on the disk is damaged and has to go
         self._leaving = False
         self._then: Callable[[], None] | None = None
@@ -245,7 +246,7 @@ class Membership:
             self.replica = self._open()
         except (OSError, StoreError, StateError) as fault:
             self.failure = str(fault) or type(fault).__name__
-            return _Unopened(self.failure)
+            return Unopened(self.failure)
         self.failure = ""
         self._watcher.opened(self.replica.stream)
         return self.replica
@@ -339,7 +340,13 @@ class Membership:
         replica = self.replica
         if replica is not None and replica.lead():
             self._watcher.leading()
-        elif self._ticks % _RESIGN == 0 and not self._begin_anew(group):
+        elif not self._begin_anew(group):
+            self._resign(group)
+
+    def _resign(self, group: Group) -> None:
+        """Let somebody else lead; not too often, as perhaps nobody can."""
+        if self._ticks >= self._next_resign:
+            self._next_resign = self._ticks + _RESIGN
             group.resign()
 
     def _begin_anew(self, group: Group) -> bool:
@@ -361,7 +368,7 @@ class Membership:
         if replica is not None and replica.lead():
             self._watcher.leading()
         elif not self._begin_anew(group):
-            group.resign()
+            self._resign(group)
 
     def following(self) -> None:
         """It is no more."""
@@ -473,24 +480,3 @@ class _GroupOwner:
     def failed(self, group: Group) -> None:
         """See cluster.Owner."""
         self._membership.ended(group)
-
-
-class _Unopened:
-    """In the place of a replica that could not be opened: its group ends with the first entry."""
-
-    applied = 0
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
-        """Refuse."""
-        raise StoreError(self._why)
-
-    def take(self) -> tuple[int, bytes] | None:
-        """Nothing."""
-        return None
-
-    def restore(self, data: bytes, index: int) -> None:
-        """Refuse."""
-        raise StoreError(self._why)

@@ -342,6 +342,21 @@ def test_a_memory_stream_that_nobody_has_any_more_begins_empty() -> None:
     assert sites.fetch("C", 1) == [b"new"]
 
 
+@pytest.mark.parametrize("keeps", ["one", "two", "three"])
+def test_the_only_one_who_still_has_a_memory_stream_comes_to_lead_it(keeps: str) -> None:
+    sites = Sites(compact_entries=5).start()
+    sites.create(storage="memory")
+    for group in range(3):
+        sites.stored(*texts(range(group * 10, group * 10 + 10)))
+        sites.run(2)
+    others = [site for site in sites.all.values() if site.name != keeps]
+    for site in others:
+        site.kill()
+    for site in others:
+        site.start()
+    assert bodies(sites) == texts(range(30))
+
+
 def test_a_memory_stream_is_refilled_after_a_restart() -> None:
     sites = Sites(compact_entries=5).start()
     sites.create(storage="memory")
