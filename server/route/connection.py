@@ -200,6 +200,7 @@ class RouteConnection(Connection):
                         box.dirty = True
                         dirty.append(box)
             if plan.callbacks:
+                share.remote_cluster = ""  # it is of no leaf
                 self._call_back(plan, account, share, reply, payload[:header_size], payload[header_size:])
         self.in_msgs += count
         self.in_bytes += size_sum
