@@ -221,7 +221,8 @@ def test_messages_are_read_and_removed_from_anywhere(js: JetStream, others: list
     for number, api in enumerate([js, *others], 1):
         assert api.call("STREAM.MSG.GET.S", {"seq": number})["message"]["subject"] == f"s.{number - 1}"
         assert api.call("STREAM.MSG.DELETE.S", {"seq": number})["success"]
-        assert api.raw("STREAM.MSG.DELETE.S", {"seq": number}).json()["error"]
+        assert api.error("STREAM.MSG.DELETE.S", {"seq": number}) == (500, 10057, "no message found")
+    assert js.error("STREAM.MSG.DELETE.S", {"seq": 99})[2] == "stream store EOF"
     assert others[0].call("STREAM.PURGE.S", {"filter": "s.4"})["purged"] == 1
     assert others[1].call("STREAM.PURGE.S", {"keep": 1})["purged"] == 1
     state = js.call("STREAM.INFO.S")["state"]

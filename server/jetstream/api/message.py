@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....protocol.api.messages import MsgDeleteRequest, MsgGetRequest, StoredMsg, response
-from ....protocol.errors import api_error
+from ....protocol.errors import ApiError, api_error
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
 from ..stream.core import Ordered, Stream
@@ -71,7 +71,16 @@ def delete(request: Request) -> Response:
         if found:
             request.respond(response(request.kind, success=True))
         else:
-            request.fail(api_error("JSSequenceNotFoundErrF", seq=asked.seq))
+            request.fail(_absent(stream, asked.seq))
 
     stream.order_delete(done, asked.seq, erase=not asked.no_erase)
     return LATER
+
+
+def _absent(stream: Stream, sequence: int) -> ApiError:
+    """There is no such message to delete; outside of what is stored, file streams have words of their own."""
+    store = stream.store
+    if stream.config.storage == "memory" or store.first_seq <= sequence <= store.last_seq:
+        return api_error("JSSequenceNotFoundErrF", seq=sequence)
+    text = "stream store EOF" if sequence > store.last_seq else "no message found"
+    return api_error("JSStreamMsgDeleteFailedF", err=text)
