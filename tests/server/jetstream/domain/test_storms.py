@@ -102,6 +102,8 @@ class Storm:
         for site in self.sites.all.values():
             if not site.running:
                 site.start()
+        self.sites.settle()
+        self.sites.run(3)  # what was still under way comes in, too
         return self.sites.settle()
 
 
