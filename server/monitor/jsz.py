@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class JszRequest:
     """Streams are shown only with their account, consumers only with their stream.
 
-    leader_only: the leader of the meta group is asked. raft: how many streams and consumers are led is, too.
+    leader_only: the leader of the meta group is asked. stream_leader_only: show only streams that are led
+    here. raft: how many streams and consumers are led is asked, too, and the names of their groups.
     """
 
     account: str = asked("", "acc", "account")
@@ -32,6 +33,7 @@ class JszRequest:
     direct_consumers: bool = asked(False, "direct-consumers", "direct_consumer")
     config: bool = asked(False, "config")
     leader_only: bool = asked(False, "leader-only", "leader_only")
+    stream_leader_only: bool = asked(False, "stream-leader-only", "stream_leader_only")
     raft: bool = asked(False, "raft")
     offset: int = asked(0, "offset")
     limit: int = asked(0, "limit")
@@ -117,9 +119,14 @@ def _account(
         detail[key] = info.get(key, 0)
     detail |= {"accounts": 0, "ha_assets": 0, "api": info["api"]}
     if request.streams or request.consumers or request.config:
-        detail["stream_detail"] = [
-            _stream(stream, request, assets.get((name, stream.name))) for stream in account.streams.values()
+        shown = [(stream, assets.get((name, stream.name))) for stream in account.streams.values()]
+        details = [
+            _stream(stream, request, asset)
+            for stream, asset in shown
+            if asset is None or asset.leads() or not request.stream_leader_only
         ]
+        if details or not request.stream_leader_only:
+            detail["stream_detail"] = details
     return detail
 
 
@@ -132,6 +139,15 @@ def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> dict[st
     for key in ("cluster", *(("config",) if request.config else ()), "state", "mirror", "sources"):
         if key in info:
             detail[key] = info[key]
+    if request.config:
+        detail["config"] = stream.config.to_json()  # as it was given, without the server's remarks
+    if request.raft and asset is not None and asset.assignment.replicated:
+        group = asset.assignment.group
+        detail["stream_raft_group"] = group
+        detail["consumer_raft_groups"] = [
+            {"name": consumer.name, "raft_group": group}
+            for consumer in (asset.consumers() if request.consumers else ())
+        ]
     if request.consumers:
         if asset is None:
             infos = [consumer.info() for consumer in stream.public_consumers()]

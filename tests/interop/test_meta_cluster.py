@@ -104,6 +104,40 @@ def test_jsz_has_the_same_fields(mesh: JetMesh) -> None:
     assert {key for peer in meta["replicas"] for key in peer} == {"name", "current", "active", "peer"}
 
 
+def test_jsz_tells_of_streams_where_they_are_led_and_of_their_groups(mesh: JetMesh) -> None:
+    mesh.ready()
+    with mesh.login(mesh["s0"]) as wire:
+        create(wire, "LED")
+        consumer = {"stream_name": "LED", "config": {"durable_name": "D", "ack_policy": "explicit"}}
+        wire.request("$JS.API.CONSUMER.DURABLE.CREATE.LED.D", json.dumps(consumer))
+
+        def is_level() -> bool:
+            found = wire.request("$JS.API.STREAM.INFO.LED").json()["cluster"]["replicas"]
+            return all(peer["current"] for peer in found)
+
+        eventually(is_level, READY_SECONDS)
+        info = wire.request("$JS.API.STREAM.INFO.LED").json()
+    leader = info["cluster"]["leader"]
+    everything = {"account": "ACC", "streams": True, "consumer": True, "raft": True, "config": True}
+    shown: dict[str, Any] = {}
+    for number, server in enumerate(mesh.servers):
+        [account] = asked(mesh, server, "JSZ", **everything)["data"]["account_details"]
+        [detail] = [each for each in account["stream_detail"] if each["name"] == "LED"]
+        assert detail["cluster"]["leader"] == leader
+        assert detail["stream_raft_group"] == info["cluster"]["raft_group"]
+        assert [each["name"] for each in detail["consumer_raft_groups"]] == ["D"]
+        assert [each["name"] for each in detail["consumer_detail"]] == ["D"]
+        assert "_nats.ver" not in detail["config"].get("metadata", {})
+        shown[f"s{number}"] = set(detail) | {f"cluster.{key}" for key in detail["cluster"]}
+        only = asked(mesh, server, "JSZ", account="ACC", streams=True, stream_leader_only=True)["data"]
+        led = [each["name"] for each in only["account_details"][0].get("stream_detail", [])]
+        assert ("LED" in led) is (leader == f"s{number}")
+    follower = next(name for name in shown if name != leader)
+    assert shown[leader] - shown[follower] == {"cluster.leader_since"}
+    with mesh.login(mesh["s0"]) as wire:
+        assert wire.request("$JS.API.STREAM.DELETE.LED").json()["success"]
+
+
 def test_the_leader_steps_down_for_another(mesh: JetMesh) -> None:
     before = mesh.ready()
     wanted = next(f"s{n}" for n in range(3) if f"s{n}" != before)

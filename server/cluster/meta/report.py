@@ -62,7 +62,7 @@ def cluster_info(
     if view is not None:
         leader, seen = view.leader, dict(view.peers)
         info.leader = _name(state, leader) if leader else ""
-        info.leader_since = view.since if leader else 0
+        info.leader_since = view.since if leader and leader == me else 0
         info.system_account = view.system_account
         info.traffic_account = view.traffic_account
     pending = {member for member in stream.peers if view is not None and member not in {*seen, me}}
