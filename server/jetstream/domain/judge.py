@@ -81,11 +81,14 @@ def answer_by_way_of(domain: Domain, request: Request, info: Json) -> None:
 
 
 def asker(request: Request) -> Asker:
-    """Who asks. A message that came over a route is from a client of this cluster, too, or of a leaf's."""
+    """Who asks. A message that came over a route is from a client of this cluster, too, or of a leaf's.
+
+    The cluster beyond a leaf connection may be of another domain: then it is this one's that counts.
+    """
     source = request.message.source
     cluster = request.account.host.cluster_name
     near = getattr(source, "remote_cluster", "") or cluster
-    return Asker({} if source is None else source.client_info(), [near])
+    return Asker({} if source is None else source.client_info(), list(dict.fromkeys([near, cluster])))
 
 
 def share(held: JetStreamAccount, replicas: int) -> Share:
