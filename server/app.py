@@ -309,6 +309,8 @@ class Server:
         self.clients.lame_duck(self.routes.other_urls() if self.routes is not None else [])
         if self.routes is not None:
             self.routes.lame_duck()
+        if self.jetstream is not None and self.jetstream.cluster is not None:
+            self.jetstream.cluster.hand_over()
         if not self.clients.connections:
             await self.stop()
             return

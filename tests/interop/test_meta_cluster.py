@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -156,6 +157,27 @@ def test_the_leader_steps_down_for_another(mesh: JetMesh) -> None:
     with mesh.login(mesh[wanted]) as wire:  # who is not the system account is not answered
         wire.pub(STEP_DOWN, "", reply=wire.inbox())
         assert wire.sync() == []
+
+
+def test_a_lame_duck_lets_others_lead(mesh: JetMesh) -> None:
+    before = mesh.ready()
+    duck = mesh[before]
+    with mesh.login(duck) as wire:  # somebody is there, so that it does not end at once
+        create(wire, "DUCK")
+        duck.signal(signal.SIGUSR2)
+
+        def is_led() -> bool:
+            found = {mesh.meta(server).get("leader") for server in others(mesh, before)}
+            return len(found) == 1 and not found & {None, "", before}
+
+        eventually(is_led, READY_SECONDS)
+        assert duck.process is not None and duck.process.poll() is None
+    duck.crash()
+    duck.launch()
+    mesh.ready()
+    with mesh.login(duck) as wire:
+        wire.sub("answers", sid="7")
+        eventually(lambda: heard(wire, "$JS.API.STREAM.DELETE.DUCK"), READY_SECONDS)
 
 
 def test_another_leads_when_the_leader_dies_and_it_comes_back(mesh: JetMesh) -> None:

@@ -141,21 +141,28 @@ class Domain:
     async def stop(self) -> None:
         """Leave it; everything stored is on disk afterwards."""
         self._system_api.stop()
-        over = asyncio.Event()
-        self._dispatch.stop(over.set)
-        await over.wait()
         self.servers.stop()
+        over = asyncio.Event()
         seat, self._seat = self._seat, None
         if seat is not None:
-            over.clear()
             seat.stop(over.set)
             await over.wait()
+            over.clear()
+        self._dispatch.stop(over.set)
+        await over.wait()
         self.surroundings.pacemaker.remove(self._serve)
         self._questions.stop()
         self.answers.stop()
         self.surroundings.mailbox.stop()
         if self._subscription is not None:
             self._carrier.unsubscribe(self._subscription)
+
+    def hand_over(self) -> None:
+        """This server is going to go away: let others lead."""
+        for asset in list(self.assets.values()):
+            if asset.membership is not None and asset.leads():
+                asset.step_down("", _nothing)
+        succession.step_down(self, self._dice, "")
 
     def account_came(self, held: JetStreamAccount) -> None:
         """An account has JetStream here from now on: what is assigned of it is opened."""
@@ -477,7 +484,7 @@ class Domain:
                 self.propose(command, _ignore)
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     """Nobody waits for it."""
 
 
