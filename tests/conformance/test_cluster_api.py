@@ -10,7 +10,7 @@ from lib.eventually import eventually
 from lib.jetmesh import JetMesh
 from lib.jetstream import ApiFailureError, JetStream
 
-PATIENCE = 2.0  # seconds for an answer: while a stream has no leader there is none
+PATIENCE = 5.0  # seconds for an answer: while a stream has no leader the reference gives none
 QUIET = 1.0  # seconds in which a second answer would have come
 
 

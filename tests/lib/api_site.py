@@ -14,7 +14,7 @@ from pyjs.protocol.api.consumer import ConsumerConfig, ConsumerInfo
 from pyjs.protocol.api.stream import StreamConfig, StreamInfo
 from pyjs.protocol.errors import ApiError, api_error
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.answering import Asset, Meta, Standing
+from pyjs.server.cluster.meta.answering import Asset, Led, Meta, Standing
 from pyjs.server.cluster.meta.command import Command, PutConsumer
 from pyjs.server.cluster.meta.effect import Effect
 from pyjs.server.jetstream.api.table import Api
@@ -35,6 +35,7 @@ class PlayedDomain:
         self.site = Site()
         self.me = "NODE0001-1"
         self.meta = Meta.LEADER
+        self.leader = "n3"
         self.where = Asset.ABSENT
         self.assets: dict[tuple[str, str], Any] = {}
         self.serves = True
@@ -62,6 +63,10 @@ class PlayedDomain:
     @property
     def sights(self) -> Any:
         return self.site.sights
+
+    @property
+    def led(self) -> Led:
+        return Led(self.leader)
 
     def desk(self) -> Any:
         return self.site.desk

@@ -1,7 +1,8 @@
 """Gate: which of the servers serves a request of the API.
 
 Promises: a request is served here, refused here, or left to another server, as `answering.decide` says; what
-waits first is judged again before it is refused.
+waits first is judged again before it is refused. Between two leaders members hold requests for a while, so
+that the next one serves them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...cluster.meta.answering import DELAY, Act, decide, error_of, rule_for
+from ...cluster.meta.answering import DELAY, Act, Rule, decide, error_of, rule_for
 from ..api.request import Request
 from ..api.table import Row
 from .consumers import ConsumerWishes
@@ -20,6 +21,8 @@ from .streams import StreamWishes
 
 if TYPE_CHECKING:
     from .domain import Domain
+
+HOLD, PAUSE = 3_000_000_000, 50_000_000  # ns that a request is held between leaders, and between two looks
 
 
 class Gate:
@@ -40,27 +43,49 @@ class Gate:
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
         """See api.table.Gate."""
-        act = self._act(pattern, request)
-        if act is Act.ANSWER:
+        self._admit(pattern, request, serve, HOLD)
+
+    def _admit(self, pattern: str, request: Request, serve: Callable[[], None], patience: int) -> None:
+        rule, stream, consumer = self._rule(pattern, request)
+        account, clock = request.account.name, request.account.host.clock
+        act = decide(rule, self._domain.standing(account, stream, consumer))
+        if patience > 0 and self._is_undecided(rule, act, account, stream):
+            clock.call_later(PAUSE, lambda: self._admit(pattern, request, serve, patience - PAUSE))
+        elif act is Act.ANSWER:
             serve()
         elif act.later:
-            request.account.host.clock.call_later(DELAY, lambda: self._refuse_again(pattern, request, act))
+            clock.call_later(DELAY, lambda: self._refuse_again(pattern, request, act))
         else:
             _refuse(request, act)
 
     def _refuse_again(self, pattern: str, request: Request, act: Act) -> None:
         """Refuse what would have been refused a moment ago, if it still would be."""
-        if self._act(pattern, request) is act:
+        rule, stream, consumer = self._rule(pattern, request)
+        if decide(rule, self._domain.standing(request.account.name, stream, consumer)) is act:
             _refuse(request, act)
 
-    def _act(self, pattern: str, request: Request) -> Act:
-        account = request.account.name
+    def _rule(self, pattern: str, request: Request) -> tuple[Rule, str, str]:
+        """Whose a request is, and what it is about: (rule, stream, consumer)."""
         stream, consumer = _names(pattern, request.tokens)
         retention = self._asks_inside(pattern, request, stream)
         rule = rule_for(pattern, internal=bool(retention), retention=retention)
-        if rule_for(pattern) is not rule or not pattern.startswith(("STREAM.", "CONSUMER.")):
-            consumer = ""
-        return decide(rule, self._domain.standing(account, stream, consumer))
+        return rule, stream, "" if rule_for(pattern) is not rule else consumer
+
+    def _is_undecided(self, rule: Rule, act: Act, account: str, stream: str) -> bool:
+        """Whether it may be this server's matter in a moment: nobody leads, or what it leads is not open yet.
+
+        All who hold a request look again; who leads by then serves it.
+        """
+        domain = self._domain
+        if rule in {Rule.META, Rule.SYSTEM}:
+            return act is Act.SILENT and domain.led.leader in ("", domain.me)
+        asset, assigned = domain.assets.get((account, stream)), domain.state.stream(account, stream)
+        if assigned is None or domain.me not in assigned.members:
+            return False
+        if act is Act.ANSWER:
+            return asset is None or asset.stream is None
+        led = None if asset is None else asset.led()
+        return act is Act.SILENT and assigned.replicated and (led is None or not led.leader)
 
     def _asks_inside(self, pattern: str, request: Request, stream: str) -> str:
         """The retention by which it counts who serves a mirror's or source's consumer; "" for any other."""

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .domain import Domain
 
 Json = dict[str, Any]
-BRIEFLY, PAUSE = 2_000_000_000, 50_000_000  # ns that an info waits for its stream, and between two looks
 
 
 class Lists:
@@ -93,23 +92,10 @@ class Lists:
 
     def stream(self, request: Request) -> Response:
         """Answer STREAM.INFO.<stream>: as its leader, or as a member while nobody leads."""
-        return self._stream(request, BRIEFLY)
-
-    def _stream(self, request: Request, patience: int) -> Response:
-        """patience: ns to wait for a stream that is just beginning, or changing its form."""
         held, name, domain = request.account, request.tokens[2], self._domain
         asset = domain.assets.get((held.name, name))
         if asset is None or asset.stream is None:
-            if patience <= 0:
-                raise api_error("JSClusterNotAvailErr")
-
-            def again() -> None:
-                answer = self._stream(request, patience - PAUSE)
-                if answer is not LATER:
-                    request.respond(answer)
-
-            held.host.clock.call_later(PAUSE, guarded(request, again))
-            return LATER
+            raise api_error("JSClusterNotAvailErr")
         answer = stream_api.describe(request, asset.stream)
         info = asset.info().to_json()
         answer["cluster"] = info["cluster"]

@@ -14,8 +14,9 @@ from lib.streams import Ear
 from pyjs.protocol.api.cluster import ClusterInfo
 from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.answering import DELAY, Asset, Meta
+from pyjs.server.cluster.meta.answering import DELAY, Asset, Led, Meta
 from pyjs.server.cluster.meta.command import UpdateStream
+from pyjs.server.jetstream.domain.gate import HOLD
 
 
 @pytest.fixture
@@ -50,6 +51,42 @@ def test_who_only_suspects_that_nobody_leads_waits_and_looks_again(site: ApiSite
     assert second.bodies == []
 
 
+def test_between_two_leaders_requests_are_held_for_the_next_one(site: ApiSite) -> None:
+    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    first, second = site.ask("STREAM.NAMES"), site.ask("STREAM.DELETE.S")
+    site.clock.advance(SECOND)
+    assert first.bodies == second.bodies == []
+    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.clock.advance(SECOND)
+    assert (codes(first), codes(second)) == ([0], [10059])
+    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    third, fourth = site.ask("STREAM.NAMES"), site.ask("STREAM.NAMES")
+    site.domain.leader = "n3"  # another one leads, and has held them, too
+    site.clock.advance(SECOND)
+    site.domain.meta = Meta.LEADER
+    site.clock.advance(HOLD)
+    assert third.bodies == fourth.bodies == []
+
+
+def test_members_hold_what_is_about_a_stream_that_nobody_leads(site: ApiSite) -> None:
+    site.make()
+    leader = [""]
+    asset = SimpleNamespace(stream=site.stream("S"), led=lambda: Led(leader[0]))
+    site.domain.assets[ACCOUNT, "S"] = asset
+    site.domain.where = Asset.MEMBER
+    purge, late = site.ask("STREAM.PURGE.S"), site.ask("STREAM.PURGE.S")
+    site.clock.advance(SECOND)
+    assert purge.bodies == []
+    site.domain.where, leader[0] = Asset.LEADER, site.domain.me
+    site.clock.advance(SECOND)
+    assert codes(purge) == codes(late) == [0]
+    site.domain.where, leader[0] = Asset.MEMBER, "n2"
+    elsewhere = site.ask("STREAM.PURGE.S")
+    site.domain.where, leader[0] = Asset.LEADER, site.domain.me
+    site.clock.advance(HOLD)
+    assert elsewhere.bodies == []
+
+
 def test_a_mirrors_consumer_is_its_streams_matter_unless_that_waits_for_acks(site: ApiSite) -> None:
     site.make("LIMITS")
     site.make("WORK", retention="workqueue")
@@ -57,6 +94,7 @@ def test_a_mirrors_consumer_is_its_streams_matter_unless_that_waits_for_acks(sit
     config |= {"flow_control": True, "idle_heartbeat": SECOND}
     site.domain.meta, site.domain.where = Meta.FOLLOWER, Asset.LEADER
     asked = site.ask("CONSUMER.CREATE.LIMITS.m", {"stream_name": "LIMITS", "config": config})
+    site.clock.advance(HOLD)
     assert codes(asked) == [10059]  # it was asked here, where no stream runs
     assert site.ask("CONSUMER.CREATE.WORK.m", {"stream_name": "WORK", "config": config}).bodies == []
     site.domain.meta, site.domain.where = Meta.LEADER, Asset.ELSEWHERE
@@ -152,6 +190,7 @@ def test_a_deletion_is_answered_when_the_leader_serves_no_more(site: ApiSite) ->
 
 
 def test_an_info_waits_for_a_stream_that_changes_its_form(site: ApiSite) -> None:
+    site.make()
     stream = site.stream("S")
     asset = SimpleNamespace(stream=None, info=lambda: StreamInfo(cluster=ClusterInfo(leader="n1")))
     site.domain.assets[ACCOUNT, "S"] = asset
@@ -164,7 +203,7 @@ def test_an_info_waits_for_a_stream_that_changes_its_form(site: ApiSite) -> None
     assert json.loads(asked.bodies[0])["cluster"] == {"leader": "n1"}
     asset.stream = None
     never = site.ask("STREAM.INFO.S")
-    site.clock.advance(3 * SECOND)
+    site.clock.advance(HOLD)
     assert codes(never) == [10008]
 
 

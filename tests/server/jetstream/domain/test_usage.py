@@ -28,7 +28,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def room(world: World, storage: str, replicas: int) -> int:
     """The largest message that still has room, of at most 1000 bytes."""
     quota = world.js.quota(storage, replicas)
-    return max((size for size in range(1000) if quota.refusal(size, replicas) is None))
+    return max(size for size in range(1000) if quota.refusal(size, replicas) is None)
 
 
 def test_flat_limits_are_for_all_copies_of_all_streams(world: World) -> None:
