@@ -43,10 +43,11 @@ def next_members(outlook: Outlook) -> Members | None:
             if change is not None:
                 return change
     nodes = {node_of(member) for member in members.all}
+    new: dict[str, str] = {}
     for hello in sorted(outlook.present, key=lambda hello: hello.member):
         if hello.node not in nodes and _wants(outlook, hello.member):
-            return Members.of(members.voters, members.learners | {hello.member})
-    return None
+            new.setdefault(hello.node, hello.member)
+    return Members.of(members.voters, members.learners | set(new.values())) if new else None
 
 
 def surplus(outlook: Outlook) -> bool:

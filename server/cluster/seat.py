@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _FRESH = 2  # ticks between two hellos of who belongs to nothing yet
 _LEADERLESS = 8  # ticks between those of a member without a leader
-_KEEP = 2  # ticks between two looks at the members
 _SAY = 20  # ticks after which it is said again whom one waits for
 _AGAIN = 20  # ticks until a group whose disk refused is started again
 
@@ -266,7 +265,7 @@ class Seat:
                 return
         self._say_hello()
         self._decide()
-        if group is not None and group is self.group and group.ready and self._now % _KEEP == 0:
+        if group is not None and group is self.group and group.ready:
             self._keep(group)
 
     def _try_again(self) -> None:

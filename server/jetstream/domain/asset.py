@@ -366,9 +366,12 @@ class Asset:
 
     def _tick(self) -> None:
         self._ticks += 1
+        membership = self.membership
+        if membership is not None and membership.leads and self._ticks % _EVERY:
+            self._leadership.settle(again=False)
+            return
         if self._ticks % _EVERY:
             return
-        membership = self.membership
         if membership is None:
             if has_begun(self.assignment):
                 self.domain.surroundings.pacemaker.remove(self._tick)

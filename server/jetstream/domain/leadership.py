@@ -43,6 +43,7 @@ class Leadership:
         self._level: dict[str, tuple[int, int]] = {}  # what was compared: created, revision
         self._differs: dict[str, int] = {}  # since when the log says something else, ns
         self._unused: dict[str, int] = {}  # consumers that nobody uses: created
+        self._said: Settle | Begun | None = None
 
     # --- what the meta group decided
 
@@ -93,8 +94,8 @@ class Leadership:
 
     # --- members
 
-    def settle(self) -> None:
-        """Tell the meta group where the group's members are."""
+    def settle(self, *, again: bool = True) -> None:
+        """Tell the meta group where the group's members are. again: also what was told already."""
         asset = self._asset
         membership, assignment = asset.membership, asset.assignment
         group = None if membership is None else membership.group
@@ -102,12 +103,16 @@ class Leadership:
             return
         if membership is None or membership.name != assignment.group or has_begun(assignment):
             return
+        news: Settle | Begun | None = None
         if is_settled(assignment, group.members):
-            asset.domain.tell(Settle(assignment.account, assignment.name, assignment.placed))
+            news = Settle(assignment.account, assignment.name, assignment.placed)
         elif assignment.seeds:
             nodes = {node_of(voter) for voter in group.members.voters}
             holders = tuple(seed for seed in assignment.seeds if node_of(seed) in nodes)
-            asset.domain.tell(Begun(assignment.account, assignment.name, assignment.placed, holders))
+            news = Begun(assignment.account, assignment.name, assignment.placed, holders)
+        if news is not None and (again or news != self._said):
+            self._said = news
+            asset.domain.tell(news)
 
     # --- the log and the meta state
 

@@ -59,7 +59,7 @@ def shown(members: Members) -> str:
     [
         ("abc", None, "abc"),
         ("abc", "abc", "abc"),
-        ("a", "abc", "a a+b ab ab+c abc"),
+        ("a", "abc", "a a+bc ab+c abc"),
         ("abc", "a", "abc ac a"),
         ("abc", "b", "abc ab to b b"),
         ("a", "b", "a a+b ab to b b"),
