@@ -21,17 +21,17 @@ from rich.console import Console
 
 SCRIPT = Path(__file__).with_name("video.txt")
 REMOTE = "keys/creds/OP/EXCACC/exp.creds"
+REPLICA = (
+    r" +Replica: (srv-\d+), (?:current|outdated), (?:seen 0\.00s ago|not seen)(?:, \d+ operations behind)?"
+)
 UNEQUAL = (
     (re.compile(r"\b[AU][A-Z2-7]{55}\b"), "<key>"),
     (re.compile(r"\bLast Seen: (never|0\.00s)"), "Last Seen: 0.00s"),
     # While an origin is away, we say so.
     (re.compile(r"origin is not reachable: nobody answers \S+"), ""),
-    # Who leads is not told beforehand; that exactly one of the three does, is.
+    # Who leads is not told beforehand, nor how soon a new stream's replicas follow; that they are there, is.
     (
-        re.compile(
-            r" Leader: (srv-\d+)\n +Replica: (srv-\d+), current, seen 0\.00s ago"
-            r"\n +Replica: (srv-\d+), current, seen 0\.00s ago"
-        ),
+        re.compile(rf" Leader: (srv-\d+)\n{REPLICA}\n{REPLICA}"),
         lambda found: f" Servers: {sorted(found.groups())}",
     ),
     (

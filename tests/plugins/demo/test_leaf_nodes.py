@@ -9,19 +9,7 @@ from pathlib import Path
 
 from lib.cli import Cli
 from lib.eventually import eventually
-
-
-def at_work_in(directory: Path) -> list[int]:
-    """Processes whose working directory is in `directory`."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            place = Path(str((entry / "cwd").readlink()).removesuffix(" (deleted)"))
-        except OSError:
-            continue
-        if place != directory and place.is_relative_to(directory):
-            found.append(int(entry.name))
-    return found
+from lib.leftovers import at_work_in
 
 
 def test_every_claim_of_the_page_holds_and_nothing_is_left(tmp_path: Path) -> None:
