@@ -81,18 +81,20 @@ def _replicas(
     seen: Mapping[str, PeerView],
     pending: set[str],
     me: str,
+    names: Mapping[str, str] | None = None,
 ) -> list[PeerInfo]:
-    """All but `me`, who knows of the others; without a leader `me`, too."""
+    """All but `me`, who knows of the others; without a leader `me`, too. names: of more than are servers."""
+    names = names or {}
     found = []
     for member in members:
         if leader and member == me:
             continue
         view = seen.get(member, PeerView())
-        known = member in state.servers
+        known = member in state.servers or member in names
         heard = max(0, view.heard)
         found.append(
             PeerInfo(
-                name=_name(state, member),
+                name=names.get(member) or _name(state, member),
                 current=view.level and 0 <= view.heard <= SILENCE,
                 offline=member != me and not (known and sights.get(member, UNSEEN).online),
                 active=heard,
@@ -129,14 +131,22 @@ def meta_cluster(
     log: MetaLog,
     *,
     pending: int = 0,
+    names: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The `meta_cluster` of jsz. members: of the meta group. pending: API requests that wait."""
-    replicas = _replicas(state, sights, members, view.leader, view.peers, set(), me)
+    """The `meta_cluster` of jsz. members: of the meta group. pending: API requests that wait.
+
+    names: what members call themselves that are not let in yet.
+    """
+    names = names or {}
+    replicas = _replicas(state, sights, members, view.leader, view.peers, set(), me, names)
     document: dict[str, Any] = {}
     if cluster:
         document["name"] = cluster
     if view.leader:
-        document |= {"leader": _name(state, view.leader), "peer": node_of(view.leader)}
+        document |= {
+            "leader": names.get(view.leader) or _name(state, view.leader),
+            "peer": node_of(view.leader),
+        }
     if replicas:
         document["replicas"] = [replica.to_json() for replica in replicas]
     snapshot: dict[str, Any] = {"pending_entries": log.entries, "pending_size": log.bytes}

@@ -81,7 +81,7 @@ class ConsumerWishes:
         held, domain = request.account, self._domain
         if asked.config.direct and asked.config.sourcing and asked.config.name:
             consumer_api.make_lasting(asked.config)
-        created, who = held.host.clock.now(), asker(request)
+        created, who = held.host.clock.now(), asker(domain, request)
         served: dict[str, Served] = {}
 
         def think() -> Command:
@@ -220,7 +220,7 @@ class ConsumerWishes:
 
     def pause(self, request: Request) -> Response:
         """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
-        until, who = consumer_api.read_pause(request), asker(request)
+        until, who = consumer_api.read_pause(request), asker(domain, request)
 
         def think() -> Command:
             found = self._find(request)

@@ -80,15 +80,16 @@ def answer_by_way_of(domain: Domain, request: Request, info: Json) -> None:
     request.way = lambda reply, header, body: domain.answers.send(leader, account, reply, header, body)
 
 
-def asker(request: Request) -> Asker:
+def asker(domain: Domain, request: Request) -> Asker:
     """Who asks. A message that came over a route is from a client of this cluster, too, or of a leaf's.
 
     The cluster beyond a leaf connection may be of another domain: then it is this one's that counts.
     """
     source = request.message.source
-    cluster = request.account.host.cluster_name
-    near = getattr(source, "remote_cluster", "") or cluster
-    return Asker({} if source is None else source.client_info(), list(dict.fromkeys([near, cluster])))
+    near = getattr(source, "remote_cluster", "")
+    if not any(server.cluster == near for server in domain.state.servers.values()):
+        near = request.account.host.cluster_name
+    return Asker({} if source is None else source.client_info(), [near])
 
 
 def share(held: JetStreamAccount, replicas: int) -> Share:

@@ -50,6 +50,7 @@ def meta_cluster(domain: Domain) -> Json:
         domain.me,
         domain.servers.record().cluster,
         log,
+        names=domain.servers.seen.names(),
     )
 
 

@@ -60,6 +60,10 @@ class Sights:
         seen = self._seen.get(member)
         return None if seen is None else seen.report.server
 
+    def names(self) -> dict[str, str]:
+        """What the members call their servers."""
+        return {member: seen.report.server.name for member, seen in self._seen.items()}
+
     def process(self, member: str) -> str:
         """The id of the server that a member was heard from last; "" if it was not."""
         seen = self._seen.get(member)

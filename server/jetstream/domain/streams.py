@@ -56,7 +56,7 @@ class StreamWishes:
         """Answer STREAM.CREATE.<stream>."""
         asked = stream_api.read_create(request)
         held, domain, wanted = request.account, self._domain, stamped(asked.config())
-        created, who = held.host.clock.now(), asker(request)
+        created, who = held.host.clock.now(), asker(domain, request)
         served: Served | None = None
 
         def think() -> Command:
@@ -117,7 +117,7 @@ class StreamWishes:
         """Answer STREAM.UPDATE.<stream>."""
         asked = stream_api.read_update(request)
         held, domain, wanted = request.account, self._domain, asked.config()
-        who = asker(request)
+        who = asker(domain, request)
         served: Served | None = None
 
         def think() -> Command:
