@@ -220,7 +220,7 @@ class ConsumerWishes:
 
     def pause(self, request: Request) -> Response:
         """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
-        until, who = consumer_api.read_pause(request), asker(domain, request)
+        until, who = consumer_api.read_pause(request), asker(self._domain, request)
 
         def think() -> Command:
             found = self._find(request)
