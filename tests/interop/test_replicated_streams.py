@@ -16,7 +16,7 @@ import pytest
 from lib.jetmesh import JetMesh
 from nats.aio.client import Client
 from nats.js import JetStreamContext
-from nats.js.api import RetentionPolicy, StorageType, StreamInfo, StreamSource
+from nats.js.api import RetentionPolicy, StreamInfo, StreamSource
 
 Body = Callable[[Client, JetStreamContext], Awaitable[None]]
 FAULTS = (nats.errors.Error, asyncio.TimeoutError)
@@ -189,10 +189,9 @@ def test_a_consumer_goes_on_where_it_was(mesh: JetMesh) -> None:
     run(mesh, body)
 
 
-@pytest.mark.parametrize("storage", [StorageType.FILE, StorageType.MEMORY])
-def test_copies_come_and_go(mesh: JetMesh, storage: StorageType) -> None:
+def test_copies_come_and_go(mesh: JetMesh) -> None:
     async def body(_: Client, js: JetStreamContext) -> None:
-        await js.add_stream(name="S", subjects=["s.>"], num_replicas=1, storage=storage)
+        await js.add_stream(name="S", subjects=["s.>"], num_replicas=1)
         publisher = Publisher(js, "s.a")
         going = asyncio.create_task(publisher.go_on())
         for copies in (3, 1, 3):
