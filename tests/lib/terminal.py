@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyte
@@ -106,16 +106,21 @@ class Terminal:
         """What the terminal shows, without blank lines at the end."""
         return self.screen.rows()
 
-    def question(self, seconds: float = SECONDS) -> str:
-        """The question that waits for an answer as it is shown; empty when the command has ended."""
-        deadline = time.monotonic() + seconds
+    def question(self, fits: Callable[[str], object] = bool) -> str:
+        """The question that waits for an answer as it is shown; empty when the command has ended.
+
+        What was answered is shown until the next question comes: `fits` knows the one that is waited for.
+        When it does not come in time, what is shown instead is returned.
+        """
+        deadline = time.monotonic() + SECONDS
         while True:
             asked = self._asked()
-            if asked and not self.read(0.05):
-                return asked
-            if not asked and not self.read(max(0.0, deadline - time.monotonic())):
-                if not self.open:
-                    return ""
+            if asked and fits(asked):
+                if not self.read(0.05):
+                    return asked
+            elif not self.read(max(0.0, deadline - time.monotonic())):
+                if asked or not self.open:
+                    return asked
                 raise AssertionError("nothing asked, nothing shown:\n" + "\n".join(self.lines()))
 
     def _asked(self) -> str:
@@ -132,7 +137,7 @@ class Terminal:
 
     def answer(self, question: str, text: str) -> None:
         """Wait for `question` and answer it."""
-        shown = self.question()
+        shown = self.question(lambda asked: question in readings(asked))
         assert question in readings(shown), f"asked {shown!r}, expected {question!r}:\n" + "\n".join(
             self.lines()
         )
