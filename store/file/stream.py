@@ -412,11 +412,13 @@ class FileStream(IndexedStream):
             self._refusal = StoreFailed(f"{self.directory}: {commit.error}")
             return
         for write in commit.writes:
-            write.block.synced = write.end
-            if write.block is self._active:
-                write.block.trim_tail(TAIL_SIZE)
+            block = write.block
+            block.synced = write.end
+            # Sealed while the commit ran, it may hold what only the next one writes.
+            if block is self._active or block.synced < block.end:
+                block.trim_tail(TAIL_SIZE)
             else:
-                write.block.drop_tail()
+                block.drop_tail()
 
     def commit_sync(self) -> None:
         """Commit at once, in this thread; raises OSError."""

@@ -407,6 +407,24 @@ def test_sectors_lost_from_an_unfinished_commit_never_touch_what_was_acknowledge
             assert again.get(seq).body.startswith(b"%06d" % seq)
 
 
+def test_what_is_not_on_the_disk_yet_is_read_from_memory_when_its_block_is_sealed_meanwhile() -> None:
+    disk = FakeDisk()
+    stream = opened(disk, block_size=500)
+    for seq in range(1, 4):
+        stream.append("a", b"", b"%06d" % seq, seq)
+    commit = stream.begin_commit()
+    assert commit is not None
+    for seq in range(4, 31):  # the first block, and some more
+        stream.append("a", b"", b"%06d" % seq, seq)
+    commit.run()
+    stream.finish(commit)
+    check_bodies(stream, set(), 30)
+    stream.commit_sync()
+    check_bodies(stream, set(), 30)
+    disk.crash(lambda most: 0)
+    check_bodies(opened(disk, block_size=500), set(), 30)
+
+
 def test_hundreds_of_streams_share_a_few_open_files() -> None:
     from pyjs.store.handles import Handles
 
