@@ -101,12 +101,17 @@ def _shown(cli: Cli, step: Step) -> tuple[int, list[str]]:
         return result.code, shown.splitlines()
     with cli.terminal(step.words) as terminal:
         for line in step.questions:
-            shown = terminal.question()
-            question = next((each for each in readings(shown) if each and line.startswith(each)), None)
+            shown = terminal.question(lambda asked, line=line: _asked_in(line, asked))
+            question = _asked_in(line, shown)
             assert question is not None, _unexpected(step, shown, line, terminal.lines())
             terminal.answer(question, line[len(question) :].strip())
         code = terminal.finish()
         return code, terminal.lines() if code == 0 else terminal.errors().splitlines()
+
+
+def _asked_in(line: str, shown: str) -> str | None:
+    """What of a shown question the transcript's line begins with; None when it is another."""
+    return next((each for each in readings(shown) if each and line.startswith(each)), None)
 
 
 def _unexpected(step: Step, asked: str, line: str, lines: list[str]) -> str:
