@@ -83,12 +83,16 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree(path)))
+
+
 def imports(path: Path) -> Iterator[tuple[list[str], bool]]:
     """(path of what is imported inside the package, whether at the top level), relative and absolute."""
-    module = tree(path)
-    inside = {id(n) for f in ast.walk(module) if isinstance(f, FUNCTIONS) for n in ast.walk(f)}
+    inside = {id(n) for f in nodes(path) if isinstance(f, FUNCTIONS) for n in ast.walk(f)}
     here = list(path.relative_to(ROOT).parts[:-1])
-    for node in ast.walk(module):
+    for node in nodes(path):
         top = id(node) not in inside
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -111,7 +115,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def calls(path: Path) -> Iterator[tuple[str, int]]:
     """(dotted name, line) of every call."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func), node.lineno
 
@@ -155,7 +159,7 @@ def test_parts_of_the_server_import_only_what_is_below() -> None:
 def test_no_room_is_imported_by_its_bare_name() -> None:
     wrong = []
     for path in sources():
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             bare: list[str] = []
             if isinstance(node, ast.Import):
                 bare = [alias.name for alias in node.names]
@@ -178,7 +182,7 @@ def test_functions_are_small() -> None:
     long = {
         f"{name(path)}:{node.name}"
         for path in sources()
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, FUNCTIONS) and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
     }
     assert long == LONG_FUNCTIONS
@@ -205,7 +209,7 @@ def test_pure_rooms_know_no_event_loop(room: str) -> None:
     for path in sources(room):
         if name(path).startswith("keys/workspace/servers/"):
             continue  # they speak to servers: the shell of this room
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module]
