@@ -12,6 +12,7 @@ import random
 from typing import TYPE_CHECKING
 
 from ..clock import SECOND
+from ..connection.dial import dial
 from .credentials import read_credentials, sign
 from .socket_protocol import LeafProtocol
 from .targets import Targets
@@ -160,8 +161,7 @@ class Remote:
                 raise OSError("WebSocket is not served yet")
             if await leafs.find_account(self.options.account) is None:
                 raise OSError(f"unknown local account {self.options.account!r}")
-            async with asyncio.timeout(timeout / SECOND):
-                await asyncio.get_running_loop().create_connection(make, target.host, target.port)
+            await dial(make, target.host, target.port, timeout / SECOND)
         except (OSError, TimeoutError) as error:
             self._protocol = None
             self._failed(target, error)

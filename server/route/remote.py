@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from ..clock import SECOND
+from ..connection.dial import dial
 from .socket_protocol import RouteProtocol
 
 if TYPE_CHECKING:
@@ -111,8 +112,7 @@ class Remote:
             return self._protocol
 
         try:
-            async with asyncio.timeout(_DIAL_SECONDS):
-                await asyncio.get_running_loop().create_connection(make, self.target.host, self.target.port)
+            await dial(make, self.target.host, self.target.port, _DIAL_SECONDS)
         except (OSError, TimeoutError) as error:
             self._protocol = None
             self._failed(str(error) or "dial timeout")

@@ -1,0 +1,38 @@
+"""Dialling a server: a connection in good time, or an error.
+
+Promises: no connection ends without its protocol hearing of it. (uvloop closes one whose dial is cancelled
+in silence, even when the protocol has been given it: a stalled loop sees the connection and the end of its
+time in the same round.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .socket_protocol import SocketProtocol
+
+
+async def dial(make: Callable[[], SocketProtocol], host: str, port: int, seconds: float) -> None:
+    """Connect what `make` makes. Raises OSError, or TimeoutError when it takes longer than `seconds`."""
+    made: list[SocketProtocol] = []
+
+    def note() -> SocketProtocol:
+        made.append(make())
+        return made[-1]
+
+    def stands() -> bool:
+        return any(protocol.connection is not None for protocol in made)
+
+    attempt = asyncio.ensure_future(asyncio.get_running_loop().create_connection(note, host, port))
+    try:
+        await asyncio.wait({attempt}, timeout=seconds)
+        if not attempt.done() and not stands():
+            raise TimeoutError
+        await asyncio.shield(attempt)
+    finally:
+        if not attempt.done() and not stands():
+            attempt.cancel()
+            await asyncio.gather(attempt, return_exceptions=True)
