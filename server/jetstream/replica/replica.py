@@ -95,6 +95,7 @@ class Replica:
         self._log = log
         self._owner = owner
         self._outcomes: dict[int, Outcome] = {}
+        self._gathered: list[Publish] = []  # publishes that came one by one in this turn of the loop
         self._waiting: list[tuple[int, bytes]] = []
         self._waiting_bytes = 0
         self._saving = False
@@ -281,6 +282,11 @@ class Replica:
 
     def read(self, run: list[Publish]) -> None:
         """Publishes that came together: judged when they are applied, but for the account's room."""
+        if self._gathered:
+            self._hand_in()
+        self._propose(run)
+
+    def _propose(self, run: list[Publish]) -> None:
         if self.stream.committer.error is None:
             run = self._with_room(run) if not self._log.full else self._turn_away(run)
             if run:
@@ -311,11 +317,18 @@ class Replica:
         return []
 
     def receive(self, message: Message) -> None:
-        """One publish."""
+        """One publish; those of one turn of the loop go together."""
         reply = message.reply.encode("utf-8", "surrogateescape")
         payload = message.header + message.body
         subject = message.subject.encode("utf-8", "surrogateescape")
-        self.read([(subject, reply, len(message.header), len(payload), payload + b"\r\n")])
+        self._gathered.append((subject, reply, len(message.header), len(payload), payload + b"\r\n"))
+        if len(self._gathered) == 1:
+            self._account.host.runner.soon(self._hand_in)
+
+    def _hand_in(self) -> None:
+        run, self._gathered = self._gathered, []
+        if run and self.stream.leading:
+            self._propose(run)
 
     def order(self, entry: entries.Entry, done: Callable[[Outcome | Exception], None]) -> None:
         """Have one entry agreed on; `done` gets what it came to, an ApiError too, or why it was not."""
@@ -323,6 +336,8 @@ class Replica:
         def finished(result: int | Exception) -> None:
             done(result if isinstance(result, Exception) else self._outcomes.pop(result, None))
 
+        if self._gathered:
+            self._hand_in()
         self._log.propose([entries.encode(entry)], finished)
 
     def now(self) -> int:
@@ -336,7 +351,13 @@ class Replica:
     def change(
         self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
     ) -> None:
-        """A consumer did something; see `relay`."""
+        """A consumer did something; see `relay`.
+
+        What it did after this replica lost a message is not agreed on: it passed by what others still have.
+        """
+        if self._store.damaged():
+            done(None)
+            return
 
         def finished(outcome: Outcome | Exception) -> None:
             done(None if isinstance(outcome, Exception) else bool(outcome))

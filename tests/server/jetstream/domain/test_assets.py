@@ -43,6 +43,21 @@ def test_another_server_leads_when_the_leader_is_gone(storage: str) -> None:
     assert bodies(sites) == [*texts(range(10)), "after"]
 
 
+def test_what_comes_one_by_one_in_one_turn_is_one_entry_and_stays_in_order() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.settle()
+    leader = sites.leader()
+    before = leader.asset.membership.group.node.log.last  # type: ignore[union-attr]
+    for number in range(9):
+        leader.account.publish("s.a", b"%d" % number)
+    leader.asset.stream.order_purge(lambda _: None, up_to=3)  # type: ignore[union-attr]
+    leader.account.publish("s.a", b"last")
+    sites.run(0.5)
+    assert bodies(sites) == ["2", "3", "4", "5", "6", "7", "8", "last"]
+    assert leader.asset.membership.group.node.log.last == before + 3  # type: ignore[union-attr]
+
+
 def test_one_copy_is_a_plain_stream_that_settles() -> None:
     sites = Sites().start()
     sites.create("two")
