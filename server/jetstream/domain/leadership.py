@@ -10,6 +10,7 @@ for GRACE.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ class Leadership:
         self._level: dict[str, tuple[int, int]] = {}  # what was compared: created, revision
         self._differs: dict[str, int] = {}  # since when the log says something else, ns
         self._unused: dict[str, int] = {}  # consumers that nobody uses: created
+        self._under_way: Counter[str] = Counter()  # orders whose end is not known: the log will say more
         self._said: Settle | Begun | None = None
 
     # --- what the meta group decided
@@ -148,7 +150,8 @@ class Leadership:
         if leading is None or self._level.get(_STREAM) == version:
             return
         _, stream = leading
-        if stream.config == StreamConfig.from_json(assignment.config):
+        equal = stream.config == StreamConfig.from_json(assignment.config)
+        if equal and not self._under_way[_STREAM]:
             if _STREAM in self._told:
                 self._asset.say_up()
             self._is_level(_STREAM, version)
@@ -165,7 +168,8 @@ class Leadership:
         _, stream = leading
         standing = stream.standings.get(name)
         config = ConsumerConfig.from_json(consumer.config)
-        if standing is not None and standing.created == consumer.created and standing.config == config:
+        equal = standing is not None and standing.created == consumer.created and standing.config == config
+        if equal and not self._under_way[name]:
             if name in self._told:
                 self._asset.say_up(name)
             self._is_level(name, version)
@@ -188,14 +192,18 @@ class Leadership:
             return
 
         def finished(outcome: Outcome | Exception) -> None:
+            self._under_way[what] -= 1
             if isinstance(outcome, Exception):
                 self._level.pop(what, None)  # whoever leads compares again
                 return
-            self._told.discard(what)
-            self._differs.pop(what, None)
+            if not self._under_way[what]:
+                del self._under_way[what]
+                self._told.discard(what)
+                self._differs.pop(what, None)
             if done is not None and self._leading() is not None:
                 done()
 
+        self._under_way[what] += 1
         leading[0].replica.order(entry, finished)
 
     def _drop_gone(self) -> None:
@@ -204,11 +212,13 @@ class Leadership:
         for name, created in list(self._gone):
             assignment = self._asset.consumer(name)
             standing = None if leading is None else leading[1].standings.get(name)
-            if assignment is not None and assignment.created == created:
+            if assignment is not None:  # it, or another one of its name that takes its place
                 self._gone.discard((name, created))
-            elif standing is not None and standing.created == created:
+            elif leading is not None and (
+                self._under_way[name] or (standing is not None and standing.created == created)
+            ):
                 self._level.pop(name, None)
-                unseat = Unseat(leading[1].time.next(), name)  # type: ignore[index]
+                unseat = Unseat(leading[1].time.next(), name)
                 self._order(unseat, name, partial(self._asset.say_gone, name))
             elif leading is not None:
                 self._gone.discard((name, created))
