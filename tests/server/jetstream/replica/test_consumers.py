@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lib.replicas import Member, MemoryLog, consumer_config, order
+from lib.replicas import DIRECTORY, Member, MemoryLog, consumer_config, order
 from pyjs.server.jetstream.replica import entry
 
 SECOND = 1_000_000_000
@@ -96,6 +96,25 @@ def test_a_work_queue_lets_go_of_a_message_when_its_ack_is_agreed_on() -> None:
     assert one.stream.store.messages == 1
     two.catch_up(len(log.entries))
     assert two.messages() == one.messages()
+
+
+def test_a_message_that_only_the_leader_has_lost_is_delivered_by_the_next() -> None:
+    log, one, two = site()
+    for member in (one, two):
+        member.clock.advance(1)
+    seat(one, "c", ack_policy="explicit", ack_wait=SECOND)
+    put(one, *[b"%03d" % number + b"x" * 200 for number in range(30)])
+    one.clock.advance(2 * SECOND)  # all of it is on the disk, and but for the last block not in memory
+    path = f"{DIRECTORY}/0000000001-0.blk"
+    one.disk.flip(path, bytes(one.disk.seen[path].seen).index(b"002x"))
+    got = one.pull("c", 5)
+    assert [body[:3] for body in bodies(got)] == [b"000", b"001", b"003", b"004", b"005"]
+    for message in got:
+        one.account.publish(message[1], b"+ACK", reply="ack.1")
+    one.clock.advance(SECOND)
+    assert one.answers == []
+    log.lead(two)
+    assert [body[:3] for body in bodies(two.pull("c", 3))] == [b"000", b"001", b"002"]
 
 
 def test_who_leads_no_more_delivers_no_more_and_says_so() -> None:
