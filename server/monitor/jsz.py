@@ -46,6 +46,8 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
     """
     request = request or JszRequest()
     engine = server.jetstream
+    if engine is not None and not engine.running:
+        engine = None  # this server was removed from its cluster
     if request.leader_only and (engine is None or (engine.cluster and not engine.cluster.is_leader)):
         raise OthersAskedError("not leader")
     if engine is None:

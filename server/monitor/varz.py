@@ -136,7 +136,7 @@ def _cluster(server: Monitored) -> dict[str, Any]:
 def jetstream(server: Monitored) -> dict[str, Any]:
     """The part about JetStream; empty when it is off."""
     engine = server.jetstream
-    if engine is None:
+    if engine is None or not engine.running:
         return {}
     found = {"config": engine.config(), "stats": engine.stats()}
     if engine.cluster is not None:

@@ -299,3 +299,26 @@ def test_a_server_is_removed_for_good(mesh: JetMesh) -> None:
         gone.launch()
         mesh.ready()
         eventually(lambda: asked(mesh, gone, "HEALTHZ")["data"]["status"] == "ok", READY_SECONDS)
+
+
+def test_a_server_that_runs_is_removed_and_lets_others_lead(mesh: JetMesh) -> None:
+    if mesh.implementation == "reference":
+        pytest.skip("the server that was removed a moment ago is not back yet")
+    leader = mesh.ready()
+    with admin(mesh, mesh[leader]) as wire:
+        wire.sub("$JS.EVENT.ADVISORY.SERVER.REMOVED", sid="9")
+        assert wire.request("$JS.API.SERVER.REMOVE", json.dumps({"peer": leader})).json()["success"]
+        [advisory] = wire.msgs(1)
+        assert advisory.json()["server"] == leader
+
+    def is_out() -> bool:
+        found = {mesh.meta(server).get("leader") for server in others(mesh, leader)}
+        return len(found) == 1 and not found & {None, "", leader}
+
+    eventually(is_out, READY_SECONDS)
+    health = asked(mesh, mesh[leader], "HEALTHZ")["data"]
+    assert (health["status_code"], health["error"]) == (503, "JetStream not enabled")
+    assert asked(mesh, mesh[leader], "JSZ")["data"]["disabled"]
+    mesh[leader].restart()
+    mesh.ready()
+    eventually(lambda: asked(mesh, mesh[leader], "HEALTHZ")["data"]["status"] == "ok", READY_SECONDS)
