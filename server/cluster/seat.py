@@ -65,8 +65,9 @@ class Seat:
     """One per group and server.
 
     make: gives the application in its state as it is durable by itself; called for each life and each
-    start. expected: who must be there before the group may be founded. wanted: see `Outlook`.
-    observes: whether this member votes and is not to lead.
+    start. expected: who must be there before the group may be founded. wanted: see `Outlook`. holds: whether
+    a learner that has the log also has what is older than that; asked again and again. observes: whether
+    this member votes and is not to lead.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Seat:
         *,
         expected: Callable[[], Expected],
         wanted: Callable[[], frozenset[str] | None] = lambda: None,
+        holds: Callable[[str], bool] = lambda _: True,
         observes: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
@@ -88,6 +90,7 @@ class Seat:
         self._owner = owner
         self._expected = expected
         self._wanted = wanted
+        self._holds = holds
         self._observes = observes
         self._lives = surroundings.lives(name)
         self._life: Life | None = None
@@ -362,9 +365,8 @@ class Seat:
         formation, node = self._formation, group.node
         assert formation is not None and node is not None
         present = tuple(h for h in formation.present(self._around.clock.now()) if self._fits(h))
-        outlook = Outlook(
-            group.member, group.members, group.alive(), group.caught_up(), present, self._wanted()
-        )
+        caught_up = frozenset(m for m in group.caught_up() & group.members.learners if self._holds(m))
+        outlook = Outlook(group.member, group.members, group.alive(), caught_up, present, self._wanted())
         try:
             change = next_members(outlook)
             if change is not None:

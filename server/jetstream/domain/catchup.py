@@ -3,7 +3,7 @@
 The questions and answers are the replica's (`replica.refill`); they go as letters between the members of one
 group. Promises: one question at a time, asked again when no answer comes, of another member then; who is not
 current says so at once. Nothing more is asked before an answer is on the disk, so that no more than one
-answer is ever under way.
+answer is ever under way. A leader asks who is to vote whether it is whole: it has to hold what it votes on.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 AGAIN = 8  # ticks without an answer
 FRESH = 4  # ticks for which a refusal counts, and one more for each who is asked in turn
-_QUESTION, _ANSWER, _REFUSAL = b"?", b"!", b"-"
+HOLDS = 16  # ticks for which it counts that somebody is whole
+_QUESTION, _ANSWER, _REFUSAL, _INQUIRY, _WHOLE = b"?", b"!", b"-", b"=", b"+"
 
 
 class CatchUp:
     """The correspondence of one replica.
 
     answer: gives what another one asks for, or raises SenderError. answered: takes an answer. peers: whom to
-    ask, nodes, the best first.
+    ask, nodes, the best first. whole: whether this replica lacks nothing.
     """
 
     def __init__(
@@ -35,17 +36,20 @@ class CatchUp:
         answer: Callable[[bytes], bytes],
         answered: Callable[[bytes], None],
         peers: Callable[[], list[str]],
+        whole: Callable[[], bool],
     ) -> None:
         self._group = group
         self._mailbox = mailbox
         self._answer = answer
         self._answered = answered
         self._peers = peers
+        self._whole = whole
         self._question = b""
         self._peer = ""
         self._waited = 0
         self._now = 0  # ticks
         self._refused: dict[str, int] = {}  # who cannot help, and when it said so
+        self._wholes: dict[str, int] = {}  # who lacks nothing, and when it said so
 
     def start(self) -> None:
         """Hear the others."""
@@ -72,6 +76,13 @@ class CatchUp:
         peers = self._peers()
         since = self._now - FRESH - len(peers)
         return bool(peers) and all(self._refused.get(peer, since) > since for peer in peers)
+
+    def is_whole(self, node: str) -> bool:
+        """Whether a node has said that it lacks nothing; if not, it is asked."""
+        if self._now - self._wholes.get(node, -HOLDS) < HOLDS:
+            return True
+        self._mailbox.write(self._group, node, _INQUIRY)
+        return False
 
     def tick(self) -> None:
         """Time passes: ask again, and another one."""
@@ -104,6 +115,11 @@ class CatchUp:
             except SenderError as refusal:
                 reply = _REFUSAL + str(refusal).encode()
             self._mailbox.write(self._group, node, reply)
+        elif kind == _INQUIRY:
+            if self._whole():
+                self._mailbox.write(self._group, node, _WHOLE)
+        elif kind == _WHOLE:
+            self._wholes[node] = self._now
         elif kind == _REFUSAL and node == self._peer:
             self._refused[node] = self._now
         elif kind == _ANSWER and node == self._peer and self._question:

@@ -65,7 +65,9 @@ class Membership:
         self._watcher = watcher
         self._stream = watcher.assignment.name
         self._seat = self._new_seat()
-        self._catch_up = CatchUp(self.name, around.mailbox, self._answer, self._answered, self._peers)
+        self._catch_up = CatchUp(
+            self.name, around.mailbox, self._answer, self._answered, self._peers, lambda: not self.refilling
+        )
         self._store = store
         self._under_way = 0
         self._again = 0  # ticks until it is opened again; 0: it need not be
@@ -175,6 +177,7 @@ class Membership:
             _GroupOwner(self),
             expected=self._expected,
             wanted=self._wanted,
+            holds=lambda member: self._catch_up.is_whole(node_of(member)),
         )
 
     def _drop(self) -> None:

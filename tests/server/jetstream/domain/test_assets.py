@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from lib.assets import STREAM, Site, Sites
+from pyjs.server.jetstream.replica import Replica
+from pyjs.server.jetstream.replica.refill import SenderError
 
 
 def texts(numbers: range) -> list[str]:
@@ -98,6 +100,28 @@ def test_from_one_copy_to_three_and_back_and_again(storage: str) -> None:
     sites.stored("three again")
     assert bodies(sites) == [*texts(range(20)), "without one", "three again"]
     assert sites.fetch("C", 1) == [b"m4"]
+
+
+def test_nobody_votes_on_a_stream_before_it_has_its_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    sites = Sites().start()
+    sites.create("one")
+    sites.stored(*texts(range(10)))
+
+    def refuse(replica: Replica, question: bytes) -> bytes:
+        raise SenderError("not now")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Replica, "answer", refuse)
+        sites.scale("one", "two", "three")
+        sites.stored("still alone")
+        sites.run(30)
+        asset = sites["one"].asset
+        assert asset is not None and asset.membership is not None and asset.membership.group is not None
+        members = asset.membership.group.members
+        assert (len(members.voters), len(members.learners)) == (1, 2)
+    assert bodies(sites) == [*texts(range(10)), "still alone"]
+    sites["one"].kill()
+    sites.stored("without one")
 
 
 def test_back_to_three_before_one_copy_was_reached() -> None:
