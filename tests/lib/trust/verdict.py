@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from lib.eventually import eventually
 from lib.process import ServerProcess
-from lib.wire import Msg
 
-from .publishers import EXPECTED
+from .publishers import EXPECTED, waits
 from .site import Site, is_led
 from .values import BUCKET, CONSUMER, JOBS, STREAM, Outcome, Value, Values
 from .worker import Handled, Worker
 
 QUIET_SECONDS = 120.0
+ANSWER_SECONDS = 5.0
 WINDOW = 400
+NO_MESSAGE = 10037
 
 
 class Stored(NamedTuple):
@@ -115,26 +116,33 @@ def read(site: Site, entry: ServerProcess, stream: str) -> Content:
     """All messages that the stream's leader gives out, asked through `entry`."""
     state = site.call(f"STREAM.INFO.{stream}", through=entry, fits=is_led)["state"]
     content: Content = {}
+    left = deque(range(state["first_seq"], state["last_seq"] + 1))
+
+    def is_read() -> bool:
+        """Ask for some; what is not answered, as leaders may change still, is asked for again."""
+        asked: dict[str, int] = {}
+        while left and len(asked) < WINDOW:
+            reply = wire.inbox()
+            asked[reply] = left.popleft()
+            wire.pub(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": asked[reply]}), reply)
+        while asked and waits(wire, ANSWER_SECONDS):
+            answer = wire.msg()
+            if answer.subject in asked:
+                seq = asked.pop(answer.subject)
+                said = {} if answer.status else answer.json()
+                if "message" in said:
+                    content[seq] = _stored(said["message"])
+                elif said.get("error", {}).get("err_code") != NO_MESSAGE:
+                    left.append(seq)
+        left.extend(asked.values())
+        return not left
+
     with site.wire(entry) as wire:
-        wanted = list(range(state["first_seq"], state["last_seq"] + 1))
-        for start in range(0, len(wanted), WINDOW):
-            asked: dict[str, int] = {}
-            for seq in wanted[start : start + WINDOW]:
-                reply = wire.inbox()
-                asked[reply] = seq
-                wire.pub(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": seq}), reply)
-            while asked:
-                answer = wire.msg()
-                seq = asked.pop(answer.subject, 0)
-                if seq and (stored := _stored(answer)) is not None:
-                    content[seq] = stored
+        eventually(is_read, QUIET_SECONDS)
     return dict(sorted(content.items()))
 
 
-def _stored(answer: Msg) -> Stored | None:
-    message = answer.json().get("message")
-    if message is None:
-        return None
+def _stored(message: dict[str, Any]) -> Stored:
     decode = base64.b64decode
     return Stored(message["subject"], decode(message.get("hdrs", "")), decode(message.get("data", "")))
 
