@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo test check bench soak trust clean
+.PHONY: demo video test check bench soak trust clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    play the leaf-node documentation on two servers of your own"
+	@echo "make video   play the video on persistence at the edge on nine servers of your own"
 	@echo "make test    set up and run every test"
 	@echo "make check   format, lint and types"
 	@echo "make bench   compare with the reference server, and write benchmarks/results.md"
@@ -17,6 +18,9 @@ help:
 
 demo: $(VENV)/.user
 	@$(BIN)/pyjs demo leaf-nodes
+
+video: $(VENV)/.user
+	@$(BIN)/pyjs demo video
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n 2 -q
