@@ -91,7 +91,7 @@ def _replicas(
             continue
         view = seen.get(member, PeerView())
         known = member in state.servers or member in names
-        heard = max(0, view.heard)
+        heard = max(1, view.heard) if view.heard >= 0 else 0  # 0 means never: `nats` shows "not seen"
         found.append(
             PeerInfo(
                 name=names.get(member) or _name(state, member),

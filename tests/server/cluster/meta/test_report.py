@@ -28,6 +28,15 @@ def said(site: Site, view: GroupView | None, me: str, name: str = "S") -> dict[s
     return cluster_info(site.state, site.sights, stream, view, me, "C").to_json()
 
 
+def test_who_was_heard_of_just_now_was_seen_and_who_never_was_not() -> None:
+    site = Site()
+    stream = site.create()
+    me, just_now, never = stream.peers
+    found = said(site, GroupView(me, SECOND, {just_now: PeerView(True, 0), never: PeerView()}), me)
+    active = {replica["peer"]: replica["active"] for replica in found["replicas"]}
+    assert active == {just_now[:8]: 1, never[:8]: 0}
+
+
 def test_a_leader_tells_of_its_replicas() -> None:
     site = Site()
     stream = site.create()
