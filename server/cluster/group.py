@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .mailbox import Mailbox
     from .runner import Runner
 
-TIMING = Timing(heartbeat=2, election=6)
+TIMING = Timing(heartbeat=2, election=10)
 COMPACT_ENTRIES = 8192
 COMPACT_BYTES = 16 << 20
 _APPLY_BYTES = 512 * 1024  # applied in one turn of the loop
