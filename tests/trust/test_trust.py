@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import pytest
 from lib.trust import plans
-from lib.trust.membership import members
 from lib.trust.story import Fault, Plan, Story
 
 SEED = 20261121
@@ -26,20 +25,16 @@ def in_turn(*plays: tuple[Play, int]) -> Play:
     return play
 
 
-PROCESSES = in_turn((plans.kill, 3), (plans.partition, 1), (plans.kill, 4))
-DISKS = in_turn((plans.power, 3), (plans.damaged, 1), (members, 6))
-PLANS = [
-    Plan("processes", "kills and a partition, on real disks", PROCESSES, rounds=3),
-    Plan("disks", "a power cut of all, damaged files, emptied servers", DISKS, rounds=3, faulty=True),
-]
+# The leader and another one are killed; the leader is cut off; a block is damaged; the power goes everywhere.
+ROUNDS = [(plans.kill, 3), (plans.partition, 1), (plans.damaged, 1), (plans.power, 3)]
 
 
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
-def test_what_was_acknowledged_is_there(plan: Plan) -> None:
+@pytest.mark.timeout(240)
+def test_what_was_acknowledged_is_there() -> None:
+    plan = Plan("short", "one round of each kind", in_turn(*ROUNDS), rounds=len(ROUNDS), faulty=True)
     told: list[str] = []
     try:
-        report = Story(plan, seed=SEED, rate=40, tell=told.append).play(plan.rounds)
+        report = Story(plan, seed=SEED, rate=15, tell=told.append).play(plan.rounds)
         assert report.verdict.good, "\n".join(report.verdict.notes)
         assert report.acked > 100
     except Exception as fault:
