@@ -161,6 +161,7 @@ class Publisher(Client):
     def _send(self, wire: Wire, now: float) -> None:
         value = self._next()
         value.sends += 1
+        value.outcome = Outcome.UNKNOWN  # also if it was refused before
         reply = wire.inbox()
         self.in_flight[reply] = value, now
         wire.pub(value.subject, value.body, reply, {ID: value.name} if self.once else None)
