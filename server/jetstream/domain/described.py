@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
+from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, SequenceInfo
 from ....protocol.api.stream import StreamConfig, StreamInfo, StreamState
 from ....protocol.errors import api_error
 from ...cluster.hello import node_of
 from ...cluster.meta.answering import Led
 from ...cluster.meta.health import StreamFacts
 from ...cluster.meta.report import GroupView, PeerView, cluster_info
+from ..replica.stream import ReplicatedStream
 from ..stream import report
 
 if TYPE_CHECKING:
@@ -96,5 +97,21 @@ def consumer_info(asset: Asset, name: str) -> ConsumerInfo:
         config = ConsumerConfig.from_json(assignment.config)
         now = asset.held.host.clock.now()
         found = ConsumerInfo(asset.name, name, assignment.created, config, ts=now)
+        if isinstance(asset.stream, ReplicatedStream):
+            _place(found, asset.stream, name)
     found.cluster = cluster(asset)
     return found
+
+
+def _place(info: ConsumerInfo, stream: ReplicatedStream, name: str) -> None:
+    """Fill in where the consumer stands, as far as its follower here was told."""
+    standing = stream.standings.get(name)
+    if standing is None:
+        return
+    state = standing.state
+    info.delivered = SequenceInfo(*state.delivered)
+    info.ack_floor = SequenceInfo(*state.ack_floor)
+    info.num_ack_pending = len(state.pending)
+    info.num_redelivered = 0 if standing.config.max_deliver == 1 else len(state.redelivered)
+    rest = max(standing.passed + 1, standing.resume)
+    info.num_pending = len(standing.picked) + stream.store.count(standing.filters, rest)

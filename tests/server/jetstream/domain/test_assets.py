@@ -381,6 +381,22 @@ def test_a_memory_stream_that_nobody_has_any_more_begins_empty() -> None:
     assert sites.fetch("C", 1) == [b"new"]
 
 
+def test_every_replica_tells_where_a_consumer_stands() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.consumer("C", filter_subject="s.a")
+    sites.stored(*texts(range(10)))
+    assert len(sites.fetch("C", 3)) == 3
+    assert len(sites.fetch("C", 2, ack=False)) == 2
+    sites.run(2)
+    for site in sites.all.values():
+        info = site.asset.consumer_info("C")  # type: ignore[union-attr]
+        delivered, floor = info.delivered, info.ack_floor
+        assert (delivered.consumer_seq, delivered.stream_seq) == (5, 5), site.name
+        assert (floor.consumer_seq, floor.stream_seq) == (3, 3), site.name
+        assert (info.num_ack_pending, info.num_redelivered, info.num_pending) == (2, 0, 5), site.name
+
+
 @pytest.mark.parametrize("keeps", ["one", "two", "three"])
 def test_the_only_one_who_still_has_a_memory_stream_comes_to_lead_it(keeps: str) -> None:
     sites = Sites(compact_entries=5).start()
