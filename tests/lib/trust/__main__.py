@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=1, help="so many seeds, from --seed on")
     parser.add_argument("--rounds", type=int, help="instead of the plan's own")
-    parser.add_argument("--rate", type=float, default=60.0, help="values a second of each publisher")
+    parser.add_argument("--rate", type=float, default=25.0, help="values a second of each publisher")
     parser.add_argument("--implementation", choices=["pyjs", "reference"], default="pyjs")
     parser.add_argument("--options", default="", help="more of the jetstream block")
     parser.add_argument("--write", type=Path, help="the page to write")
