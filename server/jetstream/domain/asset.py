@@ -72,7 +72,13 @@ class Asset:
         """
         del joins
         if lost:
-            self.warn("was here, and is not any more: it is begun anew, from what the others have")
+            others = self.assignment.replicated
+            begun = (
+                "is begun anew, from what the others have"
+                if others
+                else "was the only copy, and begins empty"
+            )
+            self.warn(f"was here, and is not any more: it {begun}")
         if self.assignment.replicated:
             self._join(self.assignment.group)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lib.assets import STREAM, Site, Sites
+from lib.fake_disk import FakeDisk
 from pyjs.server.jetstream.replica import Replica
 from pyjs.server.jetstream.replica.refill import SenderError
 
@@ -73,6 +74,18 @@ def test_one_copy_is_a_plain_stream_that_settles() -> None:
     assert bodies(sites) == texts(range(5))
     assert sites.fetch("C", 1) == [b"m2"]
     assert sites["two"].asset is not None and sites["two"].asset.membership is None
+
+
+def test_the_only_copy_that_was_lost_is_told_as_such() -> None:
+    sites = Sites().start()
+    sites.create("two")
+    sites.stored(*texts(range(5)))
+    sites["two"].kill()
+    sites["two"].disk = FakeDisk()
+    sites["two"].start()
+    assert bodies(sites) == []
+    lost = "was here, and is not any more: it was the only copy, and begins empty"
+    assert any(lost in line for line in sites["two"].log.lines)
 
 
 def test_from_one_copy_to_three_and_back_and_again(storage: str) -> None:
