@@ -51,7 +51,9 @@ def changed(old: StreamConfig, changes: dict[str, Any]) -> StreamConfig:
 def consumer_config(stream: Stream, name: str, config: dict[str, Any]) -> ConsumerConfig:
     """A durable consumer's configuration, as an API request would make it."""
     wanted = ConsumerConfig.from_json({"durable_name": name, "mem_storage": True, **config})
-    return check_consumer(stamped(wanted), stream.config, lifecycle.bounds(stream.account, stream.config.num_replicas))
+    return check_consumer(
+        stamped(wanted), stream.config, lifecycle.bounds(stream.account, stream.config.num_replicas)
+    )
 
 
 class Site:
