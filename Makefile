@@ -37,7 +37,7 @@ soak: $(VENV)/.dev
 	@PYTHONPATH=tests $(BIN)/python -m lib.raft
 
 trust: $(VENV)/.dev
-	@PYTHONPATH=tests $(BIN)/python -m lib.trust --write docs/trust.md
+	@PYTHONPATH=tests $(BIN)/python -m lib.trust --write docs/trust.md $(if $(ROUNDS),--rounds $(ROUNDS))
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -72,7 +72,7 @@ def main() -> int:
     say("")
     say(table(reports))
     if given.write is not None and not broken:
-        given.write.write_text(page(reports), encoding="utf-8")
+        given.write.write_text(page(reports, given.rounds), encoding="utf-8")
     return 1 if broken else 0
 
 

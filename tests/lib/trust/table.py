@@ -50,9 +50,10 @@ def table(reports: Sequence[Report]) -> str:
 PAGE = Path(__file__).with_name("page.md")
 
 
-def page(reports: Sequence[Report]) -> str:
-    """The page `docs/trust.md`."""
+def page(reports: Sequence[Report], rounds: int | None = None) -> str:
+    """The page `docs/trust.md`; rounds: instead of the plans' own."""
     plans = "\n".join(f"| {plan.name} | {plan.about} |" for plan in PLANS)
     minutes = round(sum(report.seconds for report in reports) / 60)
     text = PAGE.read_text(encoding="utf-8")
-    return text.format(minutes=minutes, table=table(reports), plans=plans)
+    command = f"make trust ROUNDS={rounds}" if rounds else "make trust"
+    return text.format(command=command, minutes=minutes, table=table(reports), plans=plans)
