@@ -1,7 +1,8 @@
 """Servers: what this server tells the others of itself, what it hears of them, and, of who leads the meta
 group, who is let in.
 
-Every server says its report every few seconds, and at a change; who starts asks for those of the others.
+Every server says its report every few seconds, and within one when what it holds has changed; who starts asks
+for those of the others.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError
+from ...clock import SECOND
 from ...cluster.meta.server import Server, node_of
 from .reports import PREFIX, Report, ReportError
 from .sights import EVERY, Sights
@@ -20,8 +22,11 @@ if TYPE_CHECKING:
     from ...accounts.subscription import Subscription
     from ...clock import Timer
     from ...cluster.meta.effect import Effect
+    from ...cluster.meta.usage import Used
     from ..engine import JetStream
     from .domain import Domain
+
+LOOK = SECOND  # between two looks at what is used here
 
 
 class Servers:
@@ -37,17 +42,21 @@ class Servers:
         self._greeting: set[str] = set()
         self._removed: dict[str, str] = {}
         self._timer: Timer | None = None
+        self._looking: Timer | None = None
+        self._said: dict[str, dict[str, Used]] = {}
         self._subscription: Subscription | None = None
 
     def start(self) -> None:
         """Hear the others, and begin to speak."""
         self._subscription = self._carrier.subscribe(PREFIX + "*", self._heard)
+        self._looking = self._clock.call_later(LOOK, self._look)
         self._beat()
 
     def stop(self) -> None:
         """Be silent."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._looking):
+            if timer is not None:
+                timer.cancel()
         if self._subscription is not None:
             self._carrier.unsubscribe(self._subscription)
             self._subscription = None
@@ -72,10 +81,11 @@ class Servers:
         group = domain.group
         if not domain.me or group is None or self._subscription is None:
             return
+        self._said = used(self._engine.accounts)
         report = Report(
             self.record(),
             self._process,
-            used(self._engine.accounts),
+            self._said,
             lags(domain.assets),
             domain.term if domain.is_leader else 0,
             group.applied,
@@ -84,6 +94,12 @@ class Servers:
         )
         self._take(report)
         self._carrier.publish(PREFIX + domain.node, report.encode())
+
+    def _look(self) -> None:
+        """Tell soon of what accounts use now: their limits are for all servers together."""
+        self._looking = self._clock.call_later(LOOK, self._look)
+        if used(self._engine.accounts) != self._said:
+            self.say()
 
     def _beat(self) -> None:
         self._timer = self._clock.call_later(EVERY, self._beat)

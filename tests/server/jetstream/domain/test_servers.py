@@ -1,0 +1,74 @@
+"""When a server tells the others of itself."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace as Plain
+from typing import Any
+
+from lib.fake_clock import FakeClock
+from pyjs.server.clock import SECOND
+from pyjs.server.cluster.meta.usage import Used
+from pyjs.server.jetstream.domain.reports import Report
+from pyjs.server.jetstream.domain.servers import Servers
+from pyjs.server.jetstream.domain.sights import EVERY
+
+
+class Carrier:
+    """The system account: what was published."""
+
+    def __init__(self) -> None:
+        self.reports: list[Report] = []
+
+    def subscribe(self, subject: str, callback: Any) -> object:
+        return object()
+
+    def unsubscribe(self, subscription: object) -> None: ...
+
+    def publish(self, subject: str, body: bytes) -> int:
+        self.reports.append(Report.decode(body))
+        return 1
+
+
+def stream(size: int) -> Plain:
+    return Plain(config=Plain(num_replicas=1, storage="file"), store=Plain(bytes=size))
+
+
+def test_what_is_used_is_told_within_a_second_and_nothing_new_only_every_few() -> None:
+    clock, carrier = FakeClock(), Carrier()
+    account = Plain(streams={"S": stream(100)}, quotas={}, grants={}, api_total=0, api_errors=0)
+    engine = Plain(
+        accounts={"ACC": account},
+        host=Plain(server_name="s0", cluster_name="mesh"),
+        domain="",
+        options=Plain(server_tags=[]),
+        memory=Plain(limit=-1),
+        files=Plain(limit=-1),
+    )
+    domain: Any = Plain(
+        me="N-1",
+        node="N",
+        term=0,
+        served=True,
+        is_leader=False,
+        assets={},
+        group=Plain(applied=1),
+        heal=lambda: None,
+        leader_is_at=lambda *_: None,
+        surroundings=Plain(clock=clock, server="S0"),
+    )
+    servers = Servers(domain, engine, carrier)  # type: ignore[arg-type]
+    begin = clock.now()
+    servers.start()
+    assert [report.used for report in carrier.reports] == [{"ACC": {"R1": Used(0, 100)}}]
+    clock.advance(EVERY // 2)
+    assert len(carrier.reports) == 1
+    account.streams["S"] = stream(250)
+    clock.advance(SECOND // 4)
+    assert carrier.reports[-1].used == {"ACC": {"R1": Used(0, 100)}}
+    clock.advance(SECOND)
+    assert carrier.reports[-1].used == {"ACC": {"R1": Used(0, 250)}}
+    assert clock.now() - begin < EVERY
+    servers.stop()
+    count = len(carrier.reports)
+    clock.advance(3 * EVERY)
+    assert len(carrier.reports) == count
