@@ -169,7 +169,12 @@ def test_a_consumer_goes_on_where_it_was(mesh: JetMesh) -> None:
             publisher = Publisher(js, subject)
             for _ in range(20):
                 await publisher.one()
-            reader = await js.pull_subscribe(subject, durable="C", stream=stream)
+
+            async def made(subject: str = subject, stream: str = stream) -> Any:
+                return await js.pull_subscribe(subject, durable="C", stream=stream)
+
+            # Asked while the meta group's leader may be the server that was just killed.
+            reader = await eventually(made)
             first = await reader.fetch(10, timeout=5)
             for message in first:
                 await message.ack_sync(timeout=5)
