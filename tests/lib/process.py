@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,19 +29,25 @@ READY_SECONDS = 60.0
 STOP_SECONDS = 20.0
 PLACEHOLDER = re.compile(r"<([a-z0-9_]+)>")
 # Below the range from which the kernel takes the ports of outgoing connections.
-PORTS = range(10_000, 32_000)
+# Workers of one run share them out: what one was given and has not bound yet, another one could take.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+PORTS = range(10_000 + _WORKER, 32_000, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+_given: deque[int] = deque(maxlen=1000)
 
 
 def free_port() -> int:
-    """A port on 127.0.0.1 that was free a moment ago."""
+    """A port on 127.0.0.1 that was free a moment ago, and that no test of this run was given lately."""
     while True:
         port = random.choice(PORTS)
+        if port in _given:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        _given.append(port)
         return port
 
 
