@@ -7,8 +7,9 @@ reported by the listings with its name and stays where it is; nothing is ever dr
 """
 
 import hashlib
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -100,6 +101,13 @@ def _list(fs: FileSystem, directory: str) -> list[Asset]:
     return found
 
 
+def _lost_names() -> Iterator[str]:
+    """Where messages are set aside: lost.msgs, lost.msgs.2, lost.msgs.3, …"""
+    yield _LOST
+    for number in itertools.count(2):
+        yield f"{_LOST}.{number}"
+
+
 def _remove(fs: FileSystem, parent: str, entry: str) -> None:
     """Remove an asset's folder: its name goes in one step, so that it cannot come back half."""
     path, gone = f"{parent}/{entry}", f"{parent}/.{entry}"
@@ -139,16 +147,24 @@ class AccountDirectory:
             return Asset(stream, None, str(fault))
 
     def set_aside(self, stream: str) -> None:
-        """Keep a stream's messages under another name, which is never read; those kept before go."""
-        messages, kept = f"{self._stream(stream)}/msgs", f"{self._stream(stream)}/{_LOST}"
-        self._fs.remove_tree(kept)
-        if self._fs.exists(messages):
-            self._fs.rename(messages, kept)
-            self._fs.sync_directory(self._stream(stream))
+        """Keep a stream's messages under another name, which is never read.
+
+        Those kept before stay too: a second damage, found while the first is mended, may leave less.
+        """
+        folder = self._stream(stream)
+        messages = f"{folder}/msgs"
+        if not self._fs.exists(messages):
+            return
+        free = next(name for name in _lost_names() if not self._fs.exists(f"{folder}/{name}"))
+        self._fs.rename(messages, f"{folder}/{free}")
+        self._fs.sync_directory(folder)
 
     def let_go(self, stream: str) -> None:
-        """Remove what was set aside."""
-        self._fs.remove_tree(f"{self._stream(stream)}/{_LOST}")
+        """Remove all that was set aside."""
+        folder = self._stream(stream)
+        for name in self._fs.names(folder):
+            if name == _LOST or name.startswith(f"{_LOST}."):
+                self._fs.remove_tree(f"{folder}/{name}")
 
     def write_stream(self, stream: str, document: Document) -> None:
         """Store a stream's document durably; the first time this makes the stream exist."""

@@ -133,3 +133,18 @@ def test_a_configuration_can_be_read_by_people(tmp_path: Path) -> None:
     account.write_stream("S", {"config": {"name": "S", "subjects": ["ü"]}})
     text = (tmp_path / "jetstream/A/streams/S/meta.json").read_text()
     assert json.loads(text.partition("\n")[2]) == {"config": {"name": "S", "subjects": ["ü"]}}
+
+
+def test_all_that_is_set_aside_is_kept_until_it_is_let_go(tmp_path: Path) -> None:
+    directory = Storage(str(tmp_path)).account("A")
+    directory.write_stream("S", {})
+    directory.set_aside("S")  # there is nothing yet
+    folder = tmp_path / "jetstream" / "A" / "streams" / "S"
+    for text in ("full", "half", "less"):
+        (folder / "msgs").mkdir()
+        (folder / "msgs" / "1").write_text(text)
+        directory.set_aside("S")
+    kept = {path.name: (path / "1").read_text() for path in folder.glob("lost.msgs*")}
+    assert kept == {"lost.msgs": "full", "lost.msgs.2": "half", "lost.msgs.3": "less"}
+    directory.let_go("S")
+    assert [path.name for path in folder.iterdir()] == ["meta.json"]
