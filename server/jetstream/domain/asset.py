@@ -65,12 +65,11 @@ class Asset:
 
     # --- beginning
 
-    def open(self, *, joins: bool, lost: bool, consumers: list[ConsumerAssignment]) -> None:
-        """Begin with nothing. joins: the others have it already; lost: so had this server.
+    def open(self, *, lost: bool, consumers: list[ConsumerAssignment]) -> None:
+        """Begin with nothing. lost: it was here before.
 
         Raises ApiError, OSError, StoreError.
         """
-        del joins
         if lost:
             others = self.assignment.replicated
             begun = (
@@ -88,9 +87,8 @@ class Asset:
         self._serve(stream)
         plain.level_consumers(self, stream, consumers)
 
-    def keep(self, leaves: bool, consumers: list[ConsumerAssignment]) -> None:
+    def keep(self, consumers: list[ConsumerAssignment]) -> None:
         """Go on with what the disk has. Raises ApiError, OSError, StoreError, ValueError, KeyError."""
-        del leaves
         found = self.held.directory.read_stream(self.name)
         if found is None or found.document is None:
             raise StoreError("it cannot be read" if found is None else found.damage)

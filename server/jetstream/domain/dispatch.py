@@ -163,9 +163,9 @@ class Dispatch:
         consumers = self._domain.state.consumers_of(*key)
         try:
             if isinstance(duty, Keep):
-                asset.keep(duty.leaves, consumers)
+                asset.keep(consumers)
             else:
-                asset.open(joins=duty.joins, lost=duty.lost, consumers=consumers)
+                asset.open(lost=duty.lost, consumers=consumers)
         except _FAULTS as fault:
             self._fail(key, str(fault) or type(fault).__name__)
 
