@@ -47,36 +47,26 @@ def mirror_of_account(api: str, deliver: str) -> str:
 
 def sources_of_domains(stream: str, *domains: str) -> str:
     """The same stream of several domains as sources."""
-    return (
-        _LIMITS
-        + _SIZES
-        + _WINDOW
-        + "".join(
-            f"""\
+    return f"{_LIMITS}{_SIZES}{_WINDOW}" + "".join(
+        f"""\
 ? Adjust source "{stream}" start No
 ? Import "{stream}" from a different JetStream domain Yes
 ? {stream} Source foreign JetStream domain name {domain}
 ? {stream} Source foreign JetStream domain delivery prefix
 """
-            for domain in domains
-        )
+        for domain in domains
     )
 
 
 def sources_of_accounts(stream: str, *prefixes: tuple[str, str]) -> str:
     """The same stream of several accounts as sources: (API prefix, delivery prefix) of each."""
-    return (
-        _LIMITS
-        + _SIZES
-        + _WINDOW
-        + "".join(
-            f"""\
+    return f"{_LIMITS}{_SIZES}{_WINDOW}" + "".join(
+        f"""\
 ? Adjust source "{stream}" start No
 ? Import "{stream}" from a different JetStream domain No
 ? Import "{stream}" from a different account Yes
 ? {stream} Source foreign account API prefix {api}
 ? {stream} Source foreign account delivery prefix {deliver}
 """
-            for api, deliver in prefixes
-        )
+        for api, deliver in prefixes
     )
