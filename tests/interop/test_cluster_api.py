@@ -97,11 +97,14 @@ def test_buckets_and_objects_with_replicas(mesh: JetMesh) -> None:
 def test_push_and_ordered_consumers_go_on_with_another_leader(mesh: JetMesh) -> None:
     async def body(nc: Client, js: JetStreamContext) -> None:
         await js.add_stream(StreamConfig(name="Q", subjects=["q"], num_replicas=3))
-        seen: list[int] = []
+        seen: set[int] = set()
+        complete = asyncio.Event()
 
         async def take(message: Msg) -> None:
-            seen.append(int(message.data))
+            seen.add(int(message.data))
             await message.ack()
+            if seen == set(range(20)):
+                complete.set()
 
         await js.subscribe("q", durable="d", cb=take, manual_ack=True)
         ordered = await js.subscribe("q", ordered_consumer=True)
@@ -113,8 +116,7 @@ def test_push_and_ordered_consumers_go_on_with_another_leader(mesh: JetMesh) -> 
             await publish(js, "q", number)
         got += [int((await ordered.next_msg(SECONDS)).data) for _ in range(10)]
         assert got == list(range(20))
-        while set(seen) != set(range(20)):  # the last acks before the move may be asked for again
-            await asyncio.sleep(0.05)
+        await complete.wait()  # the last acks before the move may be asked for again
         await js.delete_stream("Q")
 
     run(mesh, body)
