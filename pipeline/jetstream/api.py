@@ -1,0 +1,111 @@
+"""JetStream's API as requests on a link: JSON in, JSON out.
+
+Errors: ApiError as the server says it, UnknownStream, and the link's own (NoResponders says that JetStream or
+the domain is missing). Each request waits as long as the link's address says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from ...protocol.errors import ApiError
+from ...protocol.timestamp import format_rfc3339
+from ..link import Link, NoResponders
+from .errors import STREAM_NOT_FOUND, UnknownStream
+from .facts import Facts
+
+PREFIX = "$JS.API"
+NO_MESSAGE = 10037
+_FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
+
+
+def domain_prefix(domain: str) -> str:
+    """The API prefix of a domain; of the own one without."""
+    return f"$JS.{domain}.API" if domain else PREFIX
+
+
+class Api:
+    """The API under `prefix`: `$JS.API`, a domain's `$JS.<domain>.API`, or what an import maps to it."""
+
+    def __init__(self, link: Link, prefix: str = PREFIX) -> None:
+        self.link = link
+        self.prefix = prefix.rstrip(".")
+
+    def call(self, name: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Ask `<prefix>.<name>` with a JSON document or an empty body; give the answer's document."""
+        body = json.dumps(request, separators=(",", ":")).encode() if request is not None else b""
+        subject = f"{self.prefix}.{name}"
+        try:
+            answer = self.link.request(subject, body)
+        except NoResponders:
+            raise NoResponders(
+                f"nobody answers on {subject}: JetStream is not enabled for this account, "
+                "or the domain or API prefix is wrong"
+            ) from None
+        try:
+            document = json.loads(answer.payload)
+        except ValueError:
+            raise ApiError(500, 0, f"the answer of {subject} is not JSON") from None
+        if "error" in document:
+            raise ApiError.from_json(document["error"])
+        return dict(document)
+
+    def stream(self, name: str, *, subjects: str = "") -> Facts:
+        """A stream's facts; `subjects`: a filter whose subjects' message counts are wanted too.
+
+        Raises UnknownStream.
+        """
+        if not name or not _FORBIDDEN.isdisjoint(name):
+            raise UnknownStream(name)
+        request: dict[str, Any] | None = {"subjects_filter": subjects} if subjects else None
+        info = self._stream_info(name, request)
+        counts = dict(info["state"].get("subjects") or {})
+        while request is not None and len(counts) < int(info.get("total") or 0):
+            page = self._stream_info(name, {**request, "offset": len(counts)})["state"].get("subjects")
+            if not page:
+                break
+            counts.update(page)
+        info["state"]["subjects"] = counts
+        return Facts.of(name, info)
+
+    def _stream_info(self, name: str, request: dict[str, Any] | None) -> dict[str, Any]:
+        try:
+            return self.call(f"STREAM.INFO.{name}", request)
+        except ApiError as error:
+            if error.err_code == STREAM_NOT_FOUND:
+                raise UnknownStream(name) from None
+            raise
+
+    def streams(self, subject: str = "") -> list[str]:
+        """The names of all streams, or of those that store messages on a subject (wildcards overlap)."""
+        found: list[str] = []
+        while True:
+            request: dict[str, Any] = {"offset": len(found)}
+            if subject:
+                request["subject"] = subject
+            answer = self.call("STREAM.NAMES", request)
+            page = answer.get("streams") or []
+            found += page
+            if not page or len(found) >= int(answer.get("total") or 0):
+                return found
+
+    def sequence_at(self, name: str, when: datetime | int) -> int | None:
+        """The first message stored at or after a time (aware, or ns since the epoch), if any is.
+
+        Raises UnknownStream.
+        """
+        ns = when if isinstance(when, int) else int(when.timestamp()) * 10**9 + when.microsecond * 1000
+        try:
+            answer = self.call(
+                f"STREAM.MSG.GET.{name}", {"start_time": format_rfc3339(max(ns, 1)), "no_hdr": True}
+            )
+        except ApiError as error:
+            if error.err_code == STREAM_NOT_FOUND:
+                raise UnknownStream(name) from None
+            if error.err_code == NO_MESSAGE:
+                return None
+            raise
+        return int(answer["message"]["seq"])

@@ -1,0 +1,92 @@
+"""What a stream is and holds at one moment, as its leader tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A stream: sequences `first` to `last`, `messages` of them present; an empty one has first > last."""
+
+    name: str
+    created: str  # RFC 3339: another value means another stream
+    first: int
+    last: int
+    messages: int
+    bytes: int
+    first_time: str  # RFC 3339, the zero time without messages
+    last_time: str
+    deleted: int  # sequences between first and last that are gone
+    config: Mapping[str, Any]
+    counts: Mapping[str, int]  # messages by subject, of the subjects that were asked for
+
+    @classmethod
+    def of(cls, name: str, info: Mapping[str, Any]) -> Facts:
+        """Read an answer of STREAM.INFO."""
+        state = info["state"]
+        return cls(
+            name=name,
+            created=str(info["created"]),
+            first=int(state["first_seq"]),
+            last=int(state["last_seq"]),
+            messages=int(state["messages"]),
+            bytes=int(state["bytes"]),
+            first_time=str(state["first_ts"]),
+            last_time=str(state["last_ts"]),
+            deleted=int(state.get("num_deleted") or 0),
+            config=dict(info["config"]),
+            counts={str(key): int(value) for key, value in (state.get("subjects") or {}).items()},
+        )
+
+    @property
+    def retention(self) -> str:
+        """`limits`, `interest` or `workqueue`."""
+        return str(self.config.get("retention") or "limits")
+
+    @property
+    def storage(self) -> str:
+        """`file` or `memory`."""
+        return str(self.config.get("storage") or "file")
+
+    @property
+    def discard(self) -> str:
+        """`old` or `new`: what gives way when the stream is full."""
+        return str(self.config.get("discard") or "old")
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The subjects it stores by itself; a mirror has none."""
+        return tuple(self.config.get("subjects") or ())
+
+    @property
+    def allow_direct(self) -> bool:
+        """Whether any replica answers direct gets."""
+        return bool(self.config.get("allow_direct"))
+
+    @property
+    def sealed(self) -> bool:
+        """Whether it takes and loses nothing any more."""
+        return bool(self.config.get("sealed"))
+
+    @property
+    def duplicate_window(self) -> int:
+        """For how long message ids are remembered, in nanoseconds."""
+        return int(self.config.get("duplicate_window") or 0)
+
+    @property
+    def max_bytes(self) -> int:
+        """The limit in bytes; -1 without one."""
+        return int(self.config.get("max_bytes") or -1)
+
+    @property
+    def max_msgs(self) -> int:
+        """The limit in messages; -1 without one."""
+        return int(self.config.get("max_msgs") or -1)
+
+    @property
+    def replicas(self) -> int:
+        """How many servers keep it."""
+        return int(self.config.get("num_replicas") or 1)

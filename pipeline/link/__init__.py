@@ -1,0 +1,30 @@
+"""A blocking NATS client on one socket, made for bulk: whole reads are parsed at once, into columns."""
+
+from .address import Address
+from .errors import (
+    AuthorizationError,
+    LinkError,
+    LinkLost,
+    NoResponders,
+    NoServers,
+    NotPermitted,
+    TimedOut,
+    TooLarge,
+)
+from .frames import Frames, Message
+from .link import Link
+
+__all__ = [
+    "Address",
+    "AuthorizationError",
+    "Frames",
+    "Link",
+    "LinkError",
+    "LinkLost",
+    "Message",
+    "NoResponders",
+    "NoServers",
+    "NotPermitted",
+    "TimedOut",
+    "TooLarge",
+]

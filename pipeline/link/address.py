@@ -1,0 +1,55 @@
+"""Where a connection goes and who it is: plain values that travel to other machines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+
+_SECRET = ("password", "token")
+_USER_INFO = re.compile(r"//[^/@]*@")
+
+
+def bare(url: str) -> str:
+    """A URL without its user and password, as messages show it."""
+    return _USER_INFO.sub("//", url if "://" in url else f"nats://{url}")
+
+
+@dataclass(frozen=True, repr=False)
+class Address:
+    """The facts of a connection. They are resolved by the machine that connects, when it does.
+
+    Files are paths there; `env://NAME` and `file://PATH` say where a secret is. Can be pickled, and its repr
+    shows no secret.
+    """
+
+    servers: tuple[str, ...]  # nats://host:port, tls://host:port; tried in this order
+    name: str = "pyjs-spark"
+    creds: str = ""
+    nkey: str = ""
+    user: str = ""
+    password: str = ""
+    token: str = ""
+    tls_ca: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_first: bool = False
+    inbox_prefix: str = "_INBOX"
+    timeout: float = 5.0  # seconds: to connect to one server, and for a request
+
+    def __repr__(self) -> str:
+        shown = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value == field.default:
+                continue
+            if field.name == "servers":
+                value = tuple(bare(url) for url in value)
+            elif field.name in _SECRET or (field.name in {"nkey", "creds"} and _is_secret(value)):
+                value = "***"
+            shown.append(f"{field.name}={value!r}")
+        return f"Address({', '.join(shown)})"
+
+
+def _is_secret(value: str) -> bool:
+    """Whether a field that usually says where a secret is holds the secret itself."""
+    return value.startswith(("SU", "data:")) or "-----BEGIN" in value

@@ -1,0 +1,155 @@
+"""Opening a connection: socket, TLS, INFO, CONNECT and the first PONG."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from ...protocol.wire import encode
+from ...version import __version__
+from . import identity
+from .address import Address, bare
+from .errors import AuthorizationError, LinkError, LinkLost, NoServers
+from .frames import LONGEST_LINE
+
+PORT = 4222
+RECEIVE_BUFFER = 4 << 20  # bytes the kernel may hold for us, so that the server rarely waits
+
+
+@dataclass(slots=True)
+class Opened:
+    """A connection that has been let in: what is left of the first reads is in `rest`."""
+
+    socket: socket.socket
+    url: str  # without user and password
+    info: dict[str, Any]
+    rest: bytes
+
+
+def open_first(address: Address, urls: list[str]) -> Opened:
+    """Connect to the first of `urls` that lets us in.
+
+    Raises AuthorizationError if one refused us and none let us in, else NoServers with each one's reason.
+    """
+    refused: AuthorizationError | None = None
+    reasons = []
+    for url in urls:
+        try:
+            return _open(address, url)
+        except AuthorizationError as error:
+            refused = refused or error
+        except (LinkError, OSError, ValueError) as error:
+            reasons.append(f"{bare(url)}: {_words(error)}")
+    if refused is not None:
+        raise refused
+    raise NoServers(f"no server can be connected to: {'; '.join(reasons) or 'no address was given'}")
+
+
+def _words(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _open(address: Address, text: str) -> Opened:
+    url = urlsplit(text if "://" in text else f"nats://{text}")
+    if url.scheme not in {"nats", "tls"}:
+        raise LinkError(f"{url.scheme}:// is not supported: use nats:// or tls://")
+    if not url.hostname:
+        raise LinkError("there is no host in this address")
+    sock = socket.create_connection((url.hostname, url.port or PORT), timeout=address.timeout)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        return _Door(address, url, sock).enter()
+    except BaseException:
+        sock.close()
+        raise
+
+
+class _Door:
+    """One attempt to be let in, within the address's timeout."""
+
+    def __init__(self, address: Address, url: SplitResult, sock: socket.socket) -> None:
+        self._address = address
+        self._url = url
+        self._socket = sock
+        self._held = b""
+        self._deadline = time.monotonic() + address.timeout
+
+    def enter(self) -> Opened:
+        if self._address.tls_first:
+            self._encrypt()
+        info = self._info()
+        if not self._address.tls_first and self._must_encrypt(info):
+            self._encrypt()
+        self._socket.sendall(self._connect(info))
+        while (line := self._line()) != b"PONG":
+            if line.startswith(b"-ERR"):
+                raise self._refusal(line)
+            if line.startswith(b"INFO "):
+                info = json.loads(line[5:])
+        where = f"{self._url.scheme}://{self._url.netloc.rpartition('@')[2]}"
+        return Opened(self._socket, where, info, self._held)
+
+    def _must_encrypt(self, info: dict[str, Any]) -> bool:
+        wanted = identity.wants_tls(self._address, self._url)
+        if wanted and not (info.get("tls_required") or info.get("tls_available")):
+            raise LinkError("TLS was asked for, but the server has none")
+        return wanted or bool(info.get("tls_required"))
+
+    def _encrypt(self) -> None:
+        context = identity.tls_context(self._address)
+        try:
+            self._socket = context.wrap_socket(self._socket, server_hostname=self._url.hostname)
+        except ssl.SSLError as error:
+            raise LinkError(f"the TLS handshake failed: {error.reason or error}; see tlsCa") from None
+
+    def _info(self) -> dict[str, Any]:
+        line = self._line()
+        if not line.startswith(b"INFO "):
+            raise LinkError("what answers is not a NATS server")
+        info: dict[str, Any] = json.loads(line[5:])
+        return info
+
+    def _connect(self, info: dict[str, Any]) -> bytes:
+        fields = {
+            "verbose": False,
+            "pedantic": False,
+            "lang": "python-pyjs",
+            "version": __version__,
+            "protocol": 1,
+            "name": self._address.name,
+            "headers": True,
+            "no_responders": True,
+            "tls_required": isinstance(self._socket, ssl.SSLSocket),
+            **identity.credentials(self._address, self._url, str(info.get("nonce") or "")),
+        }
+        return encode.connect(fields) + encode.PING
+
+    def _refusal(self, line: bytes) -> LinkError:
+        text = line[4:].strip().strip(b"'").decode("utf-8", "replace")
+        lowered = text.lower()
+        if "authorization" in lowered or "authentication" in lowered or "account" in lowered:
+            return AuthorizationError(
+                f"{bare(self._url.geturl())} refused the connection: {text}; "
+                "see creds, nkey, user, password and token"
+            )
+        return LinkError(text)
+
+    def _line(self) -> bytes:
+        """The next line. Raises LinkLost or OSError."""
+        while (at := self._held.find(b"\r\n")) < 0:
+            left = self._deadline - time.monotonic()
+            if left <= 0 or len(self._held) > LONGEST_LINE:
+                raise LinkError("no NATS server answered in time")
+            self._socket.settimeout(left)
+            data = self._socket.recv(LONGEST_LINE)
+            if not data:
+                raise LinkLost("the server closed the connection")
+            self._held += data
+        line, self._held = self._held[:at], self._held[at + 2 :]
+        return line
