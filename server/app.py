@@ -196,6 +196,8 @@ class Server:
         await domain.start()
         if self.operator is not None:
             self.operator.hold_all()
+            if self.routes is not None:
+                self.routes.wanted = self.operator.need
 
     def _expected(self) -> Expected:
         """Who must be there before a meta group is founded: those that the routes name."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from .claims import Claims
 
+_AGAIN = 10 * SECOND  # between two look-ups of an account that could not be had
+
 
 class Operator:
     """accounts: those made from tokens. authenticator: who decides about clients and leafs."""
@@ -64,6 +66,8 @@ class Operator:
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
+        self._needed: dict[str, int] = {}
+        self._looking_up: set[asyncio.Task[Account | Refusal]] = set()
 
     async def start(self) -> None:
         """Begin to resolve, and find the system account. Raises OperatorError."""
@@ -136,6 +140,19 @@ class Operator:
         for key in kept:
             await self.accounts.fetch(key)
 
+    def need(self, key: str) -> None:
+        """Another server has this account: have it here, too. One that cannot be had is tried now and then.
+
+        A resolver that cannot list what it keeps does not tell of it before.
+        """
+        now = self._clock.now()
+        if self._needed.get(key, -_AGAIN) > now - _AGAIN or self.accounts.account(key) is not None:
+            return
+        self._needed = {old: when for old, when in self._needed.items() if when > now - _AGAIN} | {key: now}
+        task = asyncio.get_running_loop().create_task(self.accounts.fetch(key))
+        self._looking_up.add(task)
+        task.add_done_callback(self._looking_up.discard)
+
     def serve(self, sender: Callable[[], dict[str, Any]]) -> None:
         """Serve the claims of accounts on the system account. `sender`: what answers say of this server."""
         if self._registry.system is None:
@@ -173,7 +190,7 @@ class Operator:
         """End; leaves nothing behind."""
         if self._timer is not None:
             self._timer.cancel()
-        for task in (self._task, self._holding):
+        for task in (self._task, self._holding, *self._looking_up):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)

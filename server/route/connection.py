@@ -210,7 +210,10 @@ class RouteConnection(Connection):
         code = operation[0]
         if code == LSUB and self.joined:
             _, subject, queue, weight, origin, account = operation
-            self.share(account).subscribe(subject, queue, weight, origin)
+            share = self.share(account)
+            if share.account is None:
+                self.routes.wanted(account.decode("utf-8", "surrogateescape"))
+            share.subscribe(subject, queue, weight, origin)
         elif code == LUNSUB and self.joined:
             _, subject, queue, origin, account = operation
             self.share(account).unsubscribe(subject, queue, origin)

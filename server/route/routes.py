@@ -7,6 +7,7 @@ the server with the smaller id dialled. `stop` leaves no socket, task or timer.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -48,7 +49,8 @@ class Routes:
 
     peers: routes by the server id of the peer. remotes: whom this server dials. name: of the cluster.
     listener: its sockets, those that were dialled as well. slow_consumers: peers closed for not reading.
-    observers: are told of peers.
+    observers: are told of peers. wanted: is told the name of an account that is not here, when a peer tells
+    what it hears.
     """
 
     def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
@@ -67,6 +69,7 @@ class Routes:
         self.listener = Listener()
         self.leaf_urls: list[str] = []
         self.observers: list[RouteEvents] = []
+        self.wanted: Callable[[str], None] = lambda name: None
         self.slow_consumers = 0
         self._change = asyncio.Event()
         self._take(clients.options)

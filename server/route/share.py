@@ -207,6 +207,11 @@ class Share:
         connection.send_message(prefix, tail, size)
         return True
 
+    @property
+    def peer(self) -> str:
+        """The id of the server at the other end."""
+        return self.connection.who().get("name", "")
+
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
         """See Source."""
         return self.connection.client_info(share=share)

@@ -2,19 +2,21 @@
 
 Promises: a request is served here, refused here, or left to another server, as `answering.decide` says; what
 waits first is judged again before it is refused. Between two leaders members hold requests for a while, so
-that the next one serves them.
+that the next one serves them; what the leader could not hear is sent to it later.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...cluster.meta.answering import DELAY, Act, Rule, decide, error_of, rule_for
 from ..api.request import Request
 from ..api.table import Row
 from .consumers import ConsumerWishes
+from .errand import Errand, is_unheard
 from .leaders import Leaders
 from .lists import Lists
 from .streams import StreamWishes
@@ -43,7 +45,11 @@ class Gate:
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
         """See api.table.Gate."""
-        self._admit(pattern, request, serve, HOLD)
+        if is_unheard(self._domain, request.message) and self._rule(pattern, request)[0] is Rule.META:
+            again = partial(self._admit, pattern, request, serve, HOLD)
+            Errand(self._domain, request.message, again).start()
+        else:
+            self._admit(pattern, request, serve, HOLD)
 
     def _admit(self, pattern: str, request: Request, serve: Callable[[], None], patience: int) -> None:
         rule, stream, consumer = self._rule(pattern, request)

@@ -1,0 +1,97 @@
+"""JetStream clusters with a resolver that cannot list its accounts: whoever asks first is answered."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from lib.eventually import eventually
+from lib.jetstream import JetStream
+from lib.operator_site import OperatorSite
+from lib.pool import START
+from lib.process import ServerProcess, free_port
+
+SLOWNESS = 0.3  # seconds that a look-up takes
+
+
+class Library(ThreadingHTTPServer):
+    """Tokens by path."""
+
+    tokens: dict[str, str]
+
+
+@pytest.fixture
+def library() -> Iterator[Library]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert isinstance(self.server, Library)
+            body = self.server.tokens.get(self.path, "").encode()
+            if body:
+                time.sleep(SLOWNESS)
+            self.send_response(200 if body or self.path == "/jwt/" else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = Library(("127.0.0.1", 0), Handler)
+    server.tokens = {}
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def site() -> OperatorSite:
+    return OperatorSite()
+
+
+@pytest.fixture
+def servers(implementation: str, site: OperatorSite, library: Library) -> Iterator[list[ServerProcess]]:
+    library.tokens[f"/jwt/{site.sys.id}"] = site.sys.token()
+    ports = [free_port() for _ in range(3)]
+    routes = ", ".join(f"nats-route://127.0.0.1:{port}" for port in ports)
+    started: list[ServerProcess] = []
+    try:
+        for number, port in enumerate(ports):
+            more = (
+                'jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }\n'
+                f"cluster {{ name: C, listen: 127.0.0.1:{port}, routes: [{routes}] }}"
+            )
+            config = site.url(f"http://127.0.0.1:{library.server_port}/jwt/")
+            config = config[: config.index("resolver_preload")] + f"system_account: {site.sys.id}\n{more}\n"
+            started.append(START[implementation](config.replace("server_name: S", f"server_name: s{number}")))
+        yield started
+    finally:
+        for server in started:
+            server.stop()
+
+
+def meta_leader(site: OperatorSite, server: ServerProcess) -> str:
+    with site.system(server) as wire:
+        answer = wire.request(f"$SYS.REQ.SERVER.{wire.info['server_id']}.JSZ").json()
+    meta = answer["data"].get("meta_cluster") or {}
+    return str(meta.get("leader", "")) if meta.get("cluster_size") == 3 else ""
+
+
+def test_the_first_request_of_an_account_that_the_leader_does_not_know_is_answered(
+    servers: list[ServerProcess], site: OperatorSite, library: Library
+) -> None:
+    eventually(lambda: len({meta_leader(site, one) for one in servers} - {""}) == 1, 30)
+    leader = meta_leader(site, servers[0])
+    other = next(one for number, one in enumerate(servers) if f"s{number}" != leader)
+    account = site.account("A", jetstream=True)
+    library.tokens[f"/jwt/{account.id}"] = account.token()
+    with JetStream(account.user().connect(other)) as js:
+        made = js.create("S", subjects=["s"], num_replicas=3)
+        assert made["config"]["num_replicas"] == 3
+        eventually(lambda: js.publish("s", "x").get("seq") == 1, 10)
+        assert js.call("STREAM.NAMES")["streams"] == ["S"]
