@@ -1,5 +1,7 @@
 """The repository's root is the package pyjs, so that its rooms are the first thing one sees."""
 
+from distutils.command.install_data import install_data
+
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
@@ -15,9 +17,23 @@ class BuildPackage(build_py):
         return [module for module in found if module[:2] != ("pyjs", "setup")]
 
 
+class InstallBesidePackage(install_data):
+    """Installs data files beside the package, where Python looks for modules.
+
+    PySpark lists the modules it can see and takes `pyspark_*` for data sources. An editable install's
+    finder lists none, so this one module is copied into place, in a wheel and in an editable install alike.
+    """
+
+    def finalize_options(self) -> None:
+        """The folder is that of the package."""
+        self.set_undefined_options("install", ("install_lib", "install_dir"))
+        super().finalize_options()
+
+
 setup(
     package_dir={"pyjs": "."},
     packages=["pyjs"]
     + [f"pyjs.{name}" for name in find_packages(include=[p for room in ROOMS for p in (room, f"{room}.*")])],
-    cmdclass={"build_py": BuildPackage},
+    data_files=[("", ["pipeline/pyspark_jetstream.py"])],
+    cmdclass={"build_py": BuildPackage, "install_data": InstallBesidePackage},
 )

@@ -22,13 +22,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run a test in which the reference takes part once more when it fails: its timing is not ours to mend.
+    """Put Spark's tests first, and run a test again in which the reference takes part when it fails.
 
-    Tests of pyjs alone are never run again: there a failure is a bug.
+    The reference's timing is not ours to mend. Tests of pyjs alone are never run again: there a failure is
+    a bug.
     """
     for item in items:
         if "reference" in item.name.partition("[")[2]:
             item.add_marker(pytest.mark.flaky(reruns=1))
+    # First, and so all in the first worker's first share: a Spark session is started once.
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(params=["reference", "pyjs"])

@@ -1,0 +1,101 @@
+"""A Spark session of one's own, as pyjs starts it: quiet, with this Python, and ended without a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+END_SECONDS = 20.0  # how long Spark's Java may take to end by itself
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
+# A session on this machine alone speaks to nobody else.
+LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+MISSING = "PySpark is not installed: pip install 'pyjs[spark]'"
+
+
+class SparkError(RuntimeError):
+    """Spark cannot be started; the text says what to do."""
+
+
+@contextlib.contextmanager
+def session(
+    name: str = "pyjs",
+    *,
+    master: str = "local[*]",
+    settings: Mapping[str, str] | None = None,
+    log: Path | None = None,
+) -> Iterator[SparkSession]:
+    """A session that knows the source `jetstream`, and ends with its Java when the block does.
+
+    Python's side runs with this interpreter, unless PYSPARK_PYTHON says otherwise. `settings` are Spark's and
+    go before pyjs' own. What Java prints goes into the file `log`, else to this process' standard error.
+    Raises SparkError without PySpark, with a session that runs already, or when Spark does not start;
+    java.JavaError without a fitting Java.
+    """
+    try:
+        from pyspark import SparkConf, SparkContext
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise SparkError(MISSING) from None
+    from . import register
+
+    if SparkContext._active_spark_context is not None:
+        raise SparkError("a Spark session runs in this process already: use it, with pyjs.pipeline.register")
+    java.find()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    own = {**QUIET, **(LOCAL if master.startswith("local") else {}), **(settings or {})}
+    own[JAVA_OPTIONS] = f"{LOGGING} {own.get(JAVA_OPTIONS, '')}".strip()
+    conf = SparkConf().setAppName(name).setMaster(master).setAll(list(own.items()))
+    with contextlib.ExitStack() as last:
+        output = last.enter_context(log.open("ab")) if log else None
+        try:
+            if SparkContext._gateway is None:
+                gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                    conf, {"stdout": output or sys.__stderr__, "stderr": output}
+                )
+                last.callback(_end, gateway)
+            else:
+                gateway = SparkContext._gateway  # left by an earlier session, and not ours to end
+            context = SparkContext(conf=conf, gateway=gateway)
+        except Exception as error:
+            seen = f"; see {log}" if log else ""
+            raise SparkError(f"Spark did not start: {_first_line(error)}{seen}") from error
+        spark = SparkSession(context)
+        last.callback(spark.stop)
+        register(spark)
+        yield spark
+
+
+def _end(gateway: Any) -> None:
+    """End Spark's Java and wait for it; PySpark itself leaves it to the end of the process."""
+    from pyspark import SparkContext
+
+    java_process: subprocess.Popen[bytes] = gateway.proc
+    with contextlib.suppress(Exception):  # it may be gone
+        gateway.shutdown()
+    assert java_process.stdin is not None
+    with contextlib.suppress(OSError):
+        java_process.stdin.close()  # upon which it ends
+    try:
+        java_process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        java_process.kill()
+        java_process.wait()
+    if SparkContext._gateway is gateway:
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

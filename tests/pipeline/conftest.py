@@ -1,0 +1,46 @@
+"""One Spark session for all tests of a process: it takes seconds to start.
+
+The tests that ask for it are collected first (tests/conftest.py), so that one worker gets them all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from pyjs.pipeline import java
+from pyjs.pipeline.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    # Short-lived and small: the second compiler costs more than it gives.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.memory": "1g",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local session with two threads that knows the source `jetstream`.
+
+    Streaming queries are their test's to stop. Without Java the tests that need it are skipped, except in CI, where they must run.
+    """
+    try:
+        java.find()
+    except java.JavaError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"not run: {error}")
+    folder = tmp_path_factory.mktemp("spark")
+    settings = SETTINGS | {
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    with session("pyjs tests", master="local[2]", settings=settings, log=folder / "java.log") as started:
+        yield started
