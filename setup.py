@@ -1,15 +1,22 @@
 """The repository's root is the package pyjs, so that its rooms are the first thing one sees."""
 
-from distutils.command.install_data import install_data
-
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
+
+# After setuptools, which brings it: Python 3.12 and newer have none.
+from distutils.command.install_data import install_data  # isort: skip
 
 ROOMS = ("protocol", "keys", "store", "server", "cli", "plugins", "pipeline")
 
 
 class BuildPackage(build_py):
     """Leaves this file out: it stands in the package's folder, but is no part of it."""
+
+    def run(self) -> None:
+        """Build; an editable install would forget data files."""
+        super().run()
+        if self.editable_mode:
+            self.run_command("install_data")
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         """The modules of a package as (package, name, file)."""

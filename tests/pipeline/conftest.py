@@ -29,7 +29,8 @@ SETTINGS = {
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local session with two threads that knows the source `jetstream`.
 
-    Streaming queries are their test's to stop. Without Java the tests that need it are skipped, except in CI, where they must run.
+    Streaming queries are their test's to stop. Without Java the tests that need it are skipped, except in
+    CI, where they must run.
     """
     try:
         java.find()
