@@ -21,12 +21,18 @@ def tracked() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy of what is tracked."""
-    source = tmp_path_factory.mktemp("source")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what is tracked."""
+    folder = tmp_path_factory.mktemp("source")
     for name in tracked():
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, source / name)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path) -> Path:
+    """The wheel, built from that copy."""
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check"]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -39,7 +45,33 @@ def test_it_holds_every_module_and_no_test(wheel: Path) -> None:
     modules = {f"pyjs/{name}" for name in tracked() if name.endswith(".py") and not name.startswith(OUTSIDE)}
     assert modules <= held
     assert {name for name in held - modules if name.endswith(".py")} == set()
+    assert "pyjs/pipeline/log4j2.properties" in held
     assert {"pyjs/py.typed", "pyjs/protocol/errors/js_errors.json"} <= held
+
+
+def pyspark_modules(site: Path) -> str:
+    """What PySpark takes for data sources when this folder is on the path, as it looks for them."""
+    program = (
+        "import pkgutil; print([m.name for m in pkgutil.iter_modules() if m.name.startswith('pyspark_')])"
+    )
+    isolated = [sys.executable, "-S", "-c", program]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(isolated, env=environment, capture_output=True, text=True, check=True, cwd=site)
+    return done.stdout
+
+
+def test_pyspark_finds_the_source_of_it(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    assert pyspark_modules(tmp_path) == "['pyspark_jetstream']\n"
+
+
+def test_pyspark_finds_the_source_of_an_editable_install(source: Path, tmp_path: Path) -> None:
+    program = "import sys; from setuptools import build_meta; print(build_meta.build_editable(sys.argv[1]))"
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    zipfile.ZipFile(tmp_path / done.stdout.split()[-1]).extractall(tmp_path / "site")
+    assert pyspark_modules(tmp_path / "site") == "['pyspark_jetstream']\n"
 
 
 def test_a_server_runs_from_it(wheel: Path, tmp_path: Path) -> None:
