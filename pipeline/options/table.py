@@ -1,0 +1,232 @@
+"""Every option of the data source, as data for settings, errors and documentation alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import positions, values
+
+READ, STREAM, WRITE = "read", "stream", "write"
+READERS = frozenset({READ, STREAM})
+ALL = frozenset({READ, STREAM, WRITE})
+
+
+@dataclass(frozen=True)
+class Option:
+    """`uses`: for batch reads, stream reads, writes; `kafka`: what Kafka's source calls it, if otherwise.
+
+    `default` is the value's text, empty when there is none; `unset` says what holds then.
+    """
+
+    name: str
+    kind: Callable[[str], Any]
+    uses: frozenset[str]
+    meaning: str
+    default: str = ""
+    unset: str = ""
+    kafka: str = ""
+
+
+CONNECTION = (
+    Option(
+        "servers",
+        values.words,
+        ALL,
+        "URLs of servers, `nats://host:port` or `tls://host:port`, with commas",
+        unset="the context's",
+        kafka="kafka.bootstrap.servers",
+    ),
+    Option(
+        "context",
+        values.text,
+        ALL,
+        "a context of `pyjs` or `nats`, or the path of its file; read where the query is started. Options "
+        "given besides go before it",
+    ),
+    Option(
+        "creds",
+        values.text,
+        ALL,
+        "path of a credentials file on the machines that connect, `env://NAME` with its text, or `nsc://…`",
+    ),
+    Option(
+        "nkey",
+        values.secret,
+        ALL,
+        "path of a file with an NKey seed on the machines that connect, or `env://NAME`",
+    ),
+    Option("user", values.secret, ALL, "user name"),
+    Option(
+        "password",
+        values.secret,
+        ALL,
+        "`env://NAME` or `file://PATH` where it connects, or the password itself",
+    ),
+    Option(
+        "token", values.secret, ALL, "`env://NAME` or `file://PATH` where it connects, or the token itself"
+    ),
+    Option("tlsCa", values.text, ALL, "path of the authorities to trust", unset="the system's"),
+    Option("tlsCert", values.text, ALL, "path of a client certificate"),
+    Option("tlsKey", values.text, ALL, "path of the client certificate's key"),
+    Option("tlsFirst", values.flag, ALL, "encrypt before the server says anything", default="false"),
+    Option(
+        "inboxPrefix", values.literal, ALL, "prefix of the subjects that answers come on", default="_INBOX"
+    ),
+    Option("domain", values.stream, ALL, "JetStream domain", unset="the one connected to"),
+    Option(
+        "jsApiPrefix",
+        values.literal,
+        ALL,
+        "prefix of the JetStream API, where an import maps it",
+        default="$JS.API",
+    ),
+    Option("timeout", values.seconds, ALL, "how long a connection or a request may take", default="5s"),
+)
+
+READING = (
+    Option(
+        "stream",
+        values.stream,
+        ALL,
+        "the stream; written to, what is written must be stored there",
+        kafka="subscribe",
+    ),
+    Option("streams", values.streams, READERS, "several streams, with commas", kafka="subscribe"),
+    Option(
+        "streamPattern",
+        values.pattern,
+        READERS,
+        "a regular expression of whole names; a stream query takes in streams that are made later",
+        kafka="subscribePattern",
+    ),
+    Option("subjects", values.subjects, READERS, "only messages on these subjects, with commas; wildcards"),
+    Option(
+        "startingOffsets",
+        positions.sequences,
+        READERS,
+        '`earliest`, `latest` or `{"ORDERS": 1234}` (sequences; -2 earliest, -1 latest); of a new query only',
+        unset="earliest for batches, latest for streams",
+    ),
+    Option(
+        "startingOffsetsByTimestamp",
+        positions.times,
+        READERS,
+        'a time for each stream: `{"ORDERS": "2026-11-22T08:00:00Z"}`, or milliseconds; before the above',
+    ),
+    Option(
+        "startingTimestamp",
+        positions.moment,
+        READERS,
+        "a time for all streams, as text or in milliseconds; goes before both",
+    ),
+    Option(
+        "startingOffsetsByTimestampStrategy",
+        values.one_of("error", "latest"),
+        READERS,
+        "when a stream has no message at or after its time: an error, or start at the latest",
+        default="error",
+    ),
+    Option(
+        "endingOffsets",
+        positions.sequences,
+        frozenset({READ}),
+        '`latest` or `{"ORDERS": 1234}` (exclusive; -1 latest)',
+        default="latest",
+    ),
+    Option(
+        "endingOffsetsByTimestamp",
+        positions.times,
+        frozenset({READ}),
+        "a time for each stream, exclusive; goes before endingOffsets",
+    ),
+    Option(
+        "endingTimestamp", positions.moment, frozenset({READ}), "a time for all streams; goes before both"
+    ),
+    Option(
+        "minPartitions",
+        values.count,
+        READERS,
+        "split what is read into this many tasks or a few more",
+        unset="one for each stream: Spark does not tell Python sources how many cores there are",
+    ),
+    Option("maxRecordsPerPartition", values.count, READERS, "sequences that one task reads at most"),
+    Option(
+        "failOnDataLoss",
+        values.flag,
+        READERS,
+        "when messages are gone before they were read, or a stream was recreated: fail, or warn and go on. "
+        "Messages deleted one by one are no loss",
+        default="true",
+    ),
+    Option("includeHeaders", values.flag, READERS, "have a column `headers`", default="false"),
+    Option("batchRows", values.count, READERS, "rows of an Arrow record batch", default="10000"),
+    Option(
+        "fetchRetries",
+        values.tally,
+        READERS,
+        "how often in a row a task makes a lost connection anew",
+        default="3",
+        kafka="fetchOffset.numRetries",
+    ),
+    Option(
+        "fetchRetryInterval",
+        values.seconds,
+        READERS,
+        "how long it waits before",
+        default="1s",
+        kafka="fetchOffset.retryIntervalMs",
+    ),
+    Option(
+        "maxOffsetsPerTrigger",
+        values.count,
+        frozenset({STREAM}),
+        "sequences that a batch takes at most, shared among streams by what each has waiting",
+    ),
+    Option(
+        "minOffsetsPerTrigger",
+        values.count,
+        frozenset({STREAM}),
+        "wait with a batch until so many sequences are there, or maxTriggerDelay is over",
+    ),
+    Option(
+        "maxTriggerDelay",
+        values.seconds,
+        frozenset({STREAM}),
+        "how long minOffsetsPerTrigger may wait",
+        default="15m",
+    ),
+    Option(
+        "consumerDurable",
+        values.stream,
+        frozenset({STREAM}),
+        "the durable through which a work-queue or interest stream is acknowledged; a must for these",
+        kafka="kafka.group.id",
+    ),
+)
+
+OPTIONS: tuple[Option, ...] = (*CONNECTION, *READING)
+
+# Options that Spark itself puts among a writer's.
+SPARKS = frozenset({"checkpointlocation", "queryname", "outputmode"})
+
+# What other sources call it, in lower case, and what to do here.
+FOREIGN = {
+    "path": "name the stream with option stream",
+    "topic": "use subject",
+    "assign": "use streams: a stream has no partitions to assign",
+    "groupidprefix": "leave it out: offsets are in the checkpoint, nothing is shared",
+    "maxfetchpertask": "use maxRecordsPerPartition",
+    "kafkaconsumer.polltimeoutms": "use timeout",
+    "maxbytespertrigger": "use maxOffsetsPerTrigger: a stream does not tell the bytes between two sequences",
+    "nats.host": "use servers",
+    "nats.port": "use servers",
+    "nats.credential.file": "use creds",
+    "nats.stream.name": "use stream",
+    "nats.stream.subjects": "use subjects",
+    "nats.pull.subscription.stream.name": "use stream",
+    "nats.pull.subscription.durable.name": "leave it out, or use consumerDurable for a work queue",
+    **{option.kafka.lower(): f"use {option.name}" for option in OPTIONS if option.kafka},
+    "subscribe": "use stream or streams",
+}
