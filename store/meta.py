@@ -146,18 +146,19 @@ class AccountDirectory:
         except (Damaged, OSError) as fault:
             return Asset(stream, None, str(fault))
 
-    def set_aside(self, stream: str) -> None:
-        """Keep a stream's messages under another name, which is never read.
+    def set_aside(self, stream: str) -> str:
+        """Keep a stream's messages under another name, which is never read; gives where, "" for none.
 
         Those kept before stay too: a second damage, found while the first is mended, may leave less.
         """
         folder = self._stream(stream)
         messages = f"{folder}/msgs"
         if not self._fs.exists(messages):
-            return
+            return ""
         free = next(name for name in _lost_names() if not self._fs.exists(f"{folder}/{name}"))
         self._fs.rename(messages, f"{folder}/{free}")
         self._fs.sync_directory(folder)
+        return f"{folder}/{free}"
 
     def let_go(self, stream: str) -> None:
         """Remove all that was set aside."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from . import stalemate
 from .formation import Expected, Formation, Found, Join, Leave
 from .group import COMPACT_ENTRIES, TIMING, Group
 from .hello import Hello, founding, node_of
@@ -128,6 +129,14 @@ class Seat:
         if self.failure:
             return self.failure
         return self.group.health() if self.group is not None else self._said or "it looks for the others"
+
+    def stalemate(self) -> str:
+        """Why nobody can lead the group, "" while somebody leads or may be elected."""
+        group, formation = self.group, self._formation
+        if formation is None or (group is not None and (group.leader or group.failure or group.node is None)):
+            return ""
+        members = Members.of(()) if group is None else group.members
+        return stalemate.why(self._me(), members, formation.present(self._around.clock.now()))
 
     @property
     def member(self) -> str:

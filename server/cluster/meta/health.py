@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+HOPELESS = (
+    "no server has the stream whole, so that nobody serves it; what was damaged is kept: put a copy of one "
+    "server's directory back, or save what can be read by `pyjs stream cluster rescue`"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -30,7 +35,7 @@ class MetaFacts:
     """This server in the meta group. failure: why it cannot write, or not apply.
 
     recovering: it has not caught up since it started. member: it is one. current: it heard from the leader
-    lately and has what was decided.
+    lately and has what was decided. stalemate: why nobody can lead.
     """
 
     member: bool = True
@@ -40,6 +45,7 @@ class MetaFacts:
     apply_failure: str = ""
     recovering: bool = False
     current: bool = True
+    stalemate: str = ""
 
 
 def meta_problem(facts: MetaFacts) -> str:
@@ -50,6 +56,8 @@ def meta_problem(facts: MetaFacts) -> str:
         return f"JetStream meta layer apply error: {facts.apply_failure}"
     if not facts.running:
         return "JetStream meta layer is not running"
+    if facts.stalemate:
+        return f"JetStream has not established contact with a meta leader: {facts.stalemate}"
     if facts.member and facts.recovering:
         return "JetStream is still recovering meta layer"
     if not facts.member or not facts.leader:
@@ -63,7 +71,9 @@ def meta_problem(facts: MetaFacts) -> str:
 class StreamFacts:
     """One stream that is assigned to this server. error: why it could not be opened.
 
-    Of a group: running, failure (it cannot write), store_failure, catching_up, healthy (led, and level).
+    Of a group: running, failure (it cannot write), store_failure, damage (what was found to be damaged, and
+    is to come from the others), hopeless (none of them has the stream whole), catching_up, stalemate (why
+    nobody can lead), healthy (led, and level).
     """
 
     found: bool = True
@@ -72,6 +82,9 @@ class StreamFacts:
     running: bool = True
     failure: str = ""
     store_failure: str = ""
+    damage: str = ""
+    hopeless: bool = False
+    stalemate: str = ""
     catching_up: bool = False
     healthy: bool = True
 
@@ -93,6 +106,9 @@ def _why(facts: StreamFacts) -> str:
         (not facts.running, "group node missing"),
         (bool(facts.failure), f"node write error: {facts.failure}"),
         (bool(facts.store_failure), f"stream write error: {facts.store_failure}"),
+        (bool(facts.stalemate), f"stream has no leader: {facts.stalemate}"),
+        (facts.hopeless, f"{HOPELESS}{f' (here: {facts.damage})' if facts.damage else ''}"),
+        (bool(facts.damage), f"stream damaged, fetched from the other servers: {facts.damage}"),
         (facts.catching_up, "stream catching up"),
         (not facts.healthy, "group node unhealthy"),
     ):

@@ -16,6 +16,7 @@ from ....store.errors import StoreError
 from ...cluster.hello import node_of
 from ...cluster.meta.answering import Led
 from ...cluster.meta.command import Settle
+from ...cluster.meta.health import HOPELESS
 from ..account import Mark
 from ..consumer import lifecycle
 from ..replica import conversion
@@ -59,6 +60,7 @@ class Asset:
         self.ever = False  # whether there was one
         self._led = False
         self._ticks = 0
+        self._hopeless = False  # whether it was told that no server can give what is missing here
         self._reserved: StreamConfig | None = None
         self._changing = False  # from replicated to plain
         self._closed = False
@@ -381,7 +383,12 @@ class Asset:
                 self.domain.surroundings.pacemaker.remove(self._tick)
             else:
                 self._settle_alone()
-        elif membership.leads:
+            return
+        hopeless = membership.hopeless
+        if hopeless and not self._hopeless:
+            self.warn(f"has no leader: {HOPELESS}")
+        self._hopeless = hopeless
+        if membership.leads:
             self._leadership.tick()
             if self._has_ended(membership):
                 self._dissolve()

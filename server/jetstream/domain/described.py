@@ -59,8 +59,11 @@ def facts(asset: Asset) -> StreamFacts:
         error=asset.error,
         replicated=True,
         running=group is not None,
-        failure="" if group is None else group.failure,
-        store_failure=membership.damage or membership.failure,
+        failure="" if group is None or membership.damage else group.failure,
+        store_failure="" if membership.damage else membership.failure,
+        damage=membership.damage,
+        hopeless=membership.hopeless,
+        stalemate=membership.stalemate(),
         catching_up=membership.refilling,
         healthy=not membership.health(),
     )

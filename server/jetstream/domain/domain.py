@@ -350,6 +350,11 @@ class Domain:
             return group.failure
         return "" if self._seat is None else self._seat.failure
 
+    @property
+    def stalemate(self) -> str:
+        """Why nobody can lead the meta group, "" while somebody does or may."""
+        return "" if self._seat is None else self._seat.stalemate()
+
     # --- questions
 
     def when_up(
@@ -422,9 +427,7 @@ class Domain:
             return
         self._ever_led = True
         if group.leader != self.me:
-            server = self.servers.seen.server(group.leader) or self.state.servers.get(group.leader)
-            name = "remote" if server is None else f"{server.name}/{server.cluster}"
-            self._host.log.info(f"JetStream cluster new metadata leader: {name}")
+            self.servers.introduce(group.leader)
         self.servers.say(ask=not self.served)
 
     def failed(self, group: Group) -> None:

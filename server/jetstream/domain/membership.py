@@ -237,6 +237,15 @@ class Membership:
         """Whether messages and state are on their way from the others."""
         return self.replica is None or self.replica.refill is not None
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether it waits for what all of the others have just said that they do not have."""
+        return self.replica is not None and self.replica.refill is not None and self._catch_up.hopeless
+
+    def stalemate(self) -> str:
+        """Why nobody can lead the group, "" while somebody does or may."""
+        return self._seat.stalemate()
+
     def health(self) -> str:
         """What is wrong with the group's member here, "" for nothing."""
         return self._seat.health()
@@ -276,8 +285,10 @@ class Membership:
                     fault = str(error)
             opened.abandon()
             self._found(fault)
-        held.directory.set_aside(self._stream)
+        kept = held.directory.set_aside(self._stream)
         self._aside = False
+        if kept:
+            self._alarm(f"is begun anew here; what was damaged is kept in {kept} until all of it is back")
         return self._over(config, held.open_store(self._stream, exact=True, damaged=self._damaged))
 
     def _over(self, config: StreamConfig, store: StreamStore) -> Replica:

@@ -62,6 +62,7 @@ def meta_problem(domain: Domain) -> Problem | None:
         leader="" if group is None else group.leader,
         failure=domain.failure,
         recovering=not domain.served,
+        stalemate=domain.stalemate,
     )
     found = health.meta_problem(facts)
     return Problem("JETSTREAM", found) if found else None

@@ -45,6 +45,7 @@ class Servers:
         self._looking: Timer | None = None
         self._said: dict[str, dict[str, Used]] = {}
         self._subscription: Subscription | None = None
+        self._unnamed = ""  # the leader, while it is not known which server that is
 
     def start(self) -> None:
         """Hear the others, and begin to speak."""
@@ -106,6 +107,15 @@ class Servers:
         self._domain.heal()
         self.say(ask=not self._domain.served)
 
+    def introduce(self, leader: str) -> None:
+        """Tell the log who leads, as soon as that server's name is known."""
+        server = self.seen.server(leader) or self._domain.state.servers.get(leader)
+        named = server is not None and bool(server.name)
+        self._unnamed = "" if named else leader
+        if server is not None and named:
+            log = self._domain.surroundings.log
+            log.info(f"JetStream cluster new metadata leader: {server.name}/{server.cluster}")
+
     # --- who belongs here
 
     def removed(self, server: Server) -> None:
@@ -141,6 +151,8 @@ class Servers:
     def _take(self, report: Report) -> None:
         node, now = report.server.node, self._clock.now()
         self.seen.hear(report, now)
+        if self._unnamed and self._unnamed == report.server.id:
+            self.introduce(self._unnamed)
         for name, held in self._engine.accounts.items():
             count(held, self.seen.usage(name), self._domain.me)
         if self._removed.get(node, report.process) != report.process:

@@ -60,6 +60,26 @@ def test_two_wiped_of_three_make_no_empty_group(cluster: Cluster) -> None:
     assert cluster.leader() is None, "who was left is no majority"
     assert cluster["s2"].tally.items == []
     assert cluster["s2"].group.health() == "there is no leader"
+    texts = [cluster[name].seat.stalemate() for name in NAMES]  # type: ignore[union-attr]
+    assert all(text.startswith("only 1 of its 3 members can vote; ") for text in texts)
+    assert "s0, s1 came back without what was stored" in texts[2]
+    assert "s1, this server came back without" in texts[0]
+    cluster["s0"].kill()
+    cluster.run(10)
+    text = cluster["s2"].seat.stalemate()  # type: ignore[union-attr]
+    assert "; 1 cannot be reached; s1 came back" in text
+
+
+def test_somebody_who_leads_or_may_be_elected_is_no_stalemate(cluster: Cluster) -> None:
+    cluster.start()
+    cluster.until(cluster.leader)
+    assert [cluster[name].seat.stalemate() for name in NAMES] == ["", "", ""]  # type: ignore[union-attr]
+    leader = next(name for name in NAMES if cluster[name] is cluster.leader())
+    cluster[leader].kill()
+    other = next(name for name in NAMES if name != leader)
+    for _ in range(60):
+        cluster.run(0.05)
+        assert cluster[other].seat.stalemate() == ""  # type: ignore[union-attr]
 
 
 def test_who_lost_the_disk_is_replaced(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ from lib.meta_site import Site, server
 from pyjs.protocol.api.account import AccountLimits
 from pyjs.server.cluster.meta.gathering import Gathering, consumers_page, streams_page
 from pyjs.server.cluster.meta.health import (
+    HOPELESS,
     MetaFacts,
     StreamFacts,
     consumer_problem,
@@ -190,6 +191,12 @@ def test_what_is_wrong_with_the_meta_group(facts: MetaFacts, wanted: str) -> Non
         (StreamFacts(replicated=True, running=False), "group node missing"),
         (StreamFacts(replicated=True, failure="EIO"), "node write error: EIO"),
         (StreamFacts(replicated=True, store_failure="EIO"), "stream write error: EIO"),
+        (
+            StreamFacts(replicated=True, damage="block 1", catching_up=True),
+            "stream damaged, fetched from the other servers: block 1",
+        ),
+        (StreamFacts(replicated=True, damage="block 1", hopeless=True), f"{HOPELESS} (here: block 1)"),
+        (StreamFacts(replicated=True, stalemate="why", healthy=False), "stream has no leader: why"),
         (StreamFacts(replicated=True, catching_up=True), "stream catching up"),
         (StreamFacts(replicated=True, healthy=False), "group node unhealthy"),
     ],

@@ -326,10 +326,11 @@ def test_a_leader_that_reads_something_damaged_serves_no_more_and_is_refilled() 
     sites.run(0.5)
     sites.fetch("C", 30, ack=False)
     sites.until(lambda: not hurt.leads())
-    assert hurt.asset.facts().store_failure  # type: ignore[union-attr]
+    assert hurt.asset.facts().damage.startswith("a message is damaged: ")  # type: ignore[union-attr]
+    assert not hurt.asset.facts().store_failure  # type: ignore[union-attr]
     assert sites.leader() is not hurt
     assert bodies(sites) == texts(range(50))
-    assert not hurt.asset.facts().store_failure  # type: ignore[union-attr]
+    assert not hurt.asset.facts().damage  # type: ignore[union-attr]
     assert not any("lost.msgs" in path for path in hurt.disk.seen)
 
 
@@ -346,7 +347,10 @@ def test_nobody_leads_while_all_are_damaged() -> None:
     sites.run(20)
     for site in sites.all.values():
         assert not site.leads()
-        assert site.asset.facts().catching_up  # type: ignore[union-attr]
+        facts = site.asset.facts()  # type: ignore[union-attr]
+        assert facts.catching_up and facts.hopeless and not facts.stalemate
+        assert any("is kept in /store/jetstream/A/streams/S/lost.msgs" in line for line in site.log.lines)
+        assert sum("no server has the stream whole" in line for line in site.log.lines) == 1
 
 
 def test_a_disk_that_refuses_for_a_while_costs_nothing() -> None:

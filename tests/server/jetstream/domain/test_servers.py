@@ -7,6 +7,7 @@ from typing import Any
 
 from lib.fake_clock import FakeClock
 from pyjs.server.clock import SECOND
+from pyjs.server.cluster.meta.server import Server
 from pyjs.server.cluster.meta.usage import Used
 from pyjs.server.jetstream.domain.reports import Report
 from pyjs.server.jetstream.domain.servers import Servers
@@ -31,6 +32,24 @@ class Carrier:
 
 def stream(size: int) -> Plain:
     return Plain(config=Plain(num_replicas=1, storage="file"), store=Plain(bytes=size))
+
+
+def test_the_log_names_the_leader_once_its_name_is_known() -> None:
+    lines: list[str] = []
+    surroundings = Plain(clock=FakeClock(), server="S0", log=Plain(info=lines.append))
+    domain: Any = Plain(
+        surroundings=surroundings,
+        state=Plain(servers={"L-1": Server("L-1", "", cluster="mesh")}),
+        leader_is_at=lambda *_: None,
+        is_leader=False,
+    )
+    servers = Servers(domain, Plain(accounts={}), Carrier())  # type: ignore[arg-type]
+    servers.introduce("L-1")
+    assert lines == []
+    servers._take(Report(Server("X-1", "x", "mesh"), "SX"))
+    servers._take(Report(Server("L-1", "s1", "mesh"), "S1"))
+    servers._take(Report(Server("L-1", "s1", "mesh"), "S1"))
+    assert lines == ["JetStream cluster new metadata leader: s1/mesh"]
 
 
 def test_what_is_used_is_told_within_a_second_and_nothing_new_only_every_few() -> None:
