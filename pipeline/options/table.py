@@ -206,7 +206,61 @@ READING = (
     ),
 )
 
-OPTIONS: tuple[Option, ...] = (*CONNECTION, *READING)
+WRITING = (
+    Option(
+        "subject",
+        values.literal,
+        frozenset({WRITE}),
+        "where all rows are published",
+        unset="the column `subject`",
+        kafka="topic",
+    ),
+    Option(
+        "guarantee",
+        values.one_of("at-least-once", "effectively-once"),
+        frozenset({WRITE}),
+        "what a row that is sent again becomes: another message, or none. `effectively-once` gives each row "
+        "a message id and needs rows that come in the same order again, and a stream that remembers the ids "
+        "for retryWindow",
+        default="at-least-once",
+    ),
+    Option(
+        "retryWindow",
+        values.seconds,
+        frozenset({WRITE}),
+        "effectively-once: how long after its first try a batch may be written again, by tasks that are "
+        "tried again or a query that is started again; the stream's duplicate window must not be shorter",
+        default="10m",
+    ),
+    Option(
+        "writeId",
+        values.text,
+        frozenset({WRITE}),
+        "effectively-once: names a batch write; written again under the same name, its rows have the same "
+        "message ids. In `foreachBatch`: query and batch id",
+        unset="a new name for each write",
+    ),
+    Option(
+        "window",
+        values.count,
+        frozenset({WRITE}),
+        "messages that a task has in flight, published and not acknowledged. A server takes up to 10,000 of "
+        "all writers of a stream before it tells them to try again",
+        default="2000",
+        kafka="kafka.max.in.flight.requests.per.connection",
+    ),
+    Option(
+        "deliveryTimeout",
+        values.seconds,
+        frozenset({WRITE}),
+        "how long a row may stay without acknowledgement, whatever the server does, before its task fails; "
+        "it is sent again after a quarter of this, and when a lost connection is back",
+        default="2m",
+        kafka="kafka.delivery.timeout.ms",
+    ),
+)
+
+OPTIONS: tuple[Option, ...] = (*CONNECTION, *READING, *WRITING)
 
 # Options that Spark itself puts among a writer's.
 SPARKS = frozenset({"checkpointlocation", "queryname", "outputmode"})
@@ -214,7 +268,6 @@ SPARKS = frozenset({"checkpointlocation", "queryname", "outputmode"})
 # What other sources call it, in lower case, and what to do here.
 FOREIGN = {
     "path": "name the stream with option stream",
-    "topic": "use subject",
     "assign": "use streams: a stream has no partitions to assign",
     "groupidprefix": "leave it out: offsets are in the checkpoint, nothing is shared",
     "maxfetchpertask": "use maxRecordsPerPartition",
