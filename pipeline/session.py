@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 END_SECONDS = 20.0  # how long Spark's Java may take to end by itself
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
+# Without the file for Java's own tools, which a killed Java leaves behind.
+LOGGING = f"-XX:-UsePerfData -Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
 # A session on this machine alone speaks to nobody else.
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 MISSING = "PySpark is not installed: pip install 'pyjs[spark]'"
@@ -54,12 +57,16 @@ def session(
     if SparkContext._active_spark_context is not None:
         raise SparkError("a Spark session runs in this process already: use it, with pyjs.pipeline.register")
     java.find()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    own = {**QUIET, **(LOCAL if master.startswith("local") else {}), **(settings or {})}
-    own[JAVA_OPTIONS] = f"{LOGGING} {own.get(JAVA_OPTIONS, '')}".strip()
-    conf = SparkConf().setAppName(name).setMaster(master).setAll(list(own.items()))
     with contextlib.ExitStack() as last:
         output = last.enter_context(log.open("ab")) if log else None
+        scratch = last.enter_context(
+            tempfile.TemporaryDirectory(prefix="pyjs-spark-", ignore_cleanup_errors=True)
+        )
+        conf = SparkConf().setAppName(name).setMaster(master)
+        conf.setAll(list(_settings(master, settings or {}, scratch).items()))
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # PySpark has Ctrl-C cancel its jobs; whose it was before gets it back.
+        last.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
         try:
             if SparkContext._gateway is None:
                 gateway = launch_gateway(  # type: ignore[no-untyped-call]
@@ -76,6 +83,19 @@ def session(
         last.callback(spark.stop)
         register(spark)
         yield spark
+
+
+def _settings(master: str, given: Mapping[str, str], scratch: str) -> dict[str, str]:
+    """All settings: those given, and where they say nothing pyjs' own."""
+    settings = dict(QUIET)
+    options = LOGGING
+    if master.startswith("local"):
+        settings.update(LOCAL)
+        settings["spark.local.dir"] = scratch
+        options += f" -Djava.io.tmpdir={scratch}"
+    settings.update(given)
+    settings[JAVA_OPTIONS] = f"{options} {given.get(JAVA_OPTIONS, '')}".strip()
+    return settings
 
 
 def _end(gateway: Any) -> None:

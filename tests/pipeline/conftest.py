@@ -39,9 +39,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             raise
         pytest.skip(f"not run: {error}")
     folder = tmp_path_factory.mktemp("spark")
-    settings = SETTINGS | {
-        "spark.local.dir": str(folder / "local"),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-    }
+    settings = SETTINGS | {"spark.sql.warehouse.dir": str(folder / "warehouse")}
     with session("pyjs tests", master="local[2]", settings=settings, log=folder / "java.log") as started:
         yield started
