@@ -1,10 +1,18 @@
-"""The columns of a record batch: their names and Arrow types, in the order of the data source's schema."""
+"""The columns of a record batch: their names and Arrow types, and rows turned into them.
+
+What is made here is made a column at a time; only headers, when wanted, cost work per message.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
+
+from ...protocol.headers import decode
 
 HEADERS = "headers"
 COLUMNS: dict[str, pa.DataType] = {
@@ -14,7 +22,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "sequence": pa.int64(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     HEADERS: pa.map_(pa.string(), pa.list_(pa.string())),
-    "size": pa.int64(),  # bytes of subject, headers and payload
+    "size": pa.int64(),  # bytes of headers and payload
     "domain": pa.string(),
 }
 
@@ -27,3 +35,108 @@ def schema(columns: Sequence[str]) -> pa.Schema:
 def names(*, headers: bool) -> tuple[str, ...]:
     """All columns, with the headers only when asked for."""
     return tuple(name for name in COLUMNS if headers or name != HEADERS)
+
+
+@dataclass(slots=True)
+class Rows:
+    """Messages in ascending order of sequence, as columns. `headers`: blocks by row, where there is one."""
+
+    subjects: pa.Array  # string
+    sequences: np.ndarray  # int64
+    times: np.ndarray  # int64, ns since the epoch
+    payloads: list[bytes]
+    headers: dict[int, bytes] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.payloads)
+
+    def below(self, end: int) -> Rows:
+        """The rows whose sequence is below `end`."""
+        count = int(np.searchsorted(self.sequences, end))
+        return self if count == len(self) else self.first(count)
+
+    def first(self, count: int) -> Rows:
+        """The first rows."""
+        return Rows(
+            self.subjects.slice(0, count),
+            self.sequences[:count],
+            self.times[:count],
+            self.payloads[:count],
+            {row: block for row, block in self.headers.items() if row < count},
+        )
+
+    def chosen(self, rows: Sequence[int]) -> Rows:
+        """These rows only."""
+        headers = {at: self.headers[row] for at, row in enumerate(rows) if row in self.headers}
+        return Rows(
+            self.subjects.take(pa.array(rows, pa.int64())),
+            self.sequences[list(rows)],
+            self.times[list(rows)],
+            [self.payloads[row] for row in rows],
+            headers,
+        )
+
+    def missing(self, start: int, end: int) -> int:
+        """The first sequence of [start, end) that is not among these rows; `end` if all are."""
+        inside = self.sequences[: int(np.searchsorted(self.sequences, end))]
+        wrong = np.flatnonzero(inside != np.arange(start, start + len(inside)))
+        return start + (int(wrong[0]) if len(wrong) else len(inside))
+
+    def batch(self, columns: Sequence[str], stream: str, domain: str) -> pa.RecordBatch:
+        """The rows as a record batch of these columns."""
+        return pa.RecordBatch.from_arrays(
+            [self._column(name, stream, domain) for name in columns], schema=schema(columns)
+        )
+
+    def _column(self, name: str, stream: str, domain: str) -> pa.Array:
+        if name == "subject":
+            return self.subjects
+        if name == "data":
+            return pa.array(self.payloads, COLUMNS[name])
+        if name == "sequence":
+            return pa.array(self.sequences, COLUMNS[name])
+        if name == "timestamp":
+            return pa.array(self.times // 1000, pa.int64()).cast(COLUMNS[name])
+        if name == "size":
+            return pa.array(self._sizes(), COLUMNS[name])
+        if name == HEADERS:
+            return self._maps()
+        return pa.repeat(pa.scalar(stream if name == "stream" else domain, COLUMNS[name]), len(self))
+
+    def _sizes(self) -> np.ndarray:
+        sizes = np.fromiter(map(len, self.payloads), np.int64, len(self))
+        for row, block in self.headers.items():
+            sizes[row] += len(block)
+        return sizes
+
+    def _maps(self) -> pa.Array:
+        """A map per row, an empty one without headers: each key once, with all its values in their order."""
+        offsets, value_offsets = [0], [0]
+        keys: list[str] = []
+        values: list[str] = []
+        for row in range(len(self)):
+            if row in self.headers:
+                for key, several in decode(self.headers[row]).items():
+                    keys.append(key)
+                    values.extend(several)
+                    value_offsets.append(len(values))
+            offsets.append(len(keys))
+        lists = pa.ListArray.from_arrays(pa.array(value_offsets, pa.int32()), pa.array(values, pa.string()))
+        return pa.MapArray.from_arrays(
+            pa.array(offsets, pa.int32()), pa.array(keys, pa.string()), lists, COLUMNS[HEADERS]
+        )
+
+
+class Stretch(NamedTuple):
+    """Messages, and where to go on: what lies between them and below `until`, if not among them, is gone."""
+
+    rows: Rows
+    until: int
+
+
+def text(raw: pa.Array) -> pa.Array:
+    """Binary values as strings; what is no UTF-8 gets replacement characters."""
+    try:
+        return raw.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([value.decode("utf-8", "replace") for value in raw.to_pylist()], pa.string())

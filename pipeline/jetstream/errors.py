@@ -47,3 +47,15 @@ class DataLoss(Exception):  # noqa: N818 - what happened
             f"stream {self.stream}: sequences {self.first} to {self.last} are gone: {reason}; "
             "set failOnDataLoss to false to go on with what is left"
         )
+
+
+class Interrupted(Exception):  # noqa: N818 - what happened
+    """Reading stopped before its end, for a reason that may pass; what came before it is whole."""
+
+
+class Behind(Interrupted):
+    """The stream ends at `last`, before the range does: its leader is late, or the stream lost its end."""
+
+    def __init__(self, text: str, last: int) -> None:
+        super().__init__(text)
+        self.last = last

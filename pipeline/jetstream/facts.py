@@ -20,6 +20,7 @@ class Facts:
     first_time: str  # RFC 3339, the zero time without messages
     last_time: str
     deleted: int  # sequences between first and last that are gone
+    lost: tuple[int, ...]  # sequences that the server found damaged
     config: Mapping[str, Any]
     counts: Mapping[str, int]  # messages by subject, of the subjects that were asked for
 
@@ -37,6 +38,7 @@ class Facts:
             first_time=str(state["first_ts"]),
             last_time=str(state["last_ts"]),
             deleted=int(state.get("num_deleted") or 0),
+            lost=tuple((state.get("lost") or {}).get("msgs") or ()),
             config=dict(info["config"]),
             counts={str(key): int(value) for key, value in (state.get("subjects") or {}).items()},
         )

@@ -1,32 +1,50 @@
 """A range of a stream's sequences, read as Arrow record batches.
 
 Promises: every message of the range that still exists, once, in order, complete up to the end or an error.
+Memory is bounded by the batch, in rows and bytes. How it knows that it is complete:
+ 1. a way of reading gives stretches, and vouches that between two messages of a stretch there is none;
+ 2. what ends before the range does is compared with what the stream's leader has;
+ 3. where sequences are missing, the stream's first sequence says whether its limits, or a purge, took them
+    away while we read.
 """
 
 from __future__ import annotations
 
-import base64
+import builtins
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 
 from ...protocol.errors import ApiError
-from ..link import Link
+from ..link import Link, LinkError, LinkLost, NoResponders, NoServers, NotPermitted, TimedOut
 from . import columns as layout
-from .api import NO_MESSAGE, Api
+from .api import Api
+from .columns import Stretch
+from .consumer import Consumer
+from .direct import Direct
+from .errors import Behind, DataLoss, Interrupted, ShortRead
+from .facts import Facts
+from .leader import Leader
+
+_PASSING = (Interrupted, LinkLost, NoResponders, NoServers, TimedOut)
+UNAVAILABLE = 503
 
 
 @dataclass(frozen=True)
 class Range:
-    """Sequences [start, end) of a stream, of the messages on `subjects` only if any are given."""
+    """Sequences [start, end) of a stream, of the messages on `subjects` only if any are given.
+
+    created: the creation time of the stream that is meant, if another one of that name will not do.
+    """
 
     stream: str
     start: int
     end: int
     subjects: tuple[str, ...] = ()
+    created: str = ""
 
 
 def read(
@@ -45,36 +63,152 @@ def read(
     """Give the range's messages, at most `batch` rows at a time.
 
     `columns`: which ones and in which order; else all, the headers only if `headers`. `domain` fills its
-    column. A lost connection is made anew up to `retries` times in a row, every `retry_interval` seconds.
-    Raises ShortRead, and DataLoss unless `tolerate_loss`.
+    column. What may pass (a lost connection, no leader) is tried again up to `retries` times in a row, every
+    `retry_interval` seconds.
+    Raises ShortRead, UnknownStream, ApiError, AuthorizationError, NotPermitted, and DataLoss unless
+    `tolerate_loss`.
     """
     names = tuple(columns) if columns is not None else layout.names(headers=headers)
-    rows: list[dict[str, Any]] = []
-    at = range.start
-    while at < range.end:
+    reading = _Reading(link, api, range, batch, tolerate_loss=tolerate_loss)
+    failures = 0
+    while reading.position < range.end:
         try:
-            found = api.call(f"STREAM.MSG.GET.{range.stream}", {"seq": at, "next_by_subj": ">"})["message"]
+            for stretch in reading.stretches():
+                failures = 0
+                if len(stretch.rows):
+                    yield from _cut(stretch.rows.batch(names, range.stream, domain), batch)
+        except _PASSING as error:
+            reason: Exception = error
         except ApiError as error:
-            if error.err_code != NO_MESSAGE:
+            if error.code != UNAVAILABLE:
                 raise
-            break
-        if found["seq"] >= range.end:
-            break
-        rows.append(
-            {
-                "subject": found["subject"],
-                "data": base64.b64decode(found.get("data") or ""),
-                "stream": range.stream,
-                "sequence": found["seq"],
-                "timestamp": datetime.fromisoformat(found["time"]),
-                "headers": [],
-                "size": 0,
-                "domain": domain,
-            }
-        )
-        at = found["seq"] + 1
-        if len(rows) == batch:
-            yield pa.RecordBatch.from_pylist(rows, layout.schema(names))
-            rows = []
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, layout.schema(names))
+            reason = error
+        else:
+            continue
+        failures += 1
+        if failures > retries:
+            reading.give_up(reason)
+        else:
+            time.sleep(retry_interval)
+            reading.reconnect(reason)
+
+
+def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
+    for start in builtins.range(0, rows.num_rows, most):
+        yield rows.slice(start, most)
+
+
+class _Reading:
+    """Where the reading of a range stands: all before `position` was given, or is known to be gone."""
+
+    def __init__(self, link: Link, api: Api, wanted: Range, batch: int, *, tolerate_loss: bool) -> None:
+        self._link, self._api = link, api
+        self._range = wanted
+        self._batch = batch
+        self._tolerate = tolerate_loss
+        self._created = wanted.created
+        self.position = wanted.start
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Read on until the range is complete or nothing more comes. Raises what may pass, and DataLoss."""
+        facts = self._facts()
+        self._pass_front(facts)
+        if self.position >= self._range.end:
+            return
+        for stretch in self._from_any_way(facts):
+            self._check_gaps(stretch)
+            self.position = stretch.until
+            yield stretch
+        if self.position < self._range.end:
+            self._check_end()
+
+    def _from_any_way(self, facts: Facts) -> Iterator[Stretch]:
+        # Where consumers decide what a stream keeps, one that only reads would have messages removed.
+        if facts.retention == "limits":
+            consumer = Consumer(*self._rest(), self._batch)
+            try:
+                consumer.create()
+            except (ApiError, NotPermitted) as error:
+                if not facts.allow_direct or getattr(error, "code", 0) == UNAVAILABLE:
+                    raise
+            else:
+                with consumer:
+                    yield from consumer.stretches()
+                return
+        position = -1
+        while position < self.position < self._range.end:
+            position = self.position
+            if facts.allow_direct:
+                yield from Direct(*self._rest(), self._batch).stretches()
+            if self.position < self._range.end:
+                yield from Leader(*self._rest()).stretches()
+
+    def _rest(self) -> tuple[Api, str, int, int, tuple[str, ...]]:
+        wanted = self._range
+        return self._api, wanted.stream, self.position, wanted.end, wanted.subjects
+
+    # -- what is missing
+
+    def _facts(self) -> Facts:
+        """The stream as its leader sees it; DataLoss when it is not the one that reading began with."""
+        facts = self._api.stream(self._range.stream)
+        if self._created and facts.created != self._created:
+            self._lose(self.position, self._range.end, "the stream was deleted and made anew")
+        self._created = facts.created
+        return facts
+
+    def _pass_front(self, facts: Facts) -> None:
+        """Go on where the stream begins, if that is later."""
+        if facts.first > self.position:
+            until = min(facts.first, self._range.end)
+            self._lose(self.position, until)
+            self.position = until
+
+    def _check_gaps(self, stretch: Stretch) -> None:
+        """See whether what a stretch lacks was removed from the front; deleted inner messages are no loss."""
+        missing = stretch.rows.missing(self.position, stretch.until)
+        if missing < stretch.until:
+            facts = self._facts()
+            until = min(facts.first, stretch.until)
+            if missing < until:
+                self._lose(missing, until)
+            for lost in facts.lost:
+                if self.position <= lost < stretch.until:
+                    self._lose(lost, lost + 1, "the server found it damaged")
+
+    def _check_end(self) -> None:
+        """Nothing more came: see whether the leader has nothing more in the range either."""
+        facts = self._facts()
+        self._pass_front(facts)
+        end = self._range.end
+        if self.position >= end:
+            return
+        if facts.last < end - 1:
+            raise Behind(f"the stream ends at {facts.last}", facts.last)
+        left = Leader(*self._rest()).next_sequence()
+        if left < end:
+            raise Interrupted(f"message {left} exists and did not come")
+        for lost in facts.lost:
+            if self.position <= lost < end:
+                self._lose(lost, lost + 1, "the server found it damaged")
+        self.position = end
+
+    def _lose(self, first: int, end: int, reason: str = "") -> None:
+        if not self._tolerate:
+            raise DataLoss(self._range.stream, first, end - 1, reason)
+
+    # -- what may pass
+
+    def reconnect(self, reason: Exception) -> None:
+        """Make the connection anew if it is in doubt; when that fails, the next attempt will say so."""
+        if isinstance(reason, LinkError) and not isinstance(reason, NoResponders):
+            with suppress(LinkLost, NoServers):
+                self._link.reopen()
+
+    def give_up(self, reason: Exception) -> None:
+        """Raise what the caller is to know after the last attempt; nothing when the loss is tolerated."""
+        end = self._range.end
+        if not isinstance(reason, Behind):
+            raise ShortRead(self._range.stream, self.position, end - 1, str(reason)) from reason
+        self._lose(max(self.position, reason.last + 1), end, f"{reason}: it was restored, or lost its end")
+        self.position = end

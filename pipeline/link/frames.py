@@ -1,17 +1,17 @@
 """What servers send, parsed a whole read at a time into columns.
 
-Promises: no object per message but the byte strings asked for; every message before a fault is given; a frame
-that is not whole is left to the next read. Never looks into subjects or payloads.
+Promises: no object per message but two byte strings; every message before a fault is given; a frame that is
+not whole is left to the next read. Never looks into subjects or payloads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .errors import LinkError
 
 LONGEST_LINE = 64 * 1024  # bytes; INFO of a large cluster is the longest line there is
+_M, _H = b"MH"
 
 
 class Message(NamedTuple):
@@ -29,41 +29,53 @@ class Message(NamedTuple):
         return int(found[1:]) if found[:1] == b" " and found[1:].isdigit() else 0
 
 
-@dataclass(slots=True)
 class Frames:
-    """Messages as columns of equal length, in the order in which they came."""
+    """Messages as columns of equal length, in the order in which they came.
 
-    subjects: list[bytes] = field(default_factory=list)
-    sids: list[bytes] = field(default_factory=list)
-    replies: list[bytes] = field(default_factory=list)
-    headers: list[bytes] = field(default_factory=list)
-    payloads: list[bytes] = field(default_factory=list)
+    heads: of each its line's `subject sid[ reply]`; headers: the header blocks, by row, of those that have
+    one; size: bytes that they had on the wire.
+    """
+
+    __slots__ = ("headers", "heads", "payloads", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.heads: list[bytes] = []
+        self.headers: dict[int, bytes] = {}
+        self.payloads: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self.payloads)
 
     def message(self, row: int) -> Message:
         """One row as a message."""
-        subject, reply = self.subjects[row], self.replies[row]
-        return Message(
-            subject.decode("utf-8", "replace"),
-            reply.decode("utf-8", "replace"),
-            self.headers[row],
-            self.payloads[row],
-        )
+        subject, _, rest = self.heads[row].decode("utf-8", "replace").partition(" ")
+        return Message(subject, rest.partition(" ")[2], self.headers.get(row, b""), self.payloads[row])
+
+    def extend(self, more: Frames) -> None:
+        """Append other rows."""
+        count = len(self)
+        self.heads += more.heads
+        self.payloads += more.payloads
+        self.headers.update({count + row: block for row, block in more.headers.items()})
+        self.size += more.size
 
     def since(self, row: int) -> Frames:
         """The rows from `row` on; this object itself when that is all."""
         if not row:
             return self
-        return Frames(
-            self.subjects[row:], self.sids[row:], self.replies[row:], self.headers[row:], self.payloads[row:]
-        )
+        rest = Frames()
+        rest.heads = self.heads[row:]
+        rest.payloads = self.payloads[row:]
+        rest.headers = {at - row: block for at, block in self.headers.items() if at >= row}
+        rest.size = self.size
+        return rest
 
     def drop(self, row: int) -> None:
         """Take one row out."""
-        for column in (self.subjects, self.sids, self.replies, self.headers, self.payloads):
-            del column[row]
+        del self.heads[row], self.payloads[row]
+        self.headers.pop(row, None)
+        self.headers = {at - (at > row): block for at, block in self.headers.items()}
 
 
 def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
@@ -72,35 +84,39 @@ def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
     Gives where the first frame that is not whole starts, and how many bytes from there it needs (0: unknown).
     Raises LinkError for what no server sends.
     """
-    find = data.find
-    subjects, sids, replies = frames.subjects.append, frames.sids.append, frames.replies.append
-    headers, payloads = frames.headers.append, frames.payloads.append
-    pos, end = 0, len(data)
-    while True:
-        line_end = find(b"\r\n", pos)
-        if line_end < 0:
-            if end - pos > LONGEST_LINE:
-                raise LinkError("the server sent a line without end: is this a NATS server?")
-            return pos, 0
-        parts = data[pos:line_end].split(b" ")
-        verb = parts[0]
-        if verb == b"MSG":
-            size, head = int(parts[-1]), 0
-            arguments = len(parts) - 2
-        elif verb == b"HMSG":
-            size, head = int(parts[-1]), int(parts[-2])
-            arguments = len(parts) - 3
-        else:
-            control.append(data[pos:line_end])
-            pos = line_end + 2
-            continue
-        body = line_end + 2
-        stop = body + size
-        if stop + 2 > end:
-            return pos, stop + 2 - pos
-        subjects(parts[1])
-        sids(parts[2])
-        replies(parts[3] if arguments == 3 else b"")
-        headers(data[body : body + head])
-        payloads(data[body + head : stop])
-        pos = stop + 2
+    find, rfind, end = data.find, data.rfind, len(data)
+    add_head, add_payload = frames.heads.append, frames.payloads.append
+    pos = 0
+    frames.size += end
+    try:
+        while (line_end := find(b"\r\n", pos)) >= 0:
+            verb = data[pos]
+            if verb == _M:
+                size_at = rfind(b" ", pos, line_end)
+                body = line_end + 2
+                stop = body + int(data[size_at:line_end])
+                if stop + 2 > end:
+                    return pos, stop + 2 - pos
+                add_head(data[pos + 4 : size_at])
+                add_payload(data[body:stop])
+                pos = stop + 2
+            elif verb == _H:
+                size_at = rfind(b" ", pos, line_end)
+                head_at = rfind(b" ", pos, size_at)
+                body = line_end + 2
+                stop = body + int(data[size_at:line_end])
+                if stop + 2 > end:
+                    return pos, stop + 2 - pos
+                start = body + int(data[head_at:size_at])
+                frames.headers[len(frames.payloads)] = data[body:start]
+                add_head(data[pos + 5 : head_at])
+                add_payload(data[start:stop])
+                pos = stop + 2
+            else:
+                control.append(data[pos:line_end])
+                pos = line_end + 2
+    except ValueError:
+        raise LinkError("the server sent what no NATS server sends") from None
+    if end - pos > LONGEST_LINE:
+        raise LinkError("the server sent a line without end: is this a NATS server?")
+    return pos, 0

@@ -69,7 +69,12 @@ class Link:
         told = [str(url) for url in self.server_info.get("connect_urls") or ()]
         self.close()
         known = {url.rpartition("/")[2].rpartition("@")[2] for url in self.address.servers}
-        self._adopt(open_first(self.address, [*self.address.servers, *(u for u in told if u not in known)]))
+        urls = [*self.address.servers, *(url for url in told if url not in known)]
+        try:
+            self._adopt(open_first(self.address, urls))
+        except LinkError as error:
+            self._lost = LinkLost(str(error))
+            raise
 
     def __enter__(self) -> Link:
         return self
@@ -173,13 +178,14 @@ class Link:
         wanted = reply.encode()
         while True:
             while seen < len(self._frames):
-                if self._frames.subjects[seen] == wanted:
+                to, sid = self._frames.heads[seen].split(b" ")[:2]
+                if to == wanted:
                     answer = self._frames.message(seen)
                     self._frames.drop(seen)
                     if answer.status == NO_RESPONDERS and not answer.payload:
                         raise NoResponders(f"nobody answers on {subject}")
                     return answer
-                if self._frames.sids[seen] == self._inbox_sid:
+                if sid == self._inbox_sid:
                     self._frames.drop(seen)  # the late answer of a request that was given up
                 else:
                     seen += 1

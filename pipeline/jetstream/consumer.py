@@ -1,0 +1,193 @@
+"""Reading a range through an ephemeral pull consumer: the fastest way, and the stream's leader serves it.
+
+Promises: deliveries are numbered by the consumer; a number missing, or a silence, ends the reading as
+Interrupted after what came whole before it. Nothing is acknowledged and the consumer goes when the reading
+ends. Asks for at most a batch beyond the one being received, so a server never has more than two to send.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ...protocol import headers
+from ..link import Frames, LinkError
+from . import deliveries
+from .api import Api
+from .columns import Rows, Stretch
+from .errors import Interrupted
+
+ASKED_BYTES = 4 << 20  # of one request
+ROOM = 64 << 10  # for what counts besides the payload: subjects
+SECOND = 10**9  # ns
+EXPIRES = 30 * SECOND
+ABANDONED = 30 * SECOND  # after which the server removes the consumer of a reader that is gone
+NO_RESPONDERS, HEARTBEAT = 503, 100
+_ENDED = (404, 408, 409)
+TOO_LARGE = "Message Size Exceeds MaxBytes"
+_USED_UP = ("Batch Completed", "Request Timeout")
+
+
+class Consumer:
+    """One reading from `start` on: `create` it, then `with` removes the consumer at its end."""
+
+    def __init__(
+        self, api: Api, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
+    ) -> None:
+        self._api, self._link = api, api.link
+        self._stream = stream
+        self._position, self._end = start, end
+        self._batch = batch
+        self._name = f"spark_{secrets.token_hex(6)}"
+        self._inbox = self._link.new_inbox()
+        self._asked = 0  # messages asked for and not come yet
+        self._requests = 0
+        self._number = 0  # of the last delivery
+        self._left = 0  # messages that the consumer has left, as it said last
+        self._sid = b""
+        self._frames = Frames()  # received, not given yet
+        self._most_bytes = max(ASKED_BYTES, self._link.max_payload + ROOM)
+        self._stuck_at = 0  # the position when a message was last too large for a request
+        self._config = self._configuration(start, subjects)
+
+    def _configuration(self, start: int, subjects: tuple[str, ...]) -> dict[str, Any]:
+        config: dict[str, Any] = {
+            "name": self._name,
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": start,
+            "ack_policy": "none",
+            "mem_storage": True,
+            "num_replicas": 1,
+            "inactive_threshold": ABANDONED,
+        }
+        if len(subjects) == 1:
+            config["filter_subject"] = subjects[0]
+        elif subjects:
+            config["filter_subjects"] = list(subjects)
+        return config
+
+    def create(self) -> None:
+        """Create the consumer. Raises ApiError, LinkError; then there is none."""
+        name = f"CONSUMER.CREATE.{self._stream}.{self._name}"
+        if "filter_subject" in self._config:
+            name += "." + self._config["filter_subject"]
+        self._sid = self._link.subscribe(f"{self._inbox}.*")
+        try:
+            answer = self._api.call(name, {"stream_name": self._stream, "config": self._config})
+        except BaseException:
+            with suppress(LinkError):
+                self._link.unsubscribe(self._sid)
+            raise
+        self._left = int(answer.get("num_pending") or 0)
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(LinkError):  # the server forgets it by itself after a while
+            self._link.unsubscribe(self._sid)
+            self._link.publish(f"{self._api.prefix}.CONSUMER.DELETE.{self._stream}.{self._name}")
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Give what comes until the range is complete, or nothing is left in the stream.
+
+        Raises Interrupted, LinkError.
+        """
+        while self._position < self._end and self._left:
+            self._ask()
+            try:
+                frames = self._link.take()
+            except LinkError:
+                yield from self._give()
+                raise
+            quiet = self._keep(frames)
+            full = len(self._frames) >= self._batch or self._frames.size >= 2 * ASKED_BYTES
+            if full or quiet or not self._left or self._position >= self._end:
+                yield from self._give()
+            if quiet:
+                raise Interrupted(quiet)
+
+    def _ask(self) -> None:
+        """Have at least a batch under way, as far as the range goes."""
+        most = self._end - self._position - self._asked
+        if self._asked >= self._batch or (most <= 0 and self._asked):
+            return
+        self._requests += 1
+        wanted = min(self._batch, max(most, 1))
+        request = {
+            "batch": wanted,
+            "max_bytes": self._most_bytes,
+            "expires": EXPIRES,
+            "idle_heartbeat": max(int(self._link.address.timeout * SECOND / 2), SECOND // 10),
+        }
+        self._link.publish(
+            f"{self._api.prefix}.CONSUMER.MSG.NEXT.{self._stream}.{self._name}",
+            json.dumps(request).encode(),
+            reply=f"{self._inbox}.{self._requests}",
+        )
+        self._asked += wanted
+
+    def _keep(self, frames: Frames) -> str:
+        """Put by what came; give why nothing more can be expected, if so."""
+        quiet = ""
+        own = self._inbox.encode()
+        statuses = [row for row in frames.headers if frames.heads[row].startswith(own)]
+        for row in statuses:
+            quiet = self._status(frames.headers[row]) or quiet
+        for row in reversed(statuses):
+            frames.drop(row)
+        if not len(frames):
+            return quiet
+        if len(self._frames):
+            self._frames.extend(frames)
+        else:
+            self._frames = frames
+        self._asked -= len(frames)
+        last = deliveries.one(frames.heads[-1])
+        self._position, self._left = last.sequence + 1, last.pending
+        return ""
+
+    def _status(self, block: bytes) -> str:
+        """Take note of a status; give its words if it means that nothing comes."""
+        status, words = headers.status(block)
+        if status in _ENDED and (left := headers.get(block, b"Nats-Pending-Messages")) is not None:
+            self._asked -= int(left)
+            if words.startswith(TOO_LARGE):
+                self._make_room()
+            return "" if words.startswith((*_USED_UP, TOO_LARGE)) else words
+        if status == NO_RESPONDERS:
+            return "the consumer is gone"
+        return "nothing comes, although the stream has more" if status == HEARTBEAT else words or f"{status}"
+
+    def _make_room(self) -> None:
+        """Ask for more bytes at once if a whole request could not hold the next message."""
+        if self._stuck_at == self._position:
+            self._most_bytes *= 4
+        self._stuck_at = self._position
+
+    def _give(self) -> Iterator[Stretch]:
+        """Give what was put by, up to the first number that is missing; raises Interrupted for that one."""
+        if not len(self._frames):
+            return
+        frames, self._frames = self._frames, Frames()
+        subjects, figures = deliveries.read(frames.heads)
+        sequences, numbers = figures[:, 0], figures[:, 1]
+        rows = Rows(subjects, sequences, figures[:, 2], frames.payloads, frames.headers)
+        due = np.arange(self._number + 1, self._number + 1 + len(rows))
+        wrong = np.flatnonzero(numbers != due)
+        if len(wrong):
+            rows = rows.first(int(wrong[0]))
+        self._number += len(rows)
+        if len(rows):
+            until = int(rows.sequences[-1]) + 1
+            yield Stretch(rows.below(self._end), min(until, self._end))
+        if len(wrong):
+            raise Interrupted("a delivery did not arrive")

@@ -1,0 +1,140 @@
+"""Reading a range by direct gets: answered by any replica, which may be late, and no consumer is needed.
+
+Promises: each answer of a batch names the one before it, so none is missed; when a replica has no more, the
+reading ends, and says nothing of what others have. The lines that a direct get adds to a message's headers,
+always its last ones, are taken off. Source: ADR-31.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from ...protocol import headers
+from ...protocol.subject import matches
+from ...protocol.timestamp import parse_rfc3339
+from ..link import Frames, LinkError
+from .api import Api
+from .columns import Rows, Stretch, text
+from .errors import Interrupted
+
+BATCH_BYTES = 4 << 20
+_END_OF_BATCH = b"NATS/1.0 204"
+_ADDED = re.compile(
+    rb"Nats-Stream: [^\r\n]*\r\nNats-Subject: ([^\r\n]*)\r\nNats-Sequence: (\d+)\r\n"
+    rb"Nats-Time-Stamp: ([^\r\n]+)\r\nNats-Num-Pending: \d+\r\nNats-Last-Sequence: (\d+)\r\n\r\n\Z"
+)
+_EMPTY = b"NATS/1.0\r\n"
+NOT_FOUND = 404
+
+
+class Direct:
+    """One reading of [start, end) by batches of direct gets."""
+
+    def __init__(
+        self, api: Api, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
+    ) -> None:
+        self._api, self._link = api, api.link
+        self._stream = stream
+        self._position, self._end = start, end
+        self._subjects = subjects
+        self._batch = batch
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Give a stretch for each batch until a replica has no more. Raises Interrupted, LinkError."""
+        inbox = self._link.new_inbox()
+        sid = self._link.subscribe(inbox)
+        own = inbox.encode() + b" "
+        try:
+            while self._position < self._end:
+                self._ask(inbox)
+                frames = self._receive(own)
+                if not len(frames):
+                    return
+                rows, until = _rows(frames)
+                self._position = min(until, self._end)
+                yield Stretch(self._wanted(rows.below(self._end)), self._position)
+        finally:
+            self._forget(sid)
+
+    def _forget(self, sid: bytes) -> None:
+        try:
+            self._link.unsubscribe(sid)
+        except LinkError:
+            return  # it ended with the connection
+
+    def _ask(self, inbox: str) -> None:
+        request: dict[str, int | str] = {
+            "seq": self._position,
+            "batch": min(self._batch, self._end - self._position),
+            "max_bytes": BATCH_BYTES,
+        }
+        if len(self._subjects) == 1:
+            request["next_by_subj"] = self._subjects[0]
+        subject = f"{self._api.prefix}.DIRECT.GET.{self._stream}"
+        self._link.publish(subject, json.dumps(request).encode(), reply=inbox)
+
+    def _receive(self, own: bytes) -> Frames:
+        """The messages of one batch; none when there are none. What others are sent is let go."""
+        batch = Frames()
+        while True:
+            frames = self._link.take()
+            for row in reversed(range(len(frames))):
+                if not frames.heads[row].startswith(own):
+                    frames.drop(row)
+            if len(frames):
+                batch.extend(frames)
+                last = len(batch) - 1
+                code, words = headers.status(batch.headers.get(last, b""))
+                if batch.headers.get(last, b"").startswith(_END_OF_BATCH):
+                    batch.drop(last)
+                    return batch
+                if (
+                    code is not None
+                    and not batch.payloads[last]
+                    and _ADDED.search(batch.headers[last]) is None
+                ):
+                    if code == NOT_FOUND:
+                        batch.drop(last)
+                        return batch
+                    raise Interrupted(f"direct get: {code} {words}".strip())
+
+    def _wanted(self, rows: Rows) -> Rows:
+        """Those on the wanted subjects: of one, the server has chosen already."""
+        if len(self._subjects) <= 1:
+            return rows
+        kept = [
+            row
+            for row, subject in enumerate(rows.subjects.to_pylist())
+            if any(matches(pattern, subject) for pattern in self._subjects)
+        ]
+        return rows.chosen(kept)
+
+
+def _rows(frames: Frames) -> tuple[Rows, int]:
+    """The messages, and the sequence after the last. Raises Interrupted when one is missing between them."""
+    subjects, sequences, times, blocks = [], [], [], {}
+    previous = 0
+    for row in range(len(frames)):
+        block = frames.headers.get(row, b"")
+        added = _ADDED.search(block)
+        if added is None or int(added[4]) != previous:
+            raise Interrupted("an answer to a direct get did not arrive")
+        previous = int(added[2])
+        subjects.append(added[1])
+        sequences.append(previous)
+        times.append(parse_rfc3339(added[3].decode()))
+        if added.start() > len(_EMPTY):
+            blocks[row] = block[: added.start()] + b"\r\n"
+    rows = Rows(
+        text(pa.array(subjects, pa.binary())),
+        np.array(sequences, np.int64),
+        np.array(times, np.int64),
+        frames.payloads,
+        blocks,
+    )
+    return rows, previous + 1

@@ -1,0 +1,69 @@
+"""Reading messages one by one from the stream's leader: slow, and what it says is so."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...protocol.errors import ApiError
+from ...protocol.timestamp import parse_rfc3339
+from .api import NO_MESSAGE, Api
+from .columns import Rows, Stretch
+
+AT_ONCE = 100  # messages of one stretch
+
+
+class Leader:
+    """One reading of [start, end) from the leader."""
+
+    def __init__(self, api: Api, stream: str, start: int, end: int, subjects: tuple[str, ...]) -> None:
+        self._api = api
+        self._stream = stream
+        self._position, self._end = start, end
+        self._filters = subjects or (">",)
+
+    def next_sequence(self) -> int:
+        """The next message of the range; `end` if it has none."""
+        found = self._next(no_headers=True)
+        return self._end if found is None else int(found["seq"])
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Give at most one stretch, of up to `AT_ONCE` messages."""
+        found: list[dict[str, Any]] = []
+        while len(found) < AT_ONCE and self._position < self._end and (one := self._next()) is not None:
+            found.append(one)
+            self._position = int(one["seq"]) + 1
+        if found:
+            yield Stretch(_rows(found), self._position)
+
+    def _next(self, *, no_headers: bool = False) -> dict[str, Any] | None:
+        """The first message at or after the position, below the end, that one of the filters matches."""
+        nearest: dict[str, Any] | None = None
+        for subject in self._filters:
+            request: dict[str, Any] = {"seq": self._position, "next_by_subj": subject}
+            if no_headers:
+                request["no_hdr"] = True
+            try:
+                found = self._api.call(f"STREAM.MSG.GET.{self._stream}", request)["message"]
+            except ApiError as error:
+                if error.err_code != NO_MESSAGE:
+                    raise
+                continue
+            if found["seq"] < self._end and (nearest is None or found["seq"] < nearest["seq"]):
+                nearest = found
+        return nearest
+
+
+def _rows(found: list[dict[str, Any]]) -> Rows:
+    headers = {row: base64.b64decode(one["hdrs"]) for row, one in enumerate(found) if one.get("hdrs")}
+    return Rows(
+        pa.array([one["subject"] for one in found], pa.string()),
+        np.array([one["seq"] for one in found], np.int64),
+        np.array([parse_rfc3339(one["time"]) for one in found], np.int64),
+        [base64.b64decode(one.get("data") or "") for one in found],
+        headers,
+    )
