@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..jetstream.api import PREFIX, domain_prefix
@@ -30,7 +30,8 @@ class Settings:
     address: Address
     api_prefix: str
     domain: str
-    values: Mapping[str, Any] = field(repr=False)  # of all options that have one, by their names
+    values: Mapping[str, Any]  # of all options that have one, by their names
+    given: frozenset[str]  # the names of those that were given
     use: str = ""  # read, stream, write; empty before it is known
 
     @classmethod
@@ -40,7 +41,7 @@ class Settings:
         Raises OptionError: an unknown option, one that has no place in this use, a wrong value, two that
         exclude each other, one that is missing.
         """
-        given = _given(options, use)
+        given = _given(options)
         values = connection.with_context(
             {name: _value(_BY_NAME[name.lower()], text) for name, text in given.items()}
         )
@@ -50,11 +51,29 @@ class Settings:
         prefix, domain = values.get("jsApiPrefix"), values.get("domain", "")
         if "domain" in given and "jsApiPrefix" in given:
             raise OptionError("jsApiPrefix", "is given besides domain", "give one of the two")
-        _judge(values, use)
+        _judge(values)
         values["starting"] = _positions(values, _STARTING)
         values["ending"] = _positions(values, _ENDING) or Positions(LATEST)
         api = (prefix or PREFIX).rstrip(".") if not domain else domain_prefix(domain)
-        return cls(connection.address(values), api, domain, values, use)
+        found = cls(connection.address(values), api, domain, values, frozenset(given))
+        return found.for_use(use) if use else found
+
+    def for_use(self, use: str) -> Settings:
+        """The same for one use. Raises OptionError for an option that has no place in it."""
+        for name in sorted(self.given):
+            uses = _BY_NAME[name.lower()].uses
+            if use not in uses:
+                places = " and ".join(_USE_WORDS[place] for place in (READ, STREAM, WRITE) if place in uses)
+                raise OptionError(name, f"has no place in {_USE_WORDS[use]}", f"it is for {places}")
+        if use in {READ, STREAM} and not (self.streams or self.pattern):
+            raise OptionError(
+                "stream", "is missing", "name a stream, several with streams, or a streamPattern"
+            )
+        positions: Positions | None = self.values["starting"]
+        if use == READ and positions and LATEST in {positions.every, *positions.named.values()}:
+            what = "a batch read that starts at the latest message reads nothing"
+            raise OptionError(positions.option, what, f"give {EARLIEST_WORD} or a sequence")
+        return replace(self, use=use)
 
     def __repr__(self) -> str:
         return f"Settings({self.address!r}, stream={self.stream!r}, use={self.use!r})"
@@ -161,8 +180,8 @@ class Settings:
         return float(self.values["fetchRetryInterval"])
 
 
-def _given(options: Mapping[str, str], use: str) -> dict[str, str]:
-    """The options by their proper names; unknown ones and those of other uses raise."""
+def _given(options: Mapping[str, str]) -> dict[str, str]:
+    """The options by their proper names; unknown ones raise."""
     found = {}
     for key in options:
         name = key.lower()
@@ -171,11 +190,6 @@ def _given(options: Mapping[str, str], use: str) -> dict[str, str]:
             if name in SPARKS:
                 continue
             raise OptionError(key, "is unknown", _advice(name))
-        if use and use not in option.uses:
-            places = " and ".join(
-                _USE_WORDS[place] for place in (READ, STREAM, WRITE) if place in option.uses
-            )
-            raise OptionError(option.name, f"has no place in {_USE_WORDS[use]}", f"it is for {places}")
         found[option.name] = options[key]
     return found
 
@@ -206,13 +220,11 @@ def _positions(values: Mapping[str, Any], names: tuple[str, ...]) -> Positions |
     return None
 
 
-def _judge(values: Mapping[str, Any], use: str) -> None:
+def _judge(values: Mapping[str, Any]) -> None:
     """What options say of each other."""
     which = [name for name in ("stream", "streams", "streamPattern") if name in values]
     if len(which) > 1:
         raise OptionError(which[1], f"is given besides {which[0]}", "give one of them")
-    if not which and use in {READ, STREAM}:
-        raise OptionError("stream", "is missing", "name a stream, several with streams, or a streamPattern")
     if "password" in values and "user" not in values:
         raise OptionError("password", "is given without user", "give both, or a token")
     if ("tlsCert" in values) != ("tlsKey" in values):
@@ -221,10 +233,10 @@ def _judge(values: Mapping[str, Any], use: str) -> None:
     most, least = values.get("maxOffsetsPerTrigger"), values.get("minOffsetsPerTrigger")
     if most and least and least > most:
         raise OptionError("minOffsetsPerTrigger", f"{least} is more than maxOffsetsPerTrigger, {most}")
-    _judge_positions(values, use)
+    _judge_positions(values)
 
 
-def _judge_positions(values: Mapping[str, Any], use: str) -> None:
+def _judge_positions(values: Mapping[str, Any]) -> None:
     streams = {values["stream"]} if "stream" in values else set(values.get("streams") or ())
     for name in _STARTING + _ENDING:
         found: Positions | None = values.get(name)
@@ -234,13 +246,15 @@ def _judge_positions(values: Mapping[str, Any], use: str) -> None:
             missing, extra = sorted(streams - set(found.named)), sorted(set(found.named) - streams)
             what = f"has no position for {missing[0]}" if missing else f"names {extra[0]}, which is not read"
             raise OptionError(name, what, f"name these streams: {', '.join(sorted(streams))}")
-        kinds = {found.every, *found.named.values()}
-        if name in _ENDING and EARLIEST in kinds:
+        if name in _ENDING and EARLIEST in {found.every, *found.named.values()}:
             raise OptionError(name, "nothing can end at the earliest message", "give latest or a sequence")
-        if name in _STARTING and use == READ and LATEST in kinds:
+    _judge_order(values.get("startingOffsets"), values.get("endingOffsets"))
+
+
+def _judge_order(start: Positions | None, end: Positions | None) -> None:
+    for stream, last in (end.named if end else {}).items():
+        first = start.of(stream) if start else None
+        if first and first.kind == last.kind == "sequence" and first.value > last.value:
             raise OptionError(
-                name, "a batch read that starts at the latest message reads nothing", EARLIEST_HINT
+                "endingOffsets", f"{stream} ends at {last.value}, before its start at {first.value}"
             )
-
-
-EARLIEST_HINT = f"give {EARLIEST_WORD} or a sequence"

@@ -1,0 +1,1 @@
+"""The data source `jetstream`: batch and stream reads of JetStream streams."""

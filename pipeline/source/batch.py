@@ -1,0 +1,92 @@
+"""Batch reads: `spark.read.format("jetstream")`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from ..jetstream import Facts, Range
+from ..options import Settings
+from . import columns
+from .bounds import Bounds
+from .directory import Directory
+from .pushdown import Narrowed, push
+from .reading import Reading, Task
+from .slices import Slice, cut
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+PUSHING_WORKER = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+class BatchReader(DataSourceReader):
+    """Reads from the starting to the ending position, both settled when the read is planned.
+
+    A work queue is only looked at: nothing is acknowledged.
+    """
+
+    def __init__(self, settings: Settings, schema: StructType) -> None:
+        self.settings = settings
+        self.reading = Reading(settings, columns.chosen(schema))
+        self.narrowed = Narrowed(settings.subjects)
+
+    def partitions(self) -> list[InputPartition]:
+        """The tasks of the read. Raises what `Bounds` does, UnknownStream, and the link's errors."""
+        directory = Directory(self.settings)
+        try:
+            found = {} if self.narrowed.nothing else directory.facts()
+            bounds = Bounds(self.settings, directory)
+            ranges = {
+                name: self._range(facts, bounds)
+                for name, facts in found.items()
+                if self.narrowed.streams is None or name in self.narrowed.streams
+            }
+        finally:
+            directory.close()
+        pieces = cut(
+            {name: (start, end) for name, (start, end) in ranges.items() if start < end},
+            least=self.settings.min_partitions,
+            most=self.settings.max_records,
+        )
+        return [
+            Task(Slice(Range(name, start, end, self.narrowed.subjects), found[name].created))
+            for name, start, end in pieces
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        return self.reading.batches(partition)
+
+    def _range(self, facts: Facts, bounds: Bounds) -> tuple[int, int]:
+        """The sequences [start, end) of one stream that the options and the filters leave."""
+        narrowed = self.narrowed
+        start, end = bounds.start(facts), bounds.end(facts)
+        start = max(start, narrowed.first)
+        if narrowed.end is not None:
+            end = min(end, narrowed.end)
+        if narrowed.since is not None:
+            start = max(start, bounds.at(facts, narrowed.since) or end)
+        if narrowed.until is not None:
+            end = min(end, bounds.at(facts, narrowed.until) or end)
+        return start, end
+
+
+class PushingReader(BatchReader):
+    """A batch reader that takes filters. Spark refuses it where the session does not push filters down."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
+        """Take what the server can do; give back what Spark has to do itself."""
+        self.narrowed, left = push(filters, self.narrowed)
+        return left
+
+
+def reader(settings: Settings, schema: StructType) -> BatchReader:
+    """The reader for this session: Spark plans in a worker of its own when it has filters to push down."""
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    pushing = PUSHING_WORKER in sys.modules or (main is not None and main.name == PUSHING_WORKER)
+    return (PushingReader if pushing else BatchReader)(settings, schema)

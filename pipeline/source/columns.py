@@ -1,0 +1,50 @@
+"""The columns of the tables that are read."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from ..jetstream.columns import HEADERS, names
+from ..options import Settings
+
+TYPES: dict[str, DataType] = {
+    "subject": StringType(),
+    "data": BinaryType(),
+    "stream": StringType(),
+    "sequence": LongType(),
+    "timestamp": TimestampType(),
+    HEADERS: MapType(StringType(), ArrayType(StringType())),
+    "size": LongType(),
+    "domain": StringType(),
+}
+
+
+def schema(settings: Settings) -> StructType:
+    """The schema of what these settings read."""
+    found = StructType()
+    for name in names(headers=settings.include_headers):
+        found.add(name, TYPES[name])
+    return found
+
+
+def chosen(wanted: StructType) -> tuple[str, ...]:
+    """The columns of a schema that was given to Spark's reader, in its order. Raises ValueError."""
+    for column in wanted.fields:
+        known = TYPES.get(column.name)
+        if known is None:
+            raise ValueError(f'there is no column "{column.name}"; there are {", ".join(TYPES)}')
+        if column.dataType != known:
+            raise ValueError(
+                f'column "{column.name}" is {known.simpleString()}, not {column.dataType.simpleString()}; '
+                "cast it after reading"
+            )
+    return tuple(wanted.fieldNames())

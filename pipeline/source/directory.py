@@ -1,0 +1,86 @@
+"""What the streams of a query are now: asked of the server, over a connection made anew when it is lost."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..jetstream import Api, Facts, UnknownStream
+from ..link import Link, LinkLost, NoServers, TimedOut
+from ..options import OptionError, Settings
+
+T = TypeVar("T")
+LIMITS = "limits"
+
+
+class Directory:
+    """The streams that `settings` name. `close` it; it may be asked again afterwards."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._api: Api | None = None
+
+    def ask(self, question: Callable[[Api], T]) -> T:
+        """The answer to a question that may be asked twice.
+
+        With a lost connection it is asked again on a new one, as often as fetchRetries says. Raises what the
+        question raises, and the link's errors in the end.
+        """
+        left = self.settings.retries
+        while True:
+            try:
+                return question(self._connected())
+            except (LinkLost, NoServers, TimedOut):
+                self.close()
+                if left == 0:
+                    raise
+                left -= 1
+                time.sleep(self.settings.retry_interval)
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._api is not None:
+            self._api.link.close()
+            self._api = None
+
+    def names(self) -> list[str]:
+        """The names of the streams, sorted; of a pattern those that match it now."""
+        pattern = self.settings.pattern
+        if pattern is None:
+            return sorted(self.settings.streams)
+        return sorted(name for name in self.ask(lambda api: api.streams()) if pattern.fullmatch(name))
+
+    def facts(self, *, missing_ok: bool = False) -> dict[str, Facts]:
+        """The streams' facts. Raises UnknownStream for a named one that is not there, unless `missing_ok`."""
+        found = {}
+        for name in self.names():
+            try:
+                found[name] = self.ask(functools.partial(Api.stream, name=name))
+            except UnknownStream:
+                if self.settings.pattern is None and not missing_ok:
+                    raise
+        return found
+
+    def _connected(self) -> Api:
+        if self._api is None:
+            self._api = Api(Link.open(self.settings.address), self.settings.api_prefix)
+        return self._api
+
+
+def check_retention(settings: Settings, facts: Facts) -> None:
+    """Raise OptionError when consumerDurable is missing for this stream, or has no place with it."""
+    if facts.retention != LIMITS and not settings.durable:
+        raise OptionError(
+            "consumerDurable",
+            f"is missing: stream {facts.name} has {facts.retention} retention and keeps a message only until "
+            "consumers have acknowledged it",
+            "name the durable that this query acknowledges through; rows are then delivered at least once",
+        )
+    if facts.retention == LIMITS and settings.durable:
+        raise OptionError(
+            "consumerDurable",
+            f"stream {facts.name} keeps its messages whoever reads them",
+            "leave it out: this query's place is in its checkpoint",
+        )

@@ -1,0 +1,48 @@
+"""Whether what is to be read next is still there. Messages deleted inside a stream are no loss."""
+
+from __future__ import annotations
+
+from ..jetstream import DataLoss, Facts
+from .offsets import Mark
+
+
+class Recreated(DataLoss):
+    """The stream of this name is another one than the one that was read so far."""
+
+    def __init__(self, stream: str, sequence: int, before: str, now: str) -> None:
+        super().__init__(stream, sequence, sequence)
+        self.args = (stream, sequence, before, now)
+        self.before, self.now = before, now
+
+    def __str__(self) -> str:
+        return (
+            f"stream {self.stream} was made anew on {self.now}: the one of {self.before}, read up to "
+            f"sequence {self.first - 1}, is gone with all that followed; set failOnDataLoss to false to go "
+            "on with the new one from its first message"
+        )
+
+
+def lost(mark: Mark, facts: Facts) -> DataLoss | None:
+    """What a reader at `mark` has lost of the stream that `facts` tells of.
+
+    A work queue and a stream kept by interest lose what was acknowledged: that is their purpose.
+    """
+    if facts.created != mark.created:
+        return Recreated(facts.name, mark.next, mark.created, facts.created)
+    if facts.last + 1 < mark.next:
+        return DataLoss(
+            facts.name,
+            facts.last + 1,
+            mark.next - 1,
+            f"the stream ends at sequence {facts.last}, before {mark.next}, where reading stands",
+        )
+    if facts.retention == "limits" and facts.first > mark.next:
+        return DataLoss(facts.name, mark.next, facts.first - 1)
+    return None
+
+
+def resumed(mark: Mark, facts: Facts) -> Mark:
+    """Where a reader that may lose messages goes on."""
+    if facts.created != mark.created:
+        return Mark(facts.first, facts.created, facts.first)
+    return Mark(min(mark.next, facts.last + 1), mark.created, mark.since)

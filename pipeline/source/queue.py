@@ -1,0 +1,111 @@
+"""Work-queue and interest streams: what a query has done with is acknowledged through a durable of its own.
+
+The query reads by sequence, as from any stream, and takes nothing away. Only when Spark says that a batch
+is done is the durable asked for what it has up to there, and that is acknowledged. So a message leaves the
+stream after its row was written; a query that ends between the two reads it again only with a new checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ...protocol.errors import ApiError
+from ..jetstream import Api, Facts
+from ..jetstream.errors import CONSUMER_NOT_FOUND
+from ..link import Link, TimedOut
+from ..options import OptionError
+from .directory import LIMITS
+
+PULL = 500  # messages asked for at once
+ACK, NAK = b"+ACK", b"-NAK"
+END = frozenset({404, 408, 409})  # no messages, none in time, the request ended
+
+
+def ensure(api: Api, facts: Facts, durable: str, subjects: tuple[str, ...]) -> None:
+    """Have the durable: made when it is missing, checked when it is there. Raises OptionError, ApiError."""
+    if facts.retention == LIMITS:
+        return
+    try:
+        config = api.call(f"CONSUMER.INFO.{facts.name}.{durable}")["config"]
+    except ApiError as error:
+        if error.err_code != CONSUMER_NOT_FOUND:
+            raise
+        config = _create(api, facts.name, durable, subjects)
+    filters = config.get("filter_subjects") or [one for one in (config.get("filter_subject"),) if one]
+    wrong = ""
+    if config.get("deliver_subject"):
+        wrong = "pushes its messages to a subject"
+    elif config.get("ack_policy") != "explicit":
+        wrong = f"has the ack policy {config.get('ack_policy')}"
+    elif sorted(filters) != sorted(subjects):
+        wrong = f"filters {', '.join(filters) or 'nothing'}, this query {', '.join(subjects) or 'nothing'}"
+    if wrong:
+        raise OptionError(
+            "consumerDurable",
+            f'"{durable}" of stream {facts.name} {wrong}',
+            "name another one; a missing one is made as it must be",
+        )
+
+
+def _create(api: Api, stream: str, durable: str, subjects: tuple[str, ...]) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "durable_name": durable,
+        "description": "acknowledges what a Spark query has done with",
+        "ack_policy": "explicit",
+        "deliver_policy": "all",
+        "headers_only": True,
+    }
+    if len(subjects) == 1:
+        config["filter_subject"] = subjects[0]
+    elif subjects:
+        config["filter_subjects"] = list(subjects)
+    answer = api.call(
+        f"CONSUMER.DURABLE.CREATE.{stream}.{durable}", {"stream_name": stream, "config": config}
+    )
+    return dict(answer["config"])
+
+
+def acknowledge(api: Api, stream: str, durable: str, end: int) -> int:
+    """Acknowledge all that the durable has below sequence `end`; gives how many messages that were.
+
+    What it delivers from `end` on is given back to be delivered again.
+    """
+    link, done = api.link, 0
+    inbox = link.new_inbox()
+    sid = link.subscribe(inbox)
+    try:
+        while True:
+            count, beyond = _pull(link, f"{api.prefix}.CONSUMER.MSG.NEXT.{stream}.{durable}", inbox, end)
+            done += count
+            if beyond or not count:
+                return done
+    finally:
+        link.unsubscribe(sid)
+        link.flush()
+
+
+def _pull(link: Link, subject: str, inbox: str, end: int) -> tuple[int, bool]:
+    """Ask once. Gives how many were acknowledged, and whether there were some from `end` on."""
+    link.publish(subject, json.dumps({"batch": PULL, "no_wait": True}).encode(), reply=inbox)
+    count, beyond = 0, False
+    for _ in range(PULL):
+        try:
+            message = link.receive()
+        except TimedOut:
+            break
+        if message.status in END:
+            break
+        if _sequence(message.reply) < end:
+            link.publish(message.reply, ACK)
+            count += 1
+        else:
+            link.publish(message.reply, NAK)
+            beyond = True
+    return count, beyond
+
+
+def _sequence(reply: str) -> int:
+    """The stream sequence in an ack subject, of nine tokens or of those with domain and account."""
+    tokens = reply.split(".")
+    return int(tokens[5] if len(tokens) == 9 else tokens[7])

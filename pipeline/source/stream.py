@@ -1,0 +1,228 @@
+"""Stream reads: `spark.readStream.format("jetstream")`."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from ..jetstream import Facts, Range, UnknownStream
+from ..options import Settings
+from . import columns, offsets, queue
+from .bounds import Bounds
+from .directory import LIMITS, Directory, check_retention
+from .limits import ReadAllAvailable, ReadLimit, ReadMaxRows, ReadMinRows, SupportsTriggerAvailableNow
+from .loss import lost, resumed
+from .offsets import Mark, Marks, Offset
+from .reading import Reading, Task
+from .rest import Rest
+from .slices import Slice, cut
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+LOG = logging.getLogger("pyjs.pipeline")
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batches on the driver, in one process for as long as the query runs; `read` runs on executors.
+
+    Which sequences a batch has is in the offsets and nothing else: a batch that is run again reads the same.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        schema: StructType,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        rest: Rest | None = None,
+    ) -> None:
+        self.settings = settings
+        self.reading = Reading(settings, columns.chosen(schema))
+        self.directory = Directory(settings)
+        self.rest = rest or Rest()
+        self.now = now
+        self.position: Marks | None = None  # where the query stands, for Spark 4.1, which does not tell
+        self.target: Marks | None = None  # where a query that takes what is there ends
+        self.latest: Offset | None = None
+        self.waiting_since: float | None = None  # since when there is less than minOffsetsPerTrigger
+        self.known: dict[str, str] = {}  # streams that may be read, with when they were made
+        self.warned: set[str] = set()
+
+    # -- offsets, on the driver
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name, as those below
+        """Where a new query starts. Raises as `Bounds.start`, and OptionError without a consumerDurable."""
+        found = self._look()
+        bounds = Bounds(self.settings, self.directory)
+        self.position = {name: Mark(bounds.start(facts), facts.created) for name, facts in found.items()}
+        return offsets.write(self.position)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """What the options say. Of most and least the most: the least is this reader's own business."""
+        if self.settings.max_offsets:
+            return ReadMaxRows(self.settings.max_offsets)
+        if self.settings.min_offsets:
+            return ReadMinRows(self.settings.min_offsets)
+        return ReadAllAvailable()
+
+    def latestOffset(  # noqa: N802
+        self, start: Mapping[str, Any] | None = None, limit: ReadLimit | None = None
+    ) -> Offset:
+        """Where the next batch ends; `start` itself when there is nothing for one.
+
+        When there was nothing the last time it waits a moment first, for Spark asks again at once. Raises
+        DataLoss and Recreated when failOnDataLoss is true. On Spark 4.1, which tells neither start nor limit,
+        the first batch after a restart is not limited.
+        """
+        self.rest.pause()
+        given = offsets.read(start) if start is not None else self.position
+        found = self._look(missing_ok=given is not None)
+        before = self._still_there(given, found) if given is not None else None
+        end = {name: self._end(facts, before) for name, facts in found.items()}
+        end |= {name: mark for name, mark in (before or {}).items() if name not in found}
+        self.latest = offsets.write(end)
+        if self.target is not None:
+            end = _not_beyond(end, self.target)
+        if before is not None:
+            end = self._limited(before, end, limit)
+        if given is not None and not offsets.ranges(before or {}, end) and not _moved(given, end):
+            self.rest.idle()
+            return offsets.write(given)
+        self.rest.busy()
+        self.position = end
+        return offsets.write(end)
+
+    def reportLatestOffset(self) -> Offset | None:  # noqa: N802
+        """Where the streams ended when they were last looked at."""
+        return self.latest
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Go no further than what is there now."""
+        self.target = {name: Mark(facts.last + 1, facts.created, 0) for name, facts in self._look().items()}
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
+        """The tasks of the batch between two offsets; the same for the same two."""
+        marks = offsets.read(end)
+        self.position = marks
+        pieces = cut(
+            offsets.ranges(offsets.read(start), marks),
+            least=self.settings.min_partitions,
+            most=self.settings.max_records,
+        )
+        return [
+            Task(Slice(Range(name, low, high, self.settings.subjects), marks[name].created))
+            for name, low, high in pieces
+        ]
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        """The batches up to `end` are done: acknowledge them where that is asked for."""
+        self.rest.busy()
+        durable = self.settings.durable
+        if not durable:
+            return
+        self._look(missing_ok=True)  # with a durable, all streams are acknowledged
+        for name, mark in offsets.read(end).items():
+            if self.known.get(name) == mark.created:
+                self.directory.ask(
+                    functools.partial(queue.acknowledge, stream=name, durable=durable, end=mark.next)
+                )
+
+    def stop(self) -> None:
+        """Close the connection."""
+        self.directory.close()
+
+    # -- rows, on executors
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        return self.reading.batches(partition)
+
+    # -- within
+
+    def _look(self, *, missing_ok: bool = False) -> dict[str, Facts]:
+        """The streams as they are now; at first also whether and how each may be read."""
+        settings = self.settings
+        found = self.directory.facts(missing_ok=missing_ok)
+        for facts in found.values():
+            if self.known.get(facts.name) == facts.created:
+                continue
+            check_retention(settings, facts)
+            if facts.retention != LIMITS:
+                self.directory.ask(
+                    functools.partial(
+                        queue.ensure, facts=facts, durable=settings.durable, subjects=settings.subjects
+                    )
+                )
+            self.known[facts.name] = facts.created
+        return found
+
+    def _still_there(self, given: Marks, found: dict[str, Facts]) -> Marks:
+        """Where reading goes on: where it stands, unless the stream lost that."""
+        kept = {}
+        for name, mark in given.items():
+            facts = found.get(name)
+            loss = lost(mark, facts) if facts is not None else UnknownStream(name)
+            if loss is None:
+                kept[name] = Mark(mark.next, mark.created)
+                continue
+            if self.settings.fail_on_data_loss:
+                raise loss
+            self._warn(str(loss))
+            kept[name] = resumed(mark, facts) if facts is not None else mark
+        return kept
+
+    def _end(self, facts: Facts, before: Marks | None) -> Mark:
+        """The end of a stream, with where it begins if the query has not read it yet."""
+        known = (before or {}).get(facts.name)
+        since = known.since if known else facts.first if before is not None else 0
+        return Mark(facts.last + 1, facts.created, since)
+
+    def _limited(self, before: Marks, end: Marks, limit: ReadLimit | None) -> Marks:
+        if limit is not None and isinstance(limit, ReadAllAvailable):
+            return end
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else self.settings.max_offsets
+        least = limit.min_rows if isinstance(limit, ReadMinRows) else self.settings.min_offsets
+        if least and self.target is None and self._should_wait(before, end, least):
+            return before
+        return offsets.between(before, end, most)
+
+    def _should_wait(self, before: Marks, end: Marks, least: int) -> bool:
+        there = sum(last - first for first, last in offsets.ranges(before, end).values())
+        if there >= least or not there:
+            self.waiting_since = None
+            return False
+        if self.waiting_since is None:
+            self.waiting_since = self.now()
+        if self.now() - self.waiting_since < self.settings.max_trigger_delay:
+            return True
+        self.waiting_since = None
+        return False
+
+    def _warn(self, text: str) -> None:
+        """Say it once: Spark looks many times a second."""
+        if text not in self.warned:
+            self.warned.add(text)
+            LOG.warning("%s", text)
+
+
+def _moved(before: Marks, after: Marks) -> bool:
+    """Whether the query stands elsewhere without messages between: another stream, or one that shrank."""
+    return {name: (mark.next, mark.created) for name, mark in before.items()} != {
+        name: (mark.next, mark.created) for name, mark in after.items()
+    }
+
+
+def _not_beyond(end: Marks, target: Marks) -> Marks:
+    """The ends that were there when the target was set; streams made since are for the next run."""
+    return {
+        name: Mark(min(mark.next, target[name].next), mark.created, mark.since)
+        for name, mark in end.items()
+        if name in target and target[name].created == mark.created
+    }
