@@ -15,7 +15,7 @@ from .bounds import Bounds
 from .directory import Directory
 from .pushdown import Narrowed, push
 from .reading import Reading, Task
-from .slices import Slice, cut
+from .slices import cut
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ class BatchReader(DataSourceReader):
             most=self.settings.max_records,
         )
         return [
-            Task(Slice(Range(name, start, end, self.narrowed.subjects), found[name].created))
+            Task(Range(name, start, end, self.narrowed.subjects, found[name].created))
             for name, start, end in pieces
         ]
 

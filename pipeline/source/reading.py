@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from ..jetstream import Api, Facts, UnknownStream, read
+from ..jetstream import Api, Facts, Range, UnknownStream, read
 from ..link import Link
 from ..options import Settings
 from .directory import LIMITS
 from .loss import Recreated
-from .slices import Slice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,43 +22,38 @@ LOG = logging.getLogger("pyjs.pipeline")
 
 
 class Task(InputPartition):
-    """What Spark sends to the machine that reads: a slice, and nothing that is secret."""
+    """What Spark sends to the machine that reads: a range of a stream, and nothing that is secret."""
 
-    def __init__(self, part: Slice) -> None:
-        super().__init__(part)
-
-    def __repr__(self) -> str:
-        return f"Task({self.value!r})"
+    def __init__(self, wanted: Range) -> None:
+        super().__init__(wanted)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How slices are read: the same for all of a query; travels with Spark's plan to where they are."""
+    """How ranges are read: the same for all of a query; travels with Spark's plan to where they are."""
 
     settings: Settings = field(repr=False)
     columns: Sequence[str]
 
     def batches(self, task: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of a slice. Spark gives a task without a slice when there is nothing to read.
+        """The messages of a range. Spark gives a task without one when there is nothing to read.
 
         Raises Recreated when the stream is not the one that was planned with and DataLoss when messages went
         before they were read (with failOnDataLoss=false it warns of both), ShortRead, and the link's errors.
         """
-        part = task.value
-        if not isinstance(part, Slice):
+        wanted, settings = task.value, self.settings
+        if not isinstance(wanted, Range):
             return
-        settings = self.settings
         with Link.open(settings.address) as link:
             api = Api(link, settings.api_prefix)
-            facts = self._facts(api, part)
+            facts = self._facts(api, wanted)
             if facts is None:
                 return
             yield from read(
                 link,
                 api,
-                part.range,
+                wanted,
                 batch=settings.batch_rows,
-                headers=settings.include_headers,
                 domain=settings.domain or str(link.server_info.get("domain") or ""),
                 columns=self.columns,
                 # What a work queue has no more was acknowledged by somebody.
@@ -67,24 +61,19 @@ class Reading:
                 retries=settings.retries,
                 retry_interval=settings.retry_interval,
             )
-            self._facts(api, part)
 
-    def _facts(self, api: Api, part: Slice) -> Facts | None:
-        """The stream now, None when it is not the one that was planned with."""
-        name = part.range.stream
+    def _facts(self, api: Api, wanted: Range) -> Facts | None:
+        """The stream now, None when it is not the one that was planned with, or is gone."""
+        loss: Exception
         try:
-            now = api.stream(name)
-        except UnknownStream:
-            if self.settings.fail_on_data_loss:
-                raise
-            LOG.warning(
-                "stream %s is gone, with sequences %d to %d", name, part.range.start, part.range.end - 1
-            )
-            return None
-        if now.created == part.created:
-            return now
-        error = Recreated(part.range.stream, part.range.start, part.created, now.created)
+            now = api.stream(wanted.stream)
+        except UnknownStream as error:
+            loss = error
+        else:
+            if now.created == wanted.created:
+                return now
+            loss = Recreated(wanted.stream, wanted.start, wanted.created, now.created)
         if self.settings.fail_on_data_loss:
-            raise error
-        LOG.warning("%s", error)
+            raise loss
+        LOG.warning("sequences %d to %d are not read: %s", wanted.start, wanted.end - 1, loss)
         return None

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-from ..jetstream import Range
 
 # Sequences of a task when nothing is said: some seconds of work, and enough tasks to keep the cores busy.
 USUAL = 250_000
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A range of the stream that was made at `created`."""
-
-    range: Range
-    created: str
 
 
 def cut(

@@ -20,7 +20,7 @@ from .loss import lost, resumed
 from .offsets import Mark, Marks, Offset
 from .reading import Reading, Task
 from .rest import Rest
-from .slices import Slice, cut
+from .slices import cut
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,7 +117,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             most=self.settings.max_records,
         )
         return [
-            Task(Slice(Range(name, low, high, self.settings.subjects), marks[name].created))
+            Task(Range(name, low, high, self.settings.subjects, marks[name].created))
             for name, low, high in pieces
         ]
 
