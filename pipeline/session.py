@@ -28,7 +28,7 @@ MISSING = "PySpark is not installed: pip install 'pyjs[spark]'"
 
 
 class SparkError(RuntimeError):
-    """Spark cannot be started; the text says what to do."""
+    """Spark cannot be started, or has failed; the text says why."""
 
 
 @contextlib.contextmanager
@@ -43,11 +43,12 @@ def session(
 
     Python's side runs with this interpreter, unless PYSPARK_PYTHON says otherwise. `settings` are Spark's and
     go before pyjs' own. What Java prints goes into the file `log`, else to this process' standard error.
-    Raises SparkError without PySpark, with a session that runs already, or when Spark does not start;
-    java.JavaError without a fitting Java.
+    Raises SparkError without PySpark, with a session that runs already, when Spark does not start, and for an
+    error of Spark's that leaves the block; java.JavaError without a fitting Java.
     """
     try:
         from pyspark import SparkConf, SparkContext
+        from pyspark.errors.exceptions.captured import CapturedException
         from pyspark.java_gateway import launch_gateway
         from pyspark.sql import SparkSession
     except ImportError:
@@ -82,7 +83,11 @@ def session(
         spark = SparkSession(context)
         last.callback(spark.stop)
         register(spark)
-        yield spark
+        try:
+            yield spark
+        except CapturedException as error:
+            # Its text is asked of the Java that ends now.
+            raise SparkError(str(error)).with_traceback(error.__traceback__) from None
 
 
 def _settings(master: str, given: Mapping[str, str], scratch: str) -> dict[str, str]:
