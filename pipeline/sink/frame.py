@@ -1,0 +1,162 @@
+"""Rows as the frames that publish them: a record batch becomes PUB and HPUB operations, a slice at a time.
+
+Promises: a row is either a whole valid frame or an error that names it; nothing that a column holds can end a
+line early. Every frame asks for its acknowledgement on `<inbox>.<row>`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ...protocol.subject import has_wildcard, is_valid
+from .errors import BadRow
+from .task import Task
+
+ROWS = 512  # in one slice
+KNOWN_SUBJECTS = 10_000  # subjects whose check is remembered
+MSG_ID = "Nats-Msg-Id"
+TTL = "Nats-TTL"
+_BREAKS = re.compile(r"[\r\n]")
+_NAME = re.compile(r"[!-9;-~]+")  # visible ASCII but the colon
+
+
+@dataclass
+class Encoder:
+    """Makes the frames of one task. `largest`: bytes that a message may have, and whose limit that is."""
+
+    task: Task
+    inbox: str  # the subject under which acknowledgements are heard
+    largest: int
+    limit: str  # "max_payload of the server"
+    subject: str = ""  # of all rows; "" when a column says it
+    derive_ids: bool = False
+    _known: set[bytes] = field(default_factory=set)
+
+    def frames(self, batch: pa.RecordBatch, first: int) -> Iterator[list[bytes]]:
+        """The frames of a batch whose first row is the task's row `first`, in lists of at most ROWS.
+
+        A subject that is null is seen before any frame of the batch is given. Raises BadRow.
+        """
+        if not self.subject:
+            self._check_presence(batch.column("subject"), first)
+        for start in range(0, batch.num_rows, ROWS):
+            yield self._slice(batch.slice(start, ROWS), first + start)
+
+    def _check_presence(self, subjects: pa.Array, first: int) -> None:
+        if subjects.null_count:
+            row = subjects.is_null().to_pylist().index(True)
+            raise BadRow(self.task.row(first + row), "has no subject: it is null")
+
+    def _slice(self, part: pa.RecordBatch, first: int) -> list[bytes]:
+        names = set(part.schema.names)
+        payloads: list[bytes] = [value or b"" for value in _binary(part.column("data"))]
+        subjects = self._subjects(part, first)
+        replies = b"%b." % self.inbox.encode()
+        rows = range(first, first + part.num_rows)
+        if not self.derive_ids and names.isdisjoint(("headers", "msg_id", "ttl")):
+            self._check_sizes([len(payload) for payload in payloads], first)
+            return [
+                b"PUB %b %b%d %d\r\n%b\r\n" % (subject, replies, row, len(payload), payload)
+                for subject, row, payload in zip(subjects, rows, payloads, strict=True)
+            ]
+        blocks = self._blocks(part, subjects, payloads, first)
+        self._check_sizes([len(a) + len(b) for a, b in zip(blocks, payloads, strict=True)], first)
+        return [
+            b"HPUB %b %b%d %d %d\r\n%b%b\r\n"
+            % (subject, replies, row, len(block), len(block) + len(payload), block, payload)
+            if block
+            else b"PUB %b %b%d %d\r\n%b\r\n" % (subject, replies, row, len(payload), payload)
+            for subject, row, block, payload in zip(subjects, rows, blocks, payloads, strict=True)
+        ]
+
+    def _subjects(self, part: pa.RecordBatch, first: int) -> list[bytes]:
+        if self.subject:
+            return [self.subject.encode()] * part.num_rows
+        found = _binary(part.column("subject"))
+        if not self._known.issuperset(found):
+            for row, subject in enumerate(found, first):
+                if subject not in self._known:
+                    self._check_subject(subject, row)
+        return found
+
+    def _check_subject(self, subject: bytes, row: int) -> None:
+        text = subject.decode()
+        if not text:
+            raise BadRow(self.task.row(row), "has no subject: it is empty")
+        if not is_valid(text) or has_wildcard(text):
+            raise BadRow(
+                self.task.row(row), f"cannot be published: {text[:100]!r} is no subject without wildcards"
+            )
+        if len(self._known) >= KNOWN_SUBJECTS:
+            self._known.clear()
+        self._known.add(subject)
+
+    def _check_sizes(self, sizes: list[int], first: int) -> None:
+        if sizes and max(sizes) > self.largest:
+            row, size = next((row, size) for row, size in enumerate(sizes) if size > self.largest)
+            raise BadRow(
+                self.task.row(first + row),
+                f"is a message of {size} bytes; the {self.limit} is {self.largest}",
+            )
+
+    # -- headers
+
+    def _blocks(
+        self, part: pa.RecordBatch, subjects: list[bytes], payloads: list[bytes], first: int
+    ) -> list[bytes]:
+        """The header block of each row, b"" for none."""
+        names = set(part.schema.names)
+
+        def column(name: str) -> list[Any]:
+            return part.column(name).to_pylist() if name in names else [None] * part.num_rows
+
+        given = zip(column("headers"), column("msg_id"), column("ttl"), subjects, payloads, strict=True)
+        blocks = []
+        for row, (headers, msg_id, ttl, subject, payload) in enumerate(given, first):
+            lines = self._lines(headers, row) if headers else []
+            if msg_id or self.derive_ids:
+                if lines:
+                    lines = _without(lines, MSG_ID)
+                lines.append(f"{MSG_ID}: {self._plain(msg_id or self._id(row, subject, payload), row)}")
+            if ttl is not None:
+                if lines:
+                    lines = _without(lines, TTL)
+                lines.append(f"{TTL}: {self._plain(str(ttl), row)}")
+            blocks.append("\r\n".join(("NATS/1.0", *lines, "\r\n")).encode() if lines else b"")
+        return blocks
+
+    def _id(self, row: int, subject: bytes, payload: bytes) -> str:
+        """The derived id. The checksum keeps a row that comes at another's place from passing for it."""
+        return f"{self.task.prefix}{row}:{zlib.crc32(payload, zlib.crc32(subject)):08x}"
+
+    def _lines(self, headers: list[tuple[str, Any]], row: int) -> list[str]:
+        lines = []
+        for name, found in headers:
+            if not _NAME.fullmatch(name):
+                raise BadRow(self.task.row(row), f"has a header whose name cannot be sent: {name[:100]!r}")
+            values = found if isinstance(found, list) else [found]
+            lines += [f"{name}: {self._plain(value or '', row)}" for value in values]
+        return lines
+
+    def _plain(self, value: str, row: int) -> str:
+        if _BREAKS.search(value):
+            raise BadRow(self.task.row(row), "has a header value with a line break, which cannot be sent")
+        return value
+
+
+def _without(lines: list[str], name: str) -> list[str]:
+    return [line for line in lines if not line.startswith(f"{name}:")]
+
+
+def _binary(column: pa.Array) -> list[Any]:
+    """The values of a string or binary column as bytes, None for null."""
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = column.cast(pa.binary() if pa.types.is_string(column.type) else pa.large_binary())
+    values: list[Any] = column.to_pylist()
+    return values

@@ -1,0 +1,294 @@
+"""Frames to a stream and their acknowledgements back, with a bounded window of frames in flight.
+
+Promises: when `finish` returns, every frame given was acknowledged by the stream. A frame without answer is
+sent again, on the same connection or the next one, with the same bytes; what the server will never take is an
+error at once. Frames are held until acknowledged, and no longer.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from ...protocol.errors import ApiError
+from ..jetstream import Api
+from ..link import Address, AuthorizationError, Frames, Link, LinkError, LinkLost, NotPermitted, TimedOut
+from .errors import Refused, Unacknowledged
+
+IN_FLIGHT = 8 << 20  # bytes; with `window` the bound of what is sent and not acknowledged
+PIECE = 128 << 10  # bytes given to the socket at once
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a frame is sent again, doubled each time
+TRIES = 4  # times that a silent frame is sent within its deadline
+# What passes: JetStream unavailable, no leader, too many requests, the first copy of an id being stored.
+PASSING = frozenset((10008, 10009, 10158, 10167))
+NO_RESPONDERS = 503
+STORE_FAILED = 10077
+
+
+@dataclass(slots=True)
+class _Sent:
+    """Consecutive frames that went out together: [first, end)."""
+
+    first: int
+    end: int
+    since: float
+    tried: float
+
+
+class Publisher:
+    """Publishes one task's frames, numbered from 0 in the order given.
+
+    called: a frame's number in words, for errors. prefix: the API's. window: frames in flight. seconds: how
+    long a frame may go unacknowledged. Raises Refused, Unacknowledged, AuthorizationError, NotPermitted.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        called: Callable[[int], str],
+        prefix: str = "$JS.API",
+        window: int = 4096,
+        seconds: float = 120.0,
+    ) -> None:
+        self._called, self._prefix = called, prefix
+        self.stream = ""  # whose acknowledgements count; "" for any
+        self._window, self._seconds = window, seconds
+        self.stored = self.duplicates = self.sent = 0
+        self._waiting: dict[int, bytes] = {}  # by number, in order
+        self._bytes = 0
+        self._pieces: deque[_Sent] = deque()
+        self._again: list[int] = []  # refused for now, sent again at _again_at
+        self._again_at = 0.0
+        self._pause = FIRST_PAUSE
+        self._excuse = ""  # why frames were last held back
+        self.link = self._open(address)
+        self.inbox = self.link.new_inbox()
+        self._start = len(self.inbox) + 1
+        self.link.subscribe(f"{self.inbox}.*")
+
+    @property
+    def max_payload(self) -> int:
+        """The largest message that the server takes, in bytes."""
+        return self.link.max_payload
+
+    def __enter__(self) -> Publisher:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.link.close()
+
+    def publish(self, frames: list[bytes]) -> None:
+        """Send frames, once the window has room for them; reads what acknowledgements have come."""
+        done = 0
+        while done < len(frames):
+            piece, size = self._piece(frames, done)
+            while self._waiting and not self._has_room(piece, size):
+                self._hear()
+            now = time.monotonic()
+            first, self.sent = self.sent, self.sent + piece
+            chosen = frames[done : done + piece]
+            self._waiting.update(enumerate(chosen, first))
+            self._bytes += size
+            self._pieces.append(_Sent(first, self.sent, now, now))
+            done += piece
+            self._send(b"".join(chosen))
+
+    def finish(self) -> None:
+        """Wait until every frame is acknowledged."""
+        while self._waiting:
+            self._hear()
+
+    def _piece(self, frames: list[bytes], start: int) -> tuple[int, int]:
+        """How many frames go out next, at least one, and their bytes."""
+        most = max(1, self._window // 4)
+        size = count = 0
+        for frame in frames[start : start + most]:
+            if count and size + len(frame) > PIECE:
+                break
+            size += len(frame)
+            count += 1
+        return count, size
+
+    def _has_room(self, frames: int, size: int) -> bool:
+        return len(self._waiting) + frames <= self._window and self._bytes + size <= IN_FLIGHT
+
+    # -- acknowledgements
+
+    def _hear(self) -> None:
+        """Take what has come, or wait for it; send again what is due. Raises Unacknowledged when too late."""
+        now = time.monotonic()
+        head = self._oldest()
+        due = min(head.tried + self._seconds / TRIES, head.since + self._seconds)
+        if self._again:
+            due = min(due, self._again_at)
+        try:
+            self._read(self.link.take(max(due - now, 0.001)))
+        except TimedOut:
+            pass
+        except LinkLost as lost:
+            self._recover(lost)
+        if self._waiting:
+            self._repeat(time.monotonic())
+
+    def _oldest(self) -> _Sent:
+        """The oldest piece that has a frame unacknowledged; there must be one."""
+        number = next(iter(self._waiting))
+        while self._pieces[0].end <= number:
+            self._pieces.popleft()
+        return self._pieces[0]
+
+    def _late(self, reason: str) -> Unacknowledged:
+        """What to raise when the time is over."""
+        because = f": {reason}" if reason else ""
+        oldest = next(iter(self._waiting), None)
+        if oldest is None:
+            return Unacknowledged(
+                f"nowhere to write to within {self._seconds:g} s{because}; see deliveryTimeout"
+            )
+        return Unacknowledged(
+            f"{self._called(oldest)}, subject {self._subject(oldest)}: no acknowledgement within "
+            f"{self._seconds:g} s ({len(self._waiting)} rows are without one){because}; see deliveryTimeout"
+        )
+
+    def _read(self, answers: Frames) -> None:
+        begin, waiting, stream = self._start, self._waiting, self.stream
+        before = self.stored
+        for head, ack in zip(answers.heads, self._acks(answers), strict=True):
+            number = int(head[begin : head.index(b" ")])
+            frame = waiting.get(number)
+            if frame is None:
+                continue  # the answer of a copy sent before
+            if "error" in ack:
+                self._refused(number, ack["error"])
+                continue
+            if stream and ack["stream"] != stream:
+                reason = f"stored by stream {ack['stream']}, not by {stream}: see the option stream"
+                raise Refused(self._called(number), self._subject(number), reason)
+            del waiting[number]
+            self._bytes -= len(frame)
+            self.stored += 1
+            if ack.get("duplicate"):
+                self.duplicates += 1
+        if self.stored > before:
+            self._pause, self._excuse = FIRST_PAUSE, ""
+
+    def _acks(self, answers: Frames) -> list[dict[str, Any]]:
+        """Each answer as a document that has `stream` or `error`."""
+        try:
+            acks: list[Any] = json.loads(b"[%b]" % b",".join(answers.payloads))
+        except ValueError:
+            acks = []
+        if len(acks) == len(answers) and all(type(ack) is dict and "stream" in ack for ack in acks):
+            return acks
+        return [self._answer(answers, row) for row in range(len(answers))]
+
+    def _answer(self, answers: Frames, row: int) -> dict[str, Any]:
+        """One answer when they are not all acknowledgements: "no responders", or what no stream says."""
+        message = answers.message(row)
+        if message.status == NO_RESPONDERS and not message.payload:
+            return {"error": {"code": NO_RESPONDERS}}
+        try:
+            ack = json.loads(message.payload)
+        except ValueError:
+            ack = None
+        if isinstance(ack, dict) and ("stream" in ack or "error" in ack):
+            return ack
+        return {"error": {"description": "what answered is no stream"}}
+
+    def _refused(self, number: int, error: dict[str, Any]) -> None:
+        """Hold a frame back if the refusal can pass. Raises Refused if it cannot."""
+        code, err_code = int(error.get("code") or 0), int(error.get("err_code") or 0)
+        nobody = code == NO_RESPONDERS and not err_code
+        if not nobody and err_code not in PASSING:
+            text = str(error.get("description") or "an error without text")
+            if err_code == STORE_FAILED and "maximum" in text:
+                text += ": the stream is full and discards new messages; raise its limit, or make room"
+            raise Refused(self._called(number), self._subject(number), f"{text} ({err_code})")
+        if nobody and not self._again:
+            self._check_taken(number)
+        self._excuse = "nobody answers" if nobody else str(error.get("description"))
+        if not self._again:
+            self._again_at = time.monotonic() + self._pause
+            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        self._again.append(number)
+
+    def _check_taken(self, number: int) -> None:
+        """Raise Refused if no stream stores the subject; nothing if one does, or nobody can say."""
+        subject = self._subject(number)
+        try:
+            takers = Api(self.link, self._prefix).streams(subject)
+        except (ApiError, LinkError):
+            return
+        if not takers:
+            reason = "no stream stores this subject: add it to a stream, or write to another subject"
+            raise Refused(self._called(number), subject, reason)
+
+    def _subject(self, number: int) -> str:
+        return self._waiting[number].split(b" ", 2)[1].decode()
+
+    # -- sending, again
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self.link.send(data)
+        except LinkLost as lost:
+            self._recover(lost)
+
+    def _repeat(self, now: float) -> None:
+        """Send again what was held back and is due, and the oldest piece when its answers stay away."""
+        head = self._oldest()
+        if now - head.since >= self._seconds:
+            raise self._late(self._excuse)
+        if self._again and now >= self._again_at:
+            due, self._again = self._again, []
+            self._send(b"".join(self._waiting[number] for number in due if number in self._waiting))
+        if now - head.tried >= self._seconds / TRIES:
+            head.tried = now
+            rows = range(head.first, head.end)
+            self._send(b"".join(self._waiting[number] for number in rows if number in self._waiting))
+
+    def _recover(self, lost: LinkLost) -> None:
+        """Connect again and send all that is unacknowledged, in its order, until it works or is too late."""
+        reason = str(lost)
+        since = self._oldest().since if self._waiting else time.monotonic()
+        while (now := time.monotonic()) < since + self._seconds:
+            try:
+                self.link.reopen()
+                self.link.subscribe(f"{self.inbox}.*")
+                self._again.clear()
+                for piece in self._pieces:
+                    rows = range(piece.first, piece.end)
+                    self.link.send(b"".join(self._waiting[row] for row in rows if row in self._waiting))
+                    piece.tried = now
+            except (AuthorizationError, NotPermitted):
+                raise
+            except LinkError as error:
+                reason = str(error)
+                self._rest(since + self._seconds)
+            else:
+                return
+        raise self._late(reason) from None
+
+    def _open(self, address: Address) -> Link:
+        deadline = time.monotonic() + self._seconds
+        while True:
+            try:
+                return Link.open(address)
+            except AuthorizationError:
+                raise
+            except LinkError as error:
+                if time.monotonic() >= deadline:
+                    raise self._late(str(error)) from None
+                self._rest(deadline)
+
+    def _rest(self, deadline: float) -> None:
+        time.sleep(max(0.0, min(self._pause, deadline - time.monotonic())))
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)

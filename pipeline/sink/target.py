@@ -1,0 +1,84 @@
+"""Where rows go: the stream as it is found before anything is published, and what it is checked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ...protocol.duration import SECOND, format_go
+from ...protocol.subject import has_wildcard, is_valid, matches
+from ..jetstream import Api, Facts
+from .errors import SinkError
+
+
+@dataclass(frozen=True)
+class Target:
+    """The stream that the rows are for; `stream` is "" when only the subjects of the rows say it."""
+
+    stream: str = ""
+    max_message: int = -1  # bytes of headers and payload; -1 without a limit
+    duplicate_window: float = 0.0  # seconds
+
+
+def find(
+    api: Api, *, stream: str, subject: str, columns: Collection[str], retry_window: float | None
+) -> Target:
+    """Look at the stream, or at that which stores `subject`, and check that it takes the rows.
+
+    retry_window: seconds for which it must remember message ids, None without effectively-once. Raises
+    SinkError saying what to change; ApiError and LinkError as they come.
+    """
+    if subject and (not is_valid(subject) or has_wildcard(subject)):
+        raise SinkError(f"option subject: {subject!r} is no subject without wildcards")
+    if not stream and subject:
+        takers = api.streams(subject)
+        if not takers:
+            raise SinkError(
+                f"no stream stores subject {subject}: add it to a stream, or change the option subject"
+            )
+        stream = takers[0]
+    if not stream:
+        if retry_window is not None:
+            raise SinkError(
+                "guarantee effectively-once needs the option stream when the subject is a column: "
+                "the duplicate window of that stream is checked"
+            )
+        return Target()
+    facts = api.stream(stream)
+    _check_open(facts)
+    if subject and not any(matches(pattern, subject) for pattern in facts.subjects):
+        raise SinkError(f"stream {stream} stores {', '.join(facts.subjects)}: not subject {subject}")
+    if "ttl" in columns and not facts.config.get("allow_msg_ttl"):
+        raise SinkError(
+            f"stream {stream} allows no TTL of single messages: drop the column ttl, or allow it with "
+            f"pyjs stream edit {stream} --allow-msg-ttl"
+        )
+    if retry_window is not None:
+        _check_window(facts, retry_window)
+    largest = int(facts.config.get("max_msg_size") or -1)
+    return Target(stream, largest, facts.duplicate_window / SECOND)
+
+
+def _check_open(facts: Facts) -> None:
+    if facts.sealed:
+        raise SinkError(f"stream {facts.name} is sealed: it takes no messages any more")
+    if not facts.subjects:
+        raise SinkError(
+            f"stream {facts.name} stores no subjects (a mirror, or sources only): nothing can be published"
+        )
+
+
+def _check_window(facts: Facts, retry_window: float) -> None:
+    """Raise SinkError when message ids are forgotten before the rows may last be sent again."""
+    if facts.duplicate_window >= retry_window * SECOND:
+        return
+    wanted = format_go(round(retry_window * SECOND))
+    age = int(facts.config.get("max_age") or 0)
+    limit = (
+        f" (its max age of {format_go(age)} must be raised first)" if 0 < age < retry_window * SECOND else ""
+    )
+    raise SinkError(
+        f"guarantee effectively-once: stream {facts.name} remembers message ids for "
+        f"{format_go(facts.duplicate_window)}, rows may be sent again for {wanted} (option retryWindow). "
+        f"Run: pyjs stream edit {facts.name} --dupe-window {wanted}{limit}"
+    )

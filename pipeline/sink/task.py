@@ -1,0 +1,53 @@
+"""Which piece of which write a task is, and the message ids that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark import TaskContext
+
+from .errors import SinkError
+
+QUERY = "sql.streaming.queryId"
+BATCH = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One try at one partition. `write` is the same whenever the same rows are written again."""
+
+    write: str
+    partition: int
+    attempt: int
+
+    def row(self, number: int) -> str:
+        """A row as errors call it; rows of a partition are counted from 0."""
+        return f"row {number} of partition {self.partition}"
+
+    @property
+    def prefix(self) -> str:
+        """What the message ids of this partition begin with, whichever attempt it is."""
+        return f"{self.write}:{self.partition}:"
+
+
+def of_batch(write: str) -> Task:
+    """The task that runs here, of the batch write with this id."""
+    context = TaskContext.get()
+    if context is None:
+        return Task(write, 0, 0)
+    return Task(write, context.partitionId(), context.attemptNumber())
+
+
+def of_stream() -> Task:
+    """The task that runs here, of a streaming query: its id and its batch's are those of the checkpoint.
+
+    Raises SinkError where Spark does not tell them.
+    """
+    context = TaskContext.get()
+    query = context.getLocalProperty(QUERY) if context else None
+    batch = context.getLocalProperty(BATCH) if context else None
+    if context is None or not query or batch is None:
+        raise SinkError(
+            "Spark does not say which query and batch this task is of: no message ids can be made"
+        )
+    return Task(f"{query}:{batch}", context.partitionId(), context.attemptNumber())

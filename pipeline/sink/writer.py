@@ -1,0 +1,198 @@
+"""What Spark calls to write: checks on the driver, tasks on the executors, a count back on the driver.
+
+A task's rows are published as they come, and the task ends well when each is acknowledged. Nothing is taken
+back when a task or job fails: what was stored stays, and is sent again when Spark tries again. `guarantee`
+says whether the stream then has it twice (at-least-once) or once (effectively-once).
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from ..jetstream import Api
+from ..link import Link, LinkLost, NoServers, TimedOut
+from ..options import Settings
+from . import columns, target, task
+from .errors import SinkError
+from .frame import Encoder
+from .publisher import Publisher
+from .target import Target
+from .task import Task
+from .terms import Terms
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Written(WriterCommitMessage):
+    """What one task has had acknowledged. `duplicates` of the rows the stream had already."""
+
+    partition: int
+    rows: int
+    duplicates: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One write as all of its tasks see it: made and checked on the driver, pickled to the executors.
+
+    target is None when no server could be asked on the driver: then each task asks.
+    """
+
+    terms: Terms
+    columns: frozenset[str]
+    begun: float  # seconds since the epoch, by the driver's clock
+    target: Target | None = None
+
+    @classmethod
+    def make(cls, terms: Terms, schema: StructType, *, patient: bool = False) -> Plan:
+        """Check schema and stream. patient: a server that cannot be reached is left to the tasks.
+
+        Raises SinkError; ApiError and LinkError as they come.
+        """
+        plan = cls(terms, columns.check(schema, terms.subject), time.time())
+        try:
+            with Link.open(terms.address) as link:
+                return replace(plan, target=plan.look(link))
+        except (NoServers, LinkLost, TimedOut):
+            if patient:
+                return plan
+            raise
+
+    def look(self, link: Link) -> Target:
+        """Find the stream and check it."""
+        return target.find(
+            Api(link, self.terms.api_prefix),
+            stream=self.terms.stream,
+            subject=self.terms.subject,
+            columns=self.columns,
+            retry_window=self.terms.retry_window if self.terms.once else None,
+        )
+
+    def run(self, here: Task, batches: Iterator[pa.RecordBatch]) -> Written:
+        """Publish the rows of one task; every one is acknowledged when this returns."""
+        terms, head = self.terms, next(batches, None)
+        if head is None:
+            return Written(here.partition, 0, 0)
+        publisher = Publisher(
+            terms.address,
+            called=here.row,
+            prefix=terms.api_prefix,
+            window=terms.window,
+            seconds=terms.delivery_timeout,
+        )
+        with publisher:
+            found = self.target or self.look(publisher.link)
+            publisher.stream = found.stream
+            self._check_age(here, found)
+            encoder = self._encoder(here, found, publisher)
+            for batch in itertools.chain((head,), batches):
+                for frames in encoder.frames(batch, publisher.sent):
+                    publisher.publish(frames)
+                publisher.finish()  # while the next batch is computed nobody would read answers
+        return Written(here.partition, publisher.sent, publisher.duplicates)
+
+    def _encoder(self, here: Task, found: Target, publisher: Publisher) -> Encoder:
+        largest, limit = publisher.max_payload, "server's max_payload"
+        if 0 <= found.max_message < largest:
+            largest, limit = found.max_message, f"max_msg_size of stream {found.stream}"
+        return Encoder(
+            task=here,
+            inbox=publisher.inbox,
+            largest=largest,
+            limit=limit,
+            subject=self.terms.subject,
+            derive_ids=self.terms.once,
+        )
+
+    def _check_age(self, here: Task, found: Target) -> None:
+        """Raise SinkError when an earlier attempt's rows may have been forgotten by the stream."""
+        age = time.time() - self.begun
+        if self.terms.once and here.attempt > 0 and age > found.duplicate_window:
+            raise SinkError(
+                f"guarantee effectively-once: partition {here.partition} is tried again {age:.0f} s after "
+                f"the write began, and stream {found.stream} remembers message ids for "
+                f"{found.duplicate_window:g} s: rows could be stored twice. Make its duplicate window and "
+                "retryWindow longer than a write takes"
+            )
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """`df.write.format("jetstream")`: appends; nothing else is ever implied."""
+
+    def __init__(self, settings: Settings, schema: StructType, overwrite: bool = False) -> None:
+        """Check all that can be checked before a row is there. Raises SinkError, ApiError, LinkError."""
+        if overwrite:
+            raise SinkError(
+                'mode("overwrite") is refused: a stream is never purged by a write; use mode("append"), '
+                "and purge it yourself if that is meant"
+            )
+        terms = Terms.of(settings)
+        self._plan = Plan.make(terms, schema)
+        # Made once, on the driver: a task that is tried again makes the same ids.
+        self._write = terms.write_id or uuid.uuid4().hex
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Publish a partition (on an executor)."""
+        return self._plan.run(task.of_batch(self._write), iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Say what was written (on the driver)."""
+        LOG.info("%s", told(messages))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Say what stays of a write that failed (on the driver)."""
+        LOG.warning("the write failed; what was published stays: %s of finished tasks", told(messages))
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """`df.writeStream.format("jetstream")`: appends each micro-batch."""
+
+    def __init__(self, settings: Settings, schema: StructType, overwrite: bool = False) -> None:
+        """Check what can be checked. Spark makes one for each batch and one to commit it.
+
+        Raises SinkError, ApiError, AuthorizationError. A server that cannot be reached now is no error yet:
+        it may be back when tasks run, and a batch that was written must not fail at its commit.
+        """
+        if overwrite:
+            raise SinkError(
+                'outputMode("complete") is refused: each batch would replace what the stream holds, and a '
+                'write never purges; use outputMode("append")'
+            )
+        terms = Terms.of(settings)
+        if terms.write_id:
+            raise SinkError(
+                "option writeId names batch writes; a streaming query has an id in its checkpoint"
+            )
+        self._plan = Plan.make(terms, schema, patient=True)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Publish a partition of a batch (on an executor)."""
+        here = task.of_stream() if self._plan.terms.once else task.of_batch("")
+        return self._plan.run(here, iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Say what was written (on the driver)."""
+        LOG.info("batch %d: %s", batchId, told(messages))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Say what stays of a batch that failed (on the driver)."""
+        LOG.warning(
+            "batch %d failed; what was published stays: %s of finished tasks", batchId, told(messages)
+        )
+
+
+def told(messages: Sequence[WriterCommitMessage | None]) -> str:
+    """What tasks have written, in words."""
+    done = [message for message in messages if isinstance(message, Written)]
+    rows, duplicates = sum(message.rows for message in done), sum(message.duplicates for message in done)
+    return f"{rows} rows acknowledged" + (f", {duplicates} of them stored before" if duplicates else "")
