@@ -6,6 +6,7 @@ them.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from .errors import Damaged, NotFound
 from .message import StoredMessage
@@ -107,16 +108,27 @@ class IndexedStream:
         no more once their bodies make `size` bytes. Ends before the first that is damaged.
         """
         found: list[StoredMessage] = []
-        try:
-            for seq in self._index.run(filters, from_seq, up_to, most):
-                message = self._load(seq)
-                found.append(message)
-                size -= len(message.body)
-                if size <= 0:
-                    break
-        except Damaged:
-            return found
+        with suppress(Damaged):
+            self._load_run(self._index.run(filters, from_seq, up_to, most), size, found)
         return found
+
+    def _load_run(self, seqs: Sequence[int], size: int, found: list[StoredMessage]) -> None:
+        """Append live messages to `found`, until their bodies make `size` bytes; raises Damaged."""
+        for seq in seqs:
+            message = self._load(seq)
+            found.append(message)
+            size -= len(message.body)
+            if size <= 0:
+                return
+
+    def verify(self, from_seq: int = 1, limit: int = 1000) -> int:
+        """Read and check up to `limit` messages; give the sequence to go on from, 0 when all are read."""
+        for _ in range(limit):
+            message = self.next((), from_seq)
+            if message is None:
+                return 0
+            from_seq = message.seq + 1
+        return from_seq
 
     def last(self, filter_: str) -> StoredMessage | None:
         """Read the newest message that the filter matches."""

@@ -35,19 +35,38 @@ class BlockReader:
                 size = max(length, min(AHEAD, block.synced - offset))
                 del self._expected[place]
                 break
-        try:
-            with self._handles.pinned(block.path) as file:
-                data = self._fs.read(file, size, offset)
-        except OSError as error:
-            if error.errno == EIO:
-                return b""
-            raise
+        data = self._fetch(block, offset, size)
         if size > length:
             self._stretches.append((block, offset, data))
             self._expected.append((block, offset + len(data)))
         else:
             self._expected.append((block, end))
         return data[:length]
+
+    def stretch(self, block: Block, offset: int, length: int, wanted: int) -> bytes:
+        """Read at least `length` bytes, if the file has them, and about `wanted` ones, or what is held.
+
+        As with `read`, what the disk cannot read any more reads as nothing.
+        """
+        for held, start, data in self._stretches:
+            if held is block and start <= offset and offset + length <= start + len(data):
+                return data[offset - start :]
+        if (block, offset) in self._expected:
+            self._expected.remove((block, offset))
+            wanted = block.synced - offset
+        data = self._fetch(block, offset, max(length, min(AHEAD, wanted)))
+        self._stretches.append((block, offset, data))
+        self._expected.append((block, offset + len(data)))
+        return data
+
+    def _fetch(self, block: Block, offset: int, size: int) -> bytes:
+        try:
+            with self._handles.pinned(block.path) as file:
+                return self._fs.read(file, size, offset)
+        except OSError as error:
+            if error.errno == EIO:
+                return b""
+            raise
 
     def forget(self, block: Block) -> None:
         """Drop what is held of a block."""

@@ -26,6 +26,7 @@ from .compaction import Compaction, choose_run
 from .header import HEADER_SIZE, Header, make_seed
 from .reader import BlockReader
 from .recovery import Recovered, block_path, recover
+from .run import read_run
 
 BLOCK_SIZE = 16 << 20  # bytes; large enough that sealing (three syncs) is rare, small enough to scan in 0.2 s
 BLOCK_ROWS = 1 << 17
@@ -238,6 +239,17 @@ class FileStream(IndexedStream):
             seq, self._index.names[block.subjects[row]], data[_FIXED + subject : body], data[body:], time
         )
 
+    def _load_run(self, seqs: Sequence[int], size: int, found: list[StoredMessage]) -> None:
+        while len(found) < len(seqs) and size > 0:
+            seq = seqs[len(found)]
+            block, row = self._find(seq)
+            read: list[StoredMessage] = []
+            if row < block.tail_row:
+                read = read_run(self._reader, block, seqs[len(found) :], self._index.names, size)
+            read = read or [self._load(seq)]
+            found += read
+            size -= sum([len(message.body) for message in read])
+
     def _found_damaged(self, seq: int, block: Block, row: int) -> Damaged:
         """Take a message that cannot be read out of the index, and report it from now on."""
         where = f"{block.path} at {block.offsets[row]}"
@@ -275,15 +287,6 @@ class FileStream(IndexedStream):
         """Say what a message counts in `bytes`: the size of the reference's record for it."""
         size = 30 + len(subject.encode("utf-8", "surrogateescape")) + body_len
         return size + 4 + header_len if header_len else size
-
-    def verify(self, from_seq: int = 1, limit: int = 1000) -> int:
-        """Read and check up to `limit` messages; give the sequence to go on from, 0 when all are read."""
-        for _ in range(limit):
-            message = self.next((), from_seq)
-            if message is None:
-                return 0
-            from_seq = message.seq + 1
-        return from_seq
 
     # -- removing
 
