@@ -1,0 +1,117 @@
+"""What is seen of a stream before a row is published to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lib.frames import schema
+from lib.jetstream import SECOND
+from lib.sink_site import Site
+from pyjs.pipeline.jetstream import UnknownStream
+from pyjs.pipeline.options import OptionError, Settings
+from pyjs.pipeline.sink import SinkError
+from pyjs.pipeline.sink.terms import Terms
+from pyjs.pipeline.sink.writer import Plan
+
+ONCE = "effectively-once"
+
+
+def plan(site: Site, *columns: str, **options: str) -> Plan:
+    return Plan.make(Terms.of(site.settings(**options)), schema(*(columns or ("subject", "data"))))
+
+
+def test_a_stream_is_found_with_its_limits(site: Site) -> None:
+    site.create(max_msg_size=77, duplicate_window=30 * SECOND)
+    found = plan(site).target
+    assert found is not None
+    assert (found.stream, found.max_message, found.duplicate_window) == (site.name, 77, 30.0)
+
+
+def test_a_stream_that_does_not_exist_is_an_error(site: Site) -> None:
+    with pytest.raises(UnknownStream, match=f"stream {site.name} not found"):
+        plan(site)
+
+
+@pytest.mark.parametrize(
+    ("config", "columns", "options", "text"),
+    [
+        ({"sealed": True}, (), {}, "stream <S> is sealed: it takes no messages any more"),
+        ({}, ("data",), {"subject": "other.x"}, "stream <S> stores <S>.>: not subject other.x"),
+        ({}, ("subject", "data", "ttl"), {}, "pyjs stream edit <S> --allow-msg-ttl"),
+        (
+            {},
+            (),
+            {"guarantee": ONCE},
+            "stream <S> remembers message ids for 2m0s, rows may be sent again for 10m0s "
+            "(option retryWindow). Run: pyjs stream edit <S> --dupe-window 10m0s",
+        ),
+        (
+            {"max_age": 60 * SECOND, "duplicate_window": 60 * SECOND},
+            (),
+            {"guarantee": ONCE, "retryWindow": "150s"},
+            "--dupe-window 2m30s (its max age of 1m0s must be raised first)",
+        ),
+    ],
+)
+def test_a_stream_that_does_not_take_the_rows_is_an_error(
+    site: Site, config: dict[str, Any], columns: tuple[str, ...], options: dict[str, str], text: str
+) -> None:
+    site.create(**{key: value for key, value in config.items() if key != "sealed"})
+    if config.get("sealed"):
+        site.js.update(site.name, sealed=True)
+    with pytest.raises(SinkError) as raised:
+        plan(site, *columns, **options)
+    assert text.replace("<S>", site.name) in str(raised.value)
+
+
+def test_what_the_error_tells_to_run_mends_it(site: Site) -> None:
+    site.create()
+    site.js.update(site.name, duplicate_window=600 * SECOND)
+    assert plan(site, guarantee=ONCE).target is not None
+    site.js.update(site.name, allow_msg_ttl=True)
+    assert plan(site, "subject", "data", "ttl").target is not None
+
+
+def test_a_mirror_is_an_error(site: Site) -> None:
+    site.create()
+    site.js.create(f"{site.name}_m", mirror={"name": site.name})
+    with pytest.raises(SinkError, match=f"stream {site.name}_m stores no subjects"):
+        plan(site, stream=f"{site.name}_m")
+
+
+def test_a_subject_that_no_stream_stores_is_an_error(site: Site) -> None:
+    settings = Settings.of({"servers": site.server.url, "subject": f"{site.name}.x"}, "write")
+    with pytest.raises(SinkError, match=f"no stream stores subject {site.name}.x"):
+        Plan.make(Terms.of(settings), schema("data"))
+
+
+def test_effectively_once_needs_to_know_the_stream(site: Site) -> None:
+    settings = Settings.of({"servers": site.server.url, "guarantee": ONCE}, "write")
+    with pytest.raises(SinkError, match="needs the option stream when the subject is a column"):
+        Plan.make(Terms.of(settings), schema("subject", "data"))
+    least = Settings.of({"servers": site.server.url}, "write")
+    found = Plan.make(Terms.of(least), schema("subject", "data")).target
+    assert found is not None
+    assert found.stream == ""
+
+
+def test_a_row_may_not_be_under_way_longer_than_its_id_is_remembered() -> None:
+    given = {"guarantee": ONCE, "deliveryTimeout": "11m", "servers": "nats://127.0.0.1:1"}
+    with pytest.raises(SinkError, match=r"deliveryTimeout \(660 s\) is longer than retryWindow \(600 s\)"):
+        Terms.of(Settings.of(given, "write"))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("guarantee", "exactly-once"),
+        ("subject", "a.*"),
+        ("window", "0"),
+        ("deliveryTimeout", "soon"),
+        ("retryWindow", "-1s"),
+    ],
+)
+def test_options_are_judged_by_name(option: str, value: str) -> None:
+    with pytest.raises(OptionError, match=option):
+        Settings.of({option: value}, "write")
