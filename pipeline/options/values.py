@@ -114,12 +114,15 @@ def _whole(given: str) -> int:
 
 
 def seconds(given: str) -> float:
-    """A span such as `500ms`, `5s`, `2m`, in seconds; without a unit it is milliseconds, as with Kafka."""
+    """A span of more than nothing, such as `500ms`, `5s`, `2m`, in seconds.
+
+    Without a unit it is milliseconds, as with Kafka.
+    """
     try:
         ns = int(given) * MILLISECOND if given.strip().isdigit() else duration.parse(given.strip())
     except ValueError:
-        ns = -1
-    if ns < 0:
+        ns = 0
+    if ns <= 0:
         raise ValueError(f'"{given}" is no span of time such as 500ms, 5s or 2m')
     return ns / 1e9
 
