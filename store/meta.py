@@ -23,6 +23,7 @@ from .handles import Handles
 
 META = "meta.json"
 _LOST = "lost.msgs"
+_STAGING = ".restoring"
 _FORMAT = "pyjs-meta-1"
 _LONGEST = 200  # bytes of a directory name, well below the 255 that file systems take
 
@@ -177,6 +178,21 @@ class AccountDirectory:
         """Open a stream's messages; see `FileStream`."""
         directory = f"{self._stream(stream)}/msgs"
         return FileStream(directory, fs=self._fs, handles=self._handles, on_damage=on_damage, exact=exact)
+
+    def staging(self) -> "AccountDirectory":
+        """A place for streams that are not whole yet; `unstage` forgets what a server left there."""
+        return AccountDirectory(f"{self.path}/{_STAGING}", self._fs, self._handles)
+
+    def adopt(self, staging: "AccountDirectory", stream: str) -> None:
+        """Take a stream over from there, in one step; its stores must be closed."""
+        target = self._stream(stream)
+        self._fs.make_directory(f"{self.path}/streams")
+        self._fs.rename(staging._stream(stream), target)
+        self._fs.sync_directory(f"{self.path}/streams")
+
+    def unstage(self) -> None:
+        """Remove what was left of streams that never became whole."""
+        self._fs.remove_tree(f"{self.path}/{_STAGING}")
 
     def remove_stream(self, stream: str) -> None:
         """Remove a stream with its consumers; its stores must be closed."""

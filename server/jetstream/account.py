@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ...store.meta import AccountDirectory, Asset
     from ...store.stream import StreamStore
     from ..accounts.account import Account
+    from .backup.restore import Restore
     from .consumer.core import Consumer
 
 UNLIMITED = -1
@@ -64,7 +65,7 @@ class JetStreamAccount:
     """JetStream for one account. `offline` names the streams that could not be opened, and why.
 
     grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
-    marks: of the streams that a cluster assigned, by name.
+    marks: of the streams that a cluster assigned, by name. restores: those under way, by stream.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class JetStreamAccount:
         self.streams: dict[str, Stream] = {}
         self.offline: dict[str, str] = {}
         self.marks: dict[str, Mark] = {}
+        self.restores: dict[str, Restore] = {}
         self.api_total = 0
         self.api_errors = 0
 
@@ -187,14 +189,7 @@ class JetStreamAccount:
     def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
         name = config.name
-        share = self.must_limits(config.num_replicas)
-        if 0 < share.max_streams <= sum(1 for other in self.streams if other != name):
-            raise api_error("JSMaximumStreamsLimitErr")
-        if name not in self.streams:
-            self._check_limits(config, config.max_bytes or UNLIMITED)
-        config = check(stamped(config), self.world(config.num_replicas, pedantic=pedantic))
-        if config.num_replicas > 1:
-            raise api_error("JSStreamReplicasNotSupportedErr")
+        config = self.judged(config, pedantic=pedantic)
         existing = self.streams.get(name)
         if existing is not None:
             if existing.config == config:
@@ -207,6 +202,29 @@ class JetStreamAccount:
         stream = self.make(config, self.host.clock.now())
         advisories.stream_action(self.account, self.host, name, "create")
         return stream
+
+    def judged(self, config: StreamConfig, *, pedantic: bool = False) -> StreamConfig:
+        """What a new stream's configuration comes to, by itself and the account's limits. Raises ApiError."""
+        name = config.name
+        share = self.must_limits(config.num_replicas)
+        if 0 < share.max_streams <= sum(1 for other in self.streams if other != name):
+            raise api_error("JSMaximumStreamsLimitErr")
+        if name not in self.streams:
+            self._check_limits(config, config.max_bytes or UNLIMITED)
+        config = check(stamped(config), self.world(config.num_replicas, pedantic=pedantic))
+        if config.num_replicas > 1:
+            raise api_error("JSStreamReplicasNotSupportedErr")
+        return config
+
+    def must_be_new(self, config: StreamConfig) -> StreamConfig:
+        """Give what was judged, if a stream may be restored by it now. Raises ApiError."""
+        if config.name in self.streams:
+            raise api_error("JSStreamNameExistRestoreFailedErr")
+        if config.name in self.offline:
+            raise api_error("JSStreamOfflineReasonErrF", err=self.offline[config.name])
+        if self._overlaps(config, ""):
+            raise api_error("JSStreamSubjectOverlapErr")
+        return config
 
     def make(self, config: StreamConfig, created: int) -> Stream:
         """Make a stream that was judged, here or by the cluster. Raises ApiError: its store refuses."""
@@ -401,6 +419,8 @@ class JetStreamAccount:
 
     def stop(self) -> None:
         """Close all streams; what is stored is on disk afterwards."""
+        for restore in list(self.restores.values()):
+            restore.stop()
         for stream in self.streams.values():
             try:
                 stream.stop()

@@ -311,9 +311,9 @@ class JetStream:
     def enable(self, account: Account, limits: dict[str, AccountJetStream]) -> JetStreamAccount:
         """Give an account JetStream, with limits by tier, and its streams back."""
         assert self.host is not None and self._storage is not None
-        held = JetStreamAccount(
-            account, self.host, self._storage.account(account.name), limits, self.memory, self.files
-        )
+        directory = self._storage.account(account.name)
+        directory.unstage()
+        held = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files)
         self.accounts[account.name] = held
         account.jetstream = held
         self._map_domain(account)

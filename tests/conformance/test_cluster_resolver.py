@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -30,7 +29,7 @@ def library() -> Iterator[Library]:
             assert isinstance(self.server, Library)
             body = self.server.tokens.get(self.path, "").encode()
             if body:
-                time.sleep(SLOWNESS)
+                threading.Event().wait(SLOWNESS)
             self.send_response(200 if body or self.path == "/jwt/" else 404)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -1,29 +1,131 @@
-"""The API families STREAM.SNAPSHOT and STREAM.RESTORE: refused, with an error that says so.
+"""The API families STREAM.SNAPSHOT and STREAM.RESTORE: a stream sent to a client, and taken from one.
 
-Source: ADR-2 and the reference's snapshot format (tar in S2 framing), which this server does not write yet.
+Source: ADR-2, and nats-server 2.15 for the archive.
 """
 
 from __future__ import annotations
 
-from ....protocol.api.messages import RestoreRequest, SnapshotRequest
-from ....protocol.errors import api_error
-from .request import Request, Response
+import json
+from typing import TYPE_CHECKING
 
-TEXT = "snapshots are not supported by this server"
+from ....protocol.api.messages import RestoreRequest, SnapshotRequest, error_response, response
+from ....protocol.errors import ApiError, api_error
+from ....protocol.subject import has_wildcard, is_valid
+from ....protocol.timestamp import format_rfc3339
+from ....store.errors import StoreError
+from .. import advisories
+from ..backup.restore import Restore
+from ..backup.sender import Sender
+from ..stream import report
+from ..stream.core import Stream
+from .request import LATER, Request, Response
+
+if TYPE_CHECKING:
+    from ....protocol.api.stream import StreamConfig
+
+_MADE = "stream_create"  # the type of what ends a restore
 
 
 def snapshot(request: Request) -> Response:
-    """Answer STREAM.SNAPSHOT.<stream>."""
+    """Answer STREAM.SNAPSHOT.<stream>, then send the stream."""
+    if request.empty:
+        raise api_error("JSBadRequestErr")
+    stream = request.account.lookup(request.tokens[2])
     asked = request.read(SnapshotRequest)
-    request.account.lookup(request.tokens[2])
-    if not asked.deliver_subject:
+    if not is_valid(asked.deliver_subject) or has_wildcard(asked.deliver_subject):
         raise api_error("JSSnapshotDeliverSubjectInvalidErr")
-    raise api_error("JSStreamSnapshotErrF", err=TEXT)
+    state = report.state(stream)
+    if asked.no_consumers:
+        state.consumer_count = 0
+    state.last_seq = min(state.last_seq, max(stream.committed_seq, state.first_seq - 1))
+    host, account, started = request.account.host, request.account.account, request.account.host.clock.now()
+    named = {"stream": stream.name, "client": client_of(request)}
+
+    def ended(why: str) -> None:
+        label = f"'{request.account.name} > {stream.name}'"
+        if why:
+            host.log.warning(f"Snapshot for stream {label} failed: {why}")
+        else:
+            host.log.info(f"Completed snapshot for stream {label}")
+        times = {"start": format_rfc3339(started), "end": format_rfc3339(host.clock.now())}
+        subject = f"STREAM.SNAPSHOT_COMPLETE.{stream.name}"
+        more = {"error": why} if why else {}
+        advisories.publish(account, host, subject, "snapshot_complete", {**named, **times, **more})
+
+    sender = Sender(
+        stream,
+        state,
+        asked.deliver_subject,
+        ended,
+        chunk=asked.chunk_size,
+        window=asked.window_size,
+        consumers=not asked.no_consumers,
+    )
+    request.respond(
+        response(request.kind, config=report.shown(stream.config).to_json(), state=state.to_json())
+    )
+    fields = {**named, "state": state.to_json()}
+    advisories.publish(account, host, f"STREAM.SNAPSHOT_CREATE.{stream.name}", "snapshot_create", fields)
+    host.runner.soon(sender.start)
+    return LATER
+
+
+def client_of(request: Request) -> Response:
+    """Who asked, for advisories."""
+    source = request.message.source
+    return source.client_info() if source is not None else {}
+
+
+def read_restore(request: Request) -> StreamConfig:
+    """What STREAM.RESTORE asks for, judged by itself. Raises ApiError."""
+    if request.empty:
+        raise api_error("JSBadRequestErr")
+    name = request.tokens[2]
+    config = request.read(RestoreRequest).config
+    config.name = config.name or name
+    if config.name != name:
+        raise api_error("JSStreamMismatchErr")
+    if "/" in name or "\\" in name:
+        raise api_error("JSStreamNameContainsPathSeparatorsErr")
+    return config
 
 
 def restore(request: Request) -> Response:
-    """Answer STREAM.RESTORE.<stream>."""
-    request.read(RestoreRequest)
-    if request.tokens[2] in request.account.streams:
-        raise api_error("JSStreamNameExistRestoreFailedErr")
-    raise api_error("JSStreamRestoreErrF", err=TEXT)
+    """Answer STREAM.RESTORE.<stream>: where the stream is to be sent to."""
+    held = request.account
+    config = held.must_be_new(held.judged(read_restore(request)))
+    if config.name in held.restores:
+        raise api_error("JSStreamRestoreErrF", err="a restore of this stream is under way")
+    host, account, started = held.host, held.account, held.host.clock.now()
+    named = {"stream": config.name, "client": client_of(request)}
+
+    def answer(reply: str, outcome: Stream | ApiError | None) -> None:
+        body = b""
+        if isinstance(outcome, ApiError):
+            host.log.warning(
+                f"Restore failed for stream '{held.name} > {config.name}': {outcome.description}"
+            )
+            body = json.dumps(error_response(_MADE, outcome)).encode()
+        elif outcome is not None:
+            host.log.info(f"Completed restore for stream '{held.name} > {config.name}'")
+            found = report.info(outcome)
+            found.cluster = None
+            body = json.dumps(response(_MADE, found)).encode()
+        if reply:
+            account.publish(reply, body)
+
+    def ended(size: int) -> None:
+        held.restores.pop(config.name, None)
+        times = {"start": format_rfc3339(started), "end": format_rfc3339(host.clock.now()), "bytes": size}
+        subject = f"STREAM.RESTORE_COMPLETE.{config.name}"
+        advisories.publish(account, host, subject, "restore_complete", {**named, **times})
+
+    try:
+        made = Restore(held, config, answer, ended)
+    except (OSError, StoreError) as fault:
+        raise api_error("JSStreamRestoreErrF", err=str(fault)) from fault
+    held.restores[config.name] = made
+    made.start()
+    host.log.info(f"Starting restore for stream '{held.name} > {config.name}'")
+    advisories.publish(account, host, f"STREAM.RESTORE_CREATE.{config.name}", "restore_create", named)
+    return response(request.kind, deliver_subject=made.subject)

@@ -5,16 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from lib.cli import Cli
 from lib.eventually import eventually
 from lib.process import ServerProcess
-
-
-@pytest.fixture
-def implementation() -> str:
-    """Snapshots are the reference's so far."""
-    return "reference"
 
 
 def test_a_stream_comes_back_as_it_was(cli: Cli, server: ServerProcess, unique: str, tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""CRC-32C (Castagnoli), as the framing of Snappy and S2 wants it.
+
+Long data is cut into parts whose checksums grow side by side, by operations on long strings of bytes, and are
+joined at the end: so it costs little time without a compiled module.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+_POLYNOMIAL = 0x82F63B78  # reflected
+_PART = 64  # bytes of data in each part
+_SMALLEST = 4096  # bytes for which parts are worth their trouble
+
+
+def _table() -> list[int]:
+    table = list(range(256))
+    for _ in range(8):
+        table = [(value >> 1) ^ (_POLYNOMIAL if value & 1 else 0) for value in table]
+    return table
+
+
+_TABLE = _table()
+# byte -> byte k of what the table has for it, for `bytes.translate`
+_PLANES = [bytes(value >> 8 * k & 255 for value in _TABLE) for k in range(4)]
+
+
+def crc32c(data: bytes) -> int:
+    """The checksum of some bytes."""
+    crc, at = 0xFFFFFFFF, 0
+    while len(data) - at >= _SMALLEST:
+        size = 1 << (len(data) - at).bit_length() - 1
+        crc = _parts(data[at : at + size], crc)
+        at += size
+    for byte in data[at:]:
+        crc = _TABLE[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data: bytes) -> int:
+    """The checksum as frames have it."""
+    crc = crc32c(data)
+    return (crc >> 15 | crc << 17 & 0xFFFFFFFF) + 0xA282EAD8 & 0xFFFFFFFF
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return (int.from_bytes(one, "little") ^ int.from_bytes(other, "little")).to_bytes(len(one), "little")
+
+
+def _parts(data: bytes, crc: int) -> int:
+    """Go on from `crc` over data whose length is a power of two times `_PART`."""
+    count = len(data) // _PART
+    # Four planes, one after the other: the lowest bytes of all parts' checksums, then the next ones.
+    start = bytearray(4 * count)
+    start[::count] = crc.to_bytes(4, "little")
+    planes = bytes(start)
+    nothing = bytes(count)
+    for step in range(_PART):
+        index = _xor(planes[:count], data[step::_PART])
+        planes = _xor(planes[count:] + nothing, b"".join([index.translate(each) for each in _PLANES]))
+    length = _PART
+    while count > 1:
+        left = [planes[k * count : (k + 1) * count : 2] for k in range(4)]
+        right = b"".join([planes[k * count + 1 : (k + 1) * count : 2] for k in range(4)])
+        moved = bytes(len(right))
+        for part, row in zip(left, _shift(length), strict=True):
+            moved = _xor(moved, b"".join([part.translate(each) for each in row]))
+        planes = _xor(moved, right)
+        count, length = count // 2, 2 * length
+    return int.from_bytes(planes, "little")
+
+
+@functools.cache
+def _columns(length: int) -> list[int]:
+    """What each bit of a checksum becomes when so many zero bytes follow; `length` is a power of two."""
+    if length == 1:
+        return [_TABLE[1 << bit & 255] ^ (1 << bit) >> 8 for bit in range(32)]
+    half = _columns(length // 2)
+    return [_moved(half, value) for value in half]
+
+
+def _moved(columns: Sequence[int], value: int) -> int:
+    found = 0
+    for bit in range(value.bit_length()):
+        if value >> bit & 1:
+            found ^= columns[bit]
+    return found
+
+
+@functools.cache
+def _shift(length: int) -> list[list[bytes]]:
+    """Tables for `bytes.translate`: of byte j of a checksum, the byte k of what it becomes."""
+    columns = _columns(length)
+    values = [[_moved(columns, value << 8 * j) for value in range(256)] for j in range(4)]
+    return [[bytes(value >> 8 * k & 255 for value in row) for k in range(4)] for row in values]

@@ -1,0 +1,125 @@
+"""The entries of an archive: `state.json`, as many `consumers/<name>` as it says, messages, an empty one.
+
+An entry is its numbers, its name and its payload. A message's name is its subject, its payload the header
+block and the body. The last entry is empty: what ends without it was cut short.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAGIC = b"NATSARC1"
+STATE, CONSUMERS = "state.json", "consumers/"
+_LONGEST_NAME = 1 << 20
+_LARGEST = 1 << 30  # bytes of an entry's payload
+
+
+class ArchiveError(ValueError):
+    """These bytes are no archive, or were cut short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """time: ns; seq: 0 for what is no message."""
+
+    name: str
+    time: int = 0
+    seq: int = 0
+    header: bytes = b""
+    body: bytes = b""
+
+    @property
+    def last(self) -> bool:
+        """Whether it is the one that ends an archive."""
+        return not (self.name or self.seq or self.time or self.header or self.body)
+
+    def encode(self) -> bytes:
+        """As it stands in an archive."""
+        name = self.name.encode("utf-8", "surrogateescape")
+        numbers = (
+            len(name),
+            self.time << 1 if self.time >= 0 else (-self.time << 1) - 1,
+            self.seq,
+            len(self.header),
+            len(self.body),
+        )
+        return b"".join([*map(_varint, numbers), name, self.header, self.body])
+
+
+END = Entry("")
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+class Entries:
+    """Takes an archive in pieces."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._begun = self._ended = False
+
+    def feed(self, piece: bytes) -> list[Entry]:
+        """Give the entries that are whole now. Raises ArchiveError."""
+        rest = self._rest
+        rest += piece
+        at = 0
+        if not self._begun:
+            if not MAGIC.startswith(bytes(rest[: len(MAGIC)])):
+                raise ArchiveError("it is no archive of a stream as servers from 2.15 on make them")
+            if len(rest) < len(MAGIC):
+                return []
+            self._begun, at = True, len(MAGIC)
+        found = []
+        while (read := self._entry(at)) is not None:
+            entry, at = read
+            if self._ended:
+                raise ArchiveError("there is more after the last entry")
+            self._ended = entry.last
+            found.append(entry)
+        del rest[:at]
+        return found
+
+    def end(self) -> None:
+        """There is no more to come. Raises ArchiveError when it was cut short."""
+        if self._rest or not self._ended:
+            raise ArchiveError("it was cut short")
+
+    def _entry(self, at: int) -> tuple[Entry, int] | None:
+        """The entry at `at`, and where the next one begins; None: it is not whole yet."""
+        numbers: list[int] = []
+        rest, length = self._rest, len(self._rest)
+        for _ in range(5):
+            value = shift = 0
+            while True:
+                if at >= length:
+                    return None
+                byte = rest[at]
+                value |= (byte & 127) << shift
+                at, shift = at + 1, shift + 7
+                if byte < 128:
+                    break
+                if shift > 63:
+                    raise ArchiveError("a number is too long")
+            numbers.append(value)
+        name, time, seq, header, body = numbers
+        if name > _LONGEST_NAME or header + body > _LARGEST:
+            raise ArchiveError("an entry is too long")
+        if length - at < name + header + body:
+            return None
+        middle, end = at + name, at + name + header
+        text = bytes(rest[at:middle]).decode("utf-8", "surrogateescape")
+        entry = Entry(
+            text,
+            time >> 1 if not time & 1 else -(time + 1 >> 1),
+            seq,
+            bytes(rest[middle:end]),
+            bytes(rest[end : end + body]),
+        )
+        return entry, end + body

@@ -1,0 +1,137 @@
+"""Staged: a stream that is being restored, apart from those that are served until it is whole.
+
+Promises: `adopt` makes it one of the account's streams, with its messages under their sequences and its
+consumers where they stood; before that nothing of it is to be seen, and a server that ends meanwhile has
+forgotten it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.archive.entries import ArchiveError, Entry
+from ....protocol.errors import ApiError
+from ....protocol.subject import has_wildcard, is_valid
+from ....protocol.timestamp import format_rfc3339
+from ....store.consumer import MemoryConsumer
+from ....store.errors import StoreError
+from ....store.memory import MemoryStream
+from ..consumer import lifecycle
+from ..consumer.config import check
+from ..consumer.info import stamped
+from ..stream.core import Stream
+from .content import read_consumer, read_state
+
+if TYPE_CHECKING:
+    from ....protocol.api.stream import StreamConfig, StreamState
+    from ....store.stream import StreamStore
+    from ..account import JetStreamAccount
+    from .content import SavedConsumer
+
+
+class Staged:
+    """One stream of an account. store: its messages so far."""
+
+    def __init__(self, held: JetStreamAccount, config: StreamConfig) -> None:
+        """Raises OSError, StoreError."""
+        self._held = held
+        self._config = config
+        self._stored = config.storage == "file"
+        self._directory = held.directory.staging()
+        self._state: StreamState | None = None
+        self._consumers: list[SavedConsumer] = []
+        self._whole = False
+        if self._stored:
+            self._directory.remove_stream(config.name)
+        self.store: StreamStore = self._directory.open_stream(config.name) if self._stored else MemoryStream()
+
+    def take(self, entry: Entry) -> None:
+        """Take the next entry of the archive. Raises ArchiveError, ApiError."""
+        if self._state is None:
+            self._state = read_state(entry)
+            self.store.skip_to(max(self._state.first_seq, 1) - 1)
+        elif entry.last:
+            self.store.skip_to(self._state.last_seq)
+            self._whole = True
+        elif len(self._consumers) < self._state.consumer_count:
+            self._consumers.append(self._judged(read_consumer(entry)))
+        else:
+            self._message(entry)
+
+    def _judged(self, consumer: SavedConsumer) -> SavedConsumer:
+        config, held = stamped(consumer.config), self._held
+        bounds = lifecycle.bounds(held, self._config.num_replicas)
+        consumer.config = lifecycle.settled(check(config, self._config, bounds, recovering=True))
+        lifecycle.check_new(self._config, consumer.config, consumer.name, list)
+        return consumer
+
+    def _message(self, entry: Entry) -> None:
+        seq, config = entry.seq, self._config
+        if seq <= self.store.last_seq:
+            raise ArchiveError(f"message {seq} stands after {self.store.last_seq}")
+        if not is_valid(entry.name) or has_wildcard(entry.name):
+            raise ArchiveError(f"message {seq} has no valid subject")
+        if 0 <= config.max_msg_size < len(entry.header) + len(entry.body):
+            raise ArchiveError(f"message {seq} exceeds the maximum message size")
+        refused = self._held.quota(config.storage).refusal(
+            self.store.bytes + self.store.size_of(entry.name, len(entry.header), len(entry.body)), 1
+        )
+        if refused is not None:
+            raise refused
+        self.store.append_at(seq, entry.name, entry.header, entry.body, entry.time)
+
+    def drop(self) -> None:
+        """Forget it."""
+        try:
+            self.store.delete()
+            if self._stored:
+                self._directory.remove_stream(self._config.name)
+        except (OSError, StoreError) as fault:
+            self._held.host.log.warning(f"What was restored of {self._config.name} stays: {fault}")
+
+    def adopt(self) -> Stream:
+        """Make it one of the account's streams. Raises ArchiveError, ApiError, OSError, StoreError."""
+        if not self._whole:
+            raise ArchiveError("it was cut short")
+        held, config, created = self._held, self._config, self._held.host.clock.now()
+        held.must_be_new(config)
+        here = self._consumers
+        if self._stored:
+            self.store.close()
+            here = self._put_down(created)
+            held.directory.adopt(self._directory, config.name)
+            found = held.directory.read_stream(config.name)
+            stream = None if found is None else held.bring_back(found)
+            if stream is None:
+                raise StoreError(held.offline.get(config.name, "it cannot be opened"))
+        else:
+            stream = held.streams[config.name] = Stream(config, self.store, held, created)
+            held.reserve(config, 1)
+            stream.recover({})
+        for consumer in here:
+            kept = MemoryConsumer()
+            kept.save(consumer.state)
+            lifecycle.adopt(stream, consumer.name, consumer.config, created, kept)
+        stream.start()
+        stream.start_inflow()
+        held.appeared(config.name)
+        return stream
+
+    def _put_down(self, created: int) -> list[SavedConsumer]:
+        """Write the documents, and the consumers that are to be on the disk; gives the others."""
+        name, directory, born = self._config.name, self._directory, format_rfc3339(created)
+        others = []
+        for consumer in self._consumers:
+            if consumer.config.mem_storage:
+                others.append(consumer)
+                continue
+            document = {"config": consumer.config.to_json(), "created": born}
+            directory.write_consumer(name, consumer.name, document)
+            store = directory.open_consumer(name, consumer.name)
+            store.save(consumer.state)
+            store.close()
+        directory.write_stream(name, {"config": self._config.to_json(), "created": born})
+        return others
+
+
+FAULTS = (ArchiveError, ApiError, StoreError, OSError, ValueError)
