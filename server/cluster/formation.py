@@ -88,6 +88,7 @@ class Formation:
         self.twin = ""  # the id of another server of this one's name
         self._twin_until = 0
         self._short_since = 0  # since when only those lack that can be done without
+        self._heard = -PRESENT  # when somebody was heard last
         self._peers: dict[str, _Peer] = {}
 
     def hear(self, hello: Hello, now: int) -> bool:
@@ -97,6 +98,7 @@ class Formation:
         if hello.node == self.me.node:
             self.twin, self._twin_until = hello.server, now + _CONFLICT
             return hello.answer
+        self._heard = now
         peer = self._peers.get(hello.node)
         if peer is None:
             self._peers[hello.node] = _Peer(hello, now)
@@ -107,6 +109,10 @@ class Formation:
                 peer.before.add(peer.hello.server)
             peer.hello, peer.heard = hello, now
         return hello.answer
+
+    def is_silent(self, now: int) -> bool:
+        """Whether nobody was heard for so long that nobody is `present`."""
+        return now - self._heard >= PRESENT
 
     def present(self, now: int) -> list[Hello]:
         """Who was heard a short while ago and is the only one of its name."""

@@ -16,8 +16,6 @@ from zlib import crc32
 from ...store.errors import StoreError
 from .proposals import Done, LostError, Outcome, Proposals
 from .raft import (
-    Entry,
-    Kind,
     Members,
     Message,
     Node,
@@ -70,6 +68,7 @@ class Group:
         log: Log,
         timing: Timing = TIMING,
         compact_entries: int = COMPACT_ENTRIES,
+        now: int = 0,
     ) -> None:
         self.name = name
         self.member = member
@@ -91,7 +90,7 @@ class Group:
         self._proposals = Proposals(_PATIENCE)
         self._asked: list[tuple[Sequence[bytes], Done]] = []
         self._heard: dict[str, int] = {}
-        self._now = 0  # ticks
+        self._now = now  # ticks
         self._applied = 0
         self._next_take = 0  # the tick from which on a snapshot may be asked for
         self._grown = 0  # bytes applied since the last snapshot
@@ -149,7 +148,7 @@ class Group:
         # Of a log that lost something it is not known which entries are those that were applied.
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
         log, state = disk.load(stored, min(application.applied, last))
-        self.node = Node(self.member, log, state, timing=self._timing, random=self._random)
+        self.node = Node(self.member, log, state, timing=self._timing, random=self._random, now=self._now)
         self._applied = application.applied
         if log.snapshot.index > self._applied:
             self._restore(log.snapshot)
@@ -278,6 +277,7 @@ class Group:
         voters = sorted(node.members.voters - {node.leader}, key=self._rank)
         if self.member in voters:
             node.hurry(_STAGGER * voters.index(self.member))
+            self._soon()
 
     def _rank(self, member: str) -> int:
         return crc32(f"{self.name} {member}".encode())
@@ -297,7 +297,11 @@ class Group:
         self._proposals.tick()
         if self._stalled and node.accepts:
             self.resign()
-        self._do(node.tick)
+        role = node.role
+        node.tick()  # without entries from elsewhere there is nothing in it that a broken log could refuse
+        news = bool(node.out) or node.role is not role or node.leader != self._leader
+        if news or self._now == self._next_take:
+            self._soon()
 
     def _receive(self, message: Message) -> None:
         node = self.node
@@ -332,7 +336,8 @@ class Group:
             write = node.write()
             if write is not None:
                 self._write(write)
-            self._send(node)
+            if node.out:
+                self._send(node)
         self._apply(node)
         self._notice(node)
         if self._busy_since < 0 and not self.failure:
@@ -341,7 +346,7 @@ class Group:
     def _send(self, node: Node) -> None:
         send, name = self._mailbox.send, self.name
         for message in node.messages():
-            send(name, message)
+            send(name, message, waits=node.may_wait(message))
 
     def _hand_in(self, node: Node) -> None:
         asked, self._asked = self._asked, []
@@ -422,9 +427,8 @@ class Group:
     def _give(self, ready: Committed) -> None:
         upto = ready.first + len(ready.entries) - 1
         if upto > self._applied:
-            entries = _news(ready.first, ready.entries, self._applied)
             try:
-                self.application.apply(entries, upto)
+                self.application.apply(ready.data(after=self._applied), upto)
             except Exception as fault:
                 self._fail(fault, "cannot apply what was decided")
                 return
@@ -483,12 +487,3 @@ class Group:
             self.ready = False
             self._owner.following(self)
         self._owner.failed(self)
-
-
-def _news(first: int, entries: Sequence[Entry], applied: int) -> list[tuple[int, bytes]]:
-    """(index, data) of the application's entries after `applied`."""
-    return [
-        (index, entry.data)
-        for index, entry in enumerate(entries, first)
-        if entry.kind == Kind.DATA and index > applied
-    ]

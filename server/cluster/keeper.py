@@ -50,6 +50,11 @@ def next_members(outlook: Outlook) -> Members | None:
     return Members.of(members.voters, members.learners | set(new.values())) if new else None
 
 
+def is_settled(members: Members, wanted: frozenset[str] | None) -> bool:
+    """Whether, as long as nobody new is there, all is as it shall be, whoever is alive."""
+    return not members.learners and (wanted is None or all(node_of(one) in wanted for one in members.voters))
+
+
 def surplus(outlook: Outlook) -> bool:
     """Whether the leader itself shall be no member any more: another one must lead, and remove it."""
     return not _wants(outlook, outlook.own) and _complete(outlook)

@@ -1,8 +1,9 @@
 """How the groups of a server reach those of others: messages over the system account.
 
 `$NRG.<node>` is heard by one server, `$NRG.HELLO` by all. All messages for one node of one turn of the loop
-go out together; what is larger than a piece may be is cut, and put together by the other side. Nothing is
-promised of delivery: Raft and hellos say again what got lost.
+go out together; what can wait goes with the next ones, within HOLD ticks. What is larger than a piece may be
+is cut, and put together by the other side. Nothing is promised of delivery: Raft and hellos say again what
+got lost.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from .hello import Hello, HelloError, node_of
 from .raft.codec import CodecError, decode, encode
 
 if TYPE_CHECKING:
+    from .pacemaker import Pacemaker
     from .raft import Message
     from .runner import Runner
 
 PREFIX = "$NRG."
 HELLO = PREFIX + "HELLO"
 PIECE_BYTES = 256 * 1024  # far below what a route takes at once
+HOLD = 2  # ticks; groups whose leaders beat as often do so in the same ones
 _FRAMES, _PIECE, _HELLO, _LETTER = 0, 1, 2, 3
 _LENGTH = struct.Struct("<I")
 _CUT = struct.Struct("<8sQII")  # sender, number, place, how many pieces
@@ -48,19 +51,28 @@ class Mailbox:
     """One per server. It hears and sends nothing before `start`."""
 
     def __init__(
-        self, node: str, carrier: Carrier, runner: Runner, *, piece_bytes: int = PIECE_BYTES
+        self,
+        node: str,
+        carrier: Carrier,
+        runner: Runner,
+        pacemaker: Pacemaker,
+        *,
+        piece_bytes: int = PIECE_BYTES,
     ) -> None:
         self.node = node
         self._carrier = carrier
         self._runner = runner
+        self._pacemaker = pacemaker
         self._piece_bytes = piece_bytes
         self._boxes: dict[str, Receive] = {}
         self._ears: dict[str, Callable[[Hello], None]] = {}
         self._readers: dict[str, Read] = {}
         self._waiting: dict[str, list[bytes]] = {}  # frames by node
+        self._held: dict[str, list[bytes]] = {}  # those that go before them, if there are any
         self._number = 0
         self._arriving: dict[bytes, tuple[int, list[bytes]]] = {}
         self._subscriptions: list[Any] = []
+        pacemaker.add_last(self._beat)
 
     def start(self) -> None:
         """Hear what is sent to this server."""
@@ -73,6 +85,7 @@ class Mailbox:
             self._carrier.unsubscribe(subscription)
         self._subscriptions = []
         self._waiting.clear()
+        self._held.clear()
         self._arriving.clear()
 
     def open(self, group: str, receive: Receive) -> None:
@@ -101,13 +114,28 @@ class Mailbox:
 
     # --- out
 
-    def send(self, group: str, message: Message) -> None:
-        """Send a Raft message at the end of this turn."""
+    def send(self, group: str, message: Message, *, waits: bool = False) -> None:
+        """Send a Raft message at the end of this turn. waits: with the next one that goes there, if soon."""
         if not self._subscriptions:
             return
+        node, frame = node_of(message.to), encode(group, message)
+        if waits:
+            self._held.setdefault(node, []).append(frame)
+        else:
+            self._add(node, frame)
+
+    def _add(self, node: str, *frames: bytes) -> None:
         if not self._waiting:
             self._runner.soon(self._flush)
-        self._waiting.setdefault(node_of(message.to), []).append(encode(group, message))
+        self._waiting.setdefault(node, []).extend(frames)
+
+    def _beat(self) -> None:
+        """What was held goes, with what this tick brings about."""
+        if self._pacemaker.count % HOLD:
+            return
+        held, self._held = self._held, {}
+        for node, frames in held.items():
+            self._add(node, *frames)
 
     def greet(self, hello: Hello, node: str = "") -> None:
         """Say hello to one server, or to all."""
@@ -123,7 +151,8 @@ class Mailbox:
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, {}
-        for node, frames in waiting.items():
+        for node, news in waiting.items():
+            frames = self._held.pop(node, []) + news
             batch: list[bytes] = []
             size = 0
             for frame in frames:

@@ -15,7 +15,7 @@ from . import stalemate
 from .formation import Expected, Formation, Found, Join, Leave
 from .group import COMPACT_ENTRIES, TIMING, Group
 from .hello import Hello, founding, node_of
-from .keeper import Outlook, next_members, surplus
+from .keeper import Outlook, is_settled, next_members, surplus
 from .lives import Life, Lives
 from .raft import Members, MembersError, NotLeaderError, Timing
 
@@ -232,6 +232,7 @@ class Seat:
             log=around.log,
             timing=around.timing,
             compact_entries=around.compact_entries,
+            now=around.pacemaker.count,
         )
         self._said = ""
         self._creating = create
@@ -276,9 +277,20 @@ class Seat:
                 self._failed(group)
                 return
         self._say_hello()
+        if self._is_quiet():
+            return
         self._decide()
         if group is not None and group is self.group and group.ready:
             self._keep(group)
+
+    def _is_quiet(self) -> bool:
+        """Whether time alone changes nothing here: the usual case, in which a tick costs next to nothing."""
+        formation, group = self._formation, self.group
+        if formation is None or group is None or not group.commit:
+            return False
+        if not formation.is_silent(self._around.clock.now()):
+            return False
+        return not group.ready or is_settled(group.members, self._wanted())
 
     def _try_again(self) -> None:
         if self.group is not None:
@@ -326,8 +338,9 @@ class Seat:
         formation, group = self._formation, self.group
         assert formation is not None
         if group is not None:
-            members = tuple(sorted(group.members.all))
-            formation.me = replace(formation.me, members=members, commit=group.commit)
+            members, me = tuple(sorted(group.members.all)), formation.me
+            if (members, group.commit) != (me.members, me.commit):
+                formation.me = replace(me, members=members, commit=group.commit)
         return formation.me
 
     def _hear(self, hello: Hello) -> None:

@@ -158,7 +158,8 @@ class Site:
         runner = Workers(clock)
         random = Random(next(self.sites.seeds))
         self.box = ProcessBox(self.sites.post, self.name, clock)
-        self.mailbox = Mailbox(self.node, self.box, runner)
+        pacemaker = Pacemaker(clock)
+        self.mailbox = Mailbox(self.node, self.box, runner, pacemaker)
         self.mailbox.start()
         self.surroundings = Surroundings(
             name=self.name,
@@ -168,7 +169,7 @@ class Site:
             path="/store/cluster",
             mailbox=self.mailbox,
             runner=runner,
-            pacemaker=Pacemaker(clock),
+            pacemaker=pacemaker,
             clock=clock,
             fs=self.disk,
             log=self.log,  # type: ignore[arg-type]

@@ -199,9 +199,9 @@ class Member:
         random = Random(next(cluster.seeds))
         self.hands = Hands(cluster.clock)
         self.box = Box(cluster.post, self.name)
-        self.mailbox = Mailbox(self.node, self.box, self.hands, piece_bytes=400)
-        self.mailbox.start()
         self.pacemaker = Pacemaker(cluster.clock)
+        self.mailbox = Mailbox(self.node, self.box, self.hands, self.pacemaker, piece_bytes=400)
+        self.mailbox.start()
         around = Surroundings(
             name=self.name,
             server=f"S{next(cluster.seeds)}",

@@ -77,7 +77,8 @@ class Tally:
         runner = LoopRunner(asyncio.get_running_loop(), self.executor)
         assert server.registry.system is not None and server.routes is not None
         node = name_hash(server.identity.name)
-        self.mailbox = Mailbox(node, server.registry.system, runner)
+        pacemaker = Pacemaker(server.clock)
+        self.mailbox = Mailbox(node, server.registry.system, runner, pacemaker)
         self.mailbox.start()
         self.list = List()
         around = Surroundings(
@@ -88,7 +89,7 @@ class Tally:
             path=path,
             mailbox=self.mailbox,
             runner=runner,
-            pacemaker=Pacemaker(server.clock),
+            pacemaker=pacemaker,
             clock=server.clock,
             fs=self.disk,
             log=server.log,

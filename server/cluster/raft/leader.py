@@ -39,7 +39,6 @@ class Leader:
         self.elapsed = 0
         self.successor = ""
         self.followers: dict[str, Progress] = {}
-        self._since_heartbeat = 0
         self._handing_over = 0
 
     def start(self) -> None:
@@ -59,7 +58,6 @@ class Leader:
 
     def tick(self) -> None:
         """Beat; step down when no majority answers; do not hand over for ever."""
-        self._since_heartbeat += 1
         self.elapsed += 1
         if self.successor:
             self._handing_over += 1
@@ -70,7 +68,7 @@ class Leader:
             if not self._has_quorum():
                 self.node.follow(self.node.term, "")
                 return
-        if self._since_heartbeat >= self.node.timing.heartbeat:
+        if self.node.now % self.node.timing.heartbeat == 0:
             self._beat()
 
     def _has_quorum(self) -> bool:
@@ -81,7 +79,6 @@ class Leader:
         return len(heard & members.voters) >= members.quorum
 
     def _beat(self) -> None:
-        self._since_heartbeat = 0
         for name, progress in self.followers.items():
             progress.beat()
             self._heartbeat(name, progress, answer=True)

@@ -85,18 +85,37 @@ class Committed:
     first: int
     entries: Sequence[Entry]
 
+    def data(self, *, after: int) -> list[tuple[int, bytes]]:
+        """(index, data) of the application's entries after an index."""
+        return [
+            (index, entry.data)
+            for index, entry in enumerate(self.entries, self.first)
+            if entry.kind == Kind.DATA and index > after
+        ]
+
 
 class Node:
-    """See the module. `log` and `state` are as they were read from the disk; state.boot is this life's."""
+    """See the module. `log` and `state` are as they were read from the disk; state.boot is this life's.
+
+    now: in ticks; leaders that count alike beat alike.
+    """
 
     def __init__(
-        self, name: str, log: Log, state: HardState, *, timing: Timing | None = None, random: Random
+        self,
+        name: str,
+        log: Log,
+        state: HardState,
+        *,
+        timing: Timing | None = None,
+        random: Random,
+        now: int = 0,
     ) -> None:
         self.id = name
         self.log = log
         self.state = state
         self.timing = timing or Timing()
         self.random = random
+        self.now = now
         self.out: list[Message] = []
         self._durable = state
         self._late: list[Message] = []
@@ -170,6 +189,7 @@ class Node:
 
     def tick(self) -> None:
         """A tick of time has passed."""
+        self.now += 1
         if not self.failure:
             self.role.tick()
 
@@ -265,6 +285,11 @@ class Node:
             self.role.fill()
         out, self.out = self.out, []
         return out
+
+    def may_wait(self, message: Message) -> bool:
+        """Whether a message can be sent a little later: it only says that this member follows, as it did."""
+        known = message.to == self.leader and not self.state.recovering
+        return known and isinstance(message, HeartbeatReply)
 
     def write(self) -> Write | None:
         """What is to be made durable now; None while there is nothing, or an earlier one is not `written`."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .home import Home
 
 _EVERY = 4  # ticks between two looks at what is to be seen to
-_HEARD = 4  # ticks after which a member should have answered its leader
+_HEARD = 6  # ticks after which a member should have answered its leader
 
 
 class Asset:

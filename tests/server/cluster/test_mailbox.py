@@ -9,7 +9,8 @@ from lib.cluster import Box, Hands, Note, Post
 from lib.fake_clock import FakeClock
 from pyjs.server.cluster.hello import Hello, HelloError
 from pyjs.server.cluster.keeper import Outlook, next_members, surplus
-from pyjs.server.cluster.mailbox import HELLO, Mailbox
+from pyjs.server.cluster.mailbox import HELLO, HOLD, Mailbox
+from pyjs.server.cluster.pacemaker import TICK, Pacemaker
 from pyjs.server.cluster.raft import Append, Entry, Heartbeat, Kind, Members, Message
 
 
@@ -20,8 +21,10 @@ class Pair:
         self.clock = FakeClock()
         self.post = Post(self.clock)
         self.boxes = {name: Box(self.post, name) for name in ("aaaaaaaa", "bbbbbbbb")}
+        self.pacemakers = {name: Pacemaker(self.clock) for name in self.boxes}
         self.mail = {
-            name: Mailbox(name, box, Hands(self.clock), piece_bytes=300) for name, box in self.boxes.items()
+            name: Mailbox(name, box, Hands(self.clock), self.pacemakers[name], piece_bytes=300)
+            for name, box in self.boxes.items()
         }
         self.received: list[Message] = []
         self.hellos: list[Hello] = []
@@ -43,6 +46,22 @@ def test_messages_of_a_turn_travel_together_and_in_order() -> None:
     pair.clock.advance(10**9)
     assert [message.term for message in pair.received] == [0, 1, 2, 3, 4]
     assert pair.post.published == 2  # 300 bytes are not enough for all six
+
+
+def test_what_can_wait_goes_first_with_the_next_and_not_much_later() -> None:
+    pair = Pair()
+    sender, pacemaker = pair.mail["aaaaaaaa"], pair.pacemakers["aaaaaaaa"]
+    sender.send("g", heartbeat(1), waits=True)
+    pair.clock.advance(TICK)
+    assert pair.received == []
+    sender.send("g", heartbeat(2))
+    pair.clock.advance(TICK)
+    assert [message.term for message in pair.received] == [1, 2]
+    pacemaker.add(lambda: None)
+    sender.send("g", heartbeat(3), waits=True)
+    pair.clock.advance((HOLD + 1) * TICK)
+    assert [message.term for message in pair.received] == [1, 2, 3]
+    assert pair.post.published == 2
 
 
 @pytest.mark.parametrize("size", [0, 250, 300, 301, 599, 5000])
