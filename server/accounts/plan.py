@@ -41,6 +41,9 @@ class Outbox(Protocol):
     def send_message(self, prefix: bytes, tail: bytes, size: int) -> None:
         """Queue one message; `size` is what counts as its bytes."""
 
+    def send_run(self, data: bytes, count: int, size: int) -> None:
+        """Queue `count` whole messages in one slice; `size` is what counts as their bytes."""
+
     def when_writable(self, resume: Callable[[], None]) -> None:
         """Call `resume` once when the peer has caught up, or is gone."""
 

@@ -65,6 +65,17 @@ class Outbound:
         if self._gathered > _EARLY_FLUSH:
             self.flush()
 
+    def send_run(self, data: bytes, count: int, size: int) -> None:
+        """Queue `count` whole messages in one slice; `size` is what counts as their bytes."""
+        self.out.append(data)
+        self._control += 1  # the slice is none of a pair
+        self.out_msgs += count
+        self.out_bytes += size
+        self._gathered += len(data)
+        self.mark()
+        if self._gathered > _EARLY_FLUSH:
+            self.flush()
+
     def mark(self) -> None:
         """Have it flushed at the end of the batch."""
         if not self.dirty:

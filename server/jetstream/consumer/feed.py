@@ -6,6 +6,7 @@ can be given back and comes again first. Reads the stream; sends nothing.
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
@@ -104,6 +105,22 @@ class Feed:
         if self._picked:
             return self._take_picked()
         return self._take_new()
+
+    def peek(self, most: int) -> list[StoredMessage]:
+        """Give up to `most` of the next messages if they are the next ones of the stream; none are taken."""
+        ledger, store = self._ledger, self._stream.store
+        if ledger.queued or self._held is not None or self._picked or self.stalled() or store.damaged():
+            return []
+        committed = self._stream.committed_seq
+        if not self._ahead and self.next_seq <= committed:
+            self._ahead.extend(store.next_run(self.filters, self.next_seq, committed, most, AHEAD_SIZE))
+        return list(islice(self._ahead, most))
+
+    def skip(self, count: int) -> None:
+        """Take messages that `peek` gave."""
+        for _ in range(count):
+            last = self._ahead.popleft()
+        self.next_seq = last.seq + 1
 
     def _take_again(self) -> tuple[StoredMessage, int] | None:
         ledger = self._ledger

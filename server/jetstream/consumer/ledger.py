@@ -163,6 +163,13 @@ class Ledger:
             self.floor_consumer, self.floor_stream = number, seq
         return number
 
+    def deliver_run(self, last_seq: int, count: int) -> None:
+        """Record first deliveries that ask for no acks, up to `last_seq`."""
+        assert not self.track
+        self.consumer_seq += count
+        self.floor_consumer = self.consumer_seq
+        self.stream_seq = self.floor_stream = last_seq
+
     def redeliver(self, seq: int, now: int) -> int:
         """Record one more delivery of the pending `seq`; gives the consumer sequence of this delivery."""
         self.consumer_seq = number = self.consumer_seq + 1

@@ -52,6 +52,15 @@ class Outlet:
             self._account.flusher.dirty.append(box)
         return 1
 
+    def client(self, to: str) -> Target | None:
+        """The one client that hears the subject `to`, if it takes messages as they are."""
+        if to != self._subject:
+            self._subject, self._raw = to, to.encode("utf-8", "surrogateescape")
+        plan = self._account.plans.get(self._raw)
+        if plan is None or plan is not self._plan:
+            self._look()
+        return self._target
+
     def done(self) -> None:
         """See that what was sent is written."""
         self._account.flusher.schedule()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ....protocol import headers
 from . import statuses
 from .alarm import Alarm
+from .bulk import Bulk
 from .pace import Pace
 from .priority import Pin, Turn, overflow_turn
 from .pull import Pull, PullError, WaitQueue, parse, refuse
@@ -32,6 +33,7 @@ class Pulling:
     __slots__ = (
         "_account",
         "_alarm",
+        "_bulk",
         "_checked_at",
         "_consumer",
         "_due",
@@ -58,6 +60,7 @@ class Pulling:
         self._checked_at = 0
         self._not_before = 0
         self._rounds = Rounds(self._serve)
+        self._bulk = Bulk(consumer) if config.ack_policy == "none" else None
 
     @property
     def ready(self) -> bool:
@@ -163,6 +166,10 @@ class Pulling:
         policy = consumer.config.priority_policy
         pinned, in_turn = policy == "pinned_client", policy == "none"
         tracked, free = consumer.ledger.track, pace.free
+        if in_turn and self._bulk is not None and self._deliver_run(now):
+            if len(queue):
+                consumer.clock.call_later(0, self.run)
+            return not len(queue)
         spent = 0
         for _ in range(BUDGET):
             if spent > BYTES_BUDGET:
@@ -202,6 +209,20 @@ class Pulling:
                 return True
         consumer.clock.call_later(0, self.run)
         return False
+
+    def _deliver_run(self, now: int) -> bool:
+        """Deliver many messages at once, if that is possible now."""
+        consumer, queue, bulk = self._consumer, self.queue, self._bulk
+        plain = self.pace.free and not consumer.sender.headers_only and not consumer.intake.releases
+        if bulk is None or not plain or not bulk.serve(pulls := list(queue), now):
+            return False
+        done = [pull for pull in pulls if pull.left <= 0]
+        if done:
+            queue.keep([pull for pull in pulls if pull.left > 0])
+        for pull in done:
+            if pull.max_bytes > 0:
+                self._say(pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, 0, pull.max_bytes))
+        return True
 
     def _served(self, pull: Pull, now: int) -> None:
         self.queue.served()
