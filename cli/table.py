@@ -44,6 +44,12 @@ ROWS: tuple[Row, ...] = (
     Row("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
     Row("nsc", "pyjs.plugins.nsc:nsc", "Manage operators, accounts and users", section=ADMIN),
     Row(
+        "pipeline",
+        "pyjs.plugins.pipeline:pipeline",
+        "Streams through Spark: declared pipelines",
+        section=JETSTREAM,
+    ),
+    Row(
         "publish",
         "pyjs.plugins.messaging.publish:publish",
         "Publish messages",

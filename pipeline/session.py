@@ -70,9 +70,9 @@ def session(
         last.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
         try:
             if SparkContext._gateway is None:
-                gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                    conf, {"stdout": output or sys.__stderr__, "stderr": output}
-                )
+                # A session of its own: a signal to our process group is ours to heed, Java ends after us.
+                streams = {"stdout": output or sys.__stderr__, "stderr": output, "start_new_session": True}
+                gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
                 last.callback(_end, gateway)
             else:
                 gateway = SparkContext._gateway  # left by an earlier session, and not ours to end

@@ -1,0 +1,131 @@
+"""A document to start from, with comments, made of a few answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+FORMATS = ("parquet", "json", "csv", "delta", "console", "jetstream")
+TRIGGERS = ("availableNow", "10s", "batch")
+DELTA = "io.delta:delta-spark_2.13:4.0.0"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What `pyjs pipeline init` asks."""
+
+    name: str = "orders"
+    stream: str = "ORDERS"
+    subjects: str = ""
+    format: str = "parquet"
+    target: str = "out"  # a folder, or the subject of a stream
+    trigger: str = "availableNow"
+    connection: tuple[tuple[str, str], ...] = ()
+
+
+def text(answers: Answers) -> str:
+    """The document, valid as it is."""
+    return "\n".join(
+        [
+            _head(answers),
+            _connection(answers),
+            _source(answers),
+            TRANSFORMS,
+            _sink(answers),
+            _session(answers),
+        ]
+    )
+
+
+def _head(answers: Answers) -> str:
+    return f"""\
+# A pipeline of pyjs. Judge it with 'pyjs pipeline check', run it with 'pyjs pipeline run'.
+name: {answers.name}
+
+# When batches run: availableNow (what has come since the last run, then end), how often one begins
+# ("10s", until stopped), or batch (the whole stream once, without a checkpoint).
+trigger: {answers.trigger}
+
+# Where Spark keeps how far it is. Without it a folder of pyjs' own; on a cluster one that all machines reach.
+# checkpoint: s3a://bucket/checkpoints/{answers.name}
+"""
+
+
+def _connection(answers: Answers) -> str:
+    if not answers.connection:
+        return """\
+# Where to connect: without it, as 'pyjs' does (--server, --context, the selected context).
+# connection:
+#   servers: nats://127.0.0.1:4222
+#   creds: spark.creds            # secrets by reference: env://NAME, file://PATH
+"""
+    lines = "\n".join(f"  {key}: {json.dumps(value)}" for key, value in answers.connection)
+    return f"connection:\n{lines}\n"
+
+
+def _source(answers: Answers) -> str:
+    subjects = json.dumps(answers.subjects) if answers.subjects else ""
+    filtered = f"    subjects: {subjects}" if subjects else '    # subjects: "orders.>"'
+    late = "" if answers.trigger == "batch" else LATE
+    return f"""\
+# Tables of messages: subject, data (bytes), stream, sequence, timestamp, size, domain. Every option of the
+# data source can be given here.
+sources:
+  messages:
+    stream: {answers.stream}
+{filtered}
+    # domains: [leaf1, leaf2]     # the stream of this name in several domains, as one table
+    startingOffsets: earliest
+{late}"""
+
+
+LATE = """\
+    # maxOffsetsPerTrigger: 100000
+    # watermark: {column: timestamp, delay: 10 minutes}
+"""
+
+TRANSFORMS = """\
+# Tables made of those above, by SQL or by a Python function that takes DataFrames and returns one.
+transforms:
+  texts:
+    sql: |
+      SELECT subject, stream, sequence, timestamp, CAST(data AS STRING) AS data
+      FROM messages
+  # counts:                       # with the watermark above
+  #   sql: SELECT window.start AS minute, subject, count(*) AS messages FROM messages
+  #        GROUP BY window(timestamp, '1 minute'), subject
+  # cleaned:
+  #   python: transforms.py:clean # def clean(texts): return texts.where("data <> ''")
+"""
+
+
+def _sink(answers: Answers) -> str:
+    head = f"""\
+# Where rows go: parquet, json, csv, delta, jdbc, console, jetstream. Each sink has a checkpoint of its own.
+sinks:
+  main:
+    from: texts
+    format: {answers.format}
+"""
+    if answers.format == "console":
+        return head + "    rows: 20\n"
+    if answers.format == "jetstream":
+        return head + f"    subject: {answers.target}   # without it, the column subject\n"
+    more = "    # partitionBy: [subject]\n" if answers.format != "delta" else ""
+    if answers.trigger == "batch":
+        more += "    mode: overwrite\n"
+    return head + f"    path: {json.dumps(answers.target)}\n{more}"
+
+
+def _session(answers: Answers) -> str:
+    if answers.format == "delta":
+        return f"""\
+spark:
+  packages: ["{DELTA}"]   # the version for your Spark: https://docs.delta.io
+"""
+    return """\
+# spark:
+#   master: local[4]              # or spark://HOST:7077, yarn, k8s://…
+#   packages: [GROUP:NAME:VERSION]
+#   conf: {spark.driver.memory: 4g}
+"""

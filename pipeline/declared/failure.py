@@ -1,0 +1,134 @@
+"""What went wrong in Spark, in a line: the root of a long chain of Java exceptions and Python tracebacks."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 400  # characters
+_CAUSED = re.compile(r"^\s*Caused by: (?P<what>.+)$", re.MULTILINE)
+_JAVA_CLASS = re.compile(r"^(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?::\s*|$)")
+_PYTHON_ERROR = re.compile(r"^(?:'?(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w*)): (?P<what>.+)$")
+_TRACEBACK = "Traceback (most recent call last):"
+_STATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
+# Exceptions whose name says nothing that their text does not say.
+_PLAIN = {
+    "Exception",
+    "RuntimeException",
+    "SparkException",
+    "Error",
+    "ValueError",
+    "RuntimeError",
+    "AnalysisException",
+}
+HINTS = (
+    (
+        re.compile(
+            r"DATA_SOURCE_NOT_FOUND[^\n]*\bdelta\b|Failed to find data source: delta|io\.delta\.",
+            re.IGNORECASE,
+        ),
+        "Delta needs its package, for this Spark: spark: {packages: ['io.delta:delta-spark_2.13:VERSION']}",
+    ),
+    (
+        re.compile(r"No suitable driver|ClassNotFoundException[^\n]*(?:[Dd]river|jdbc)"),
+        "JDBC needs a driver: spark: {packages: ['org.postgresql:postgresql:42.7.4']}, or jars: [FILE]",
+    ),
+    (
+        re.compile(r"unresolved dependency|Unresolved dependencies|download failed"),
+        "see spark: packages, and the network",
+    ),
+    (
+        re.compile(r"UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE[^\n]*BINARY"),
+        "the column data holds bytes: CAST(data AS STRING) AS data makes text of it",
+    ),
+    (re.compile(r"PATH_ALREADY_EXISTS"), "mode: overwrite replaces what is there, mode: append adds to it"),
+    (
+        re.compile(r"Append output mode not supported|STREAMING_OUTPUT_MODE\.UNSUPPORTED_OPERATION"),
+        "give the source a watermark on the column of the window, or the sink outputMode: update or complete",
+    ),
+    (re.compile(r"TABLE_OR_VIEW_NOT_FOUND"), "a query may name the sources and the transforms above it"),
+)
+
+
+def told(error: BaseException) -> tuple[str, str]:
+    """The root cause in one short line, and a hint (perhaps empty)."""
+    text = str(error) or type(error).__name__
+    whole = _whole(error, text)
+    hint = next((hint for pattern, hint in HINTS if pattern.search(whole)), "")
+    return root(whole), hint
+
+
+def root(text: str) -> str:
+    """The line of an error's text that says what happened."""
+    said = _of_python(text) or _of_java(text) or _first(text)
+    said = _STATE.sub("", " ".join(said.split()))
+    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+
+
+def _whole(error: BaseException, text: str) -> str:
+    """The text with that of the errors it came from, and Java's stack trace where there is one."""
+    texts = [text]
+    for attribute in ("_stackTrace", "stackTrace", "_server_stacktrace"):
+        found = getattr(error, attribute, None)
+        if isinstance(found, str):
+            texts.append(found)
+    cause = error.__cause__ or getattr(error, "_cause", None)
+    if isinstance(cause, BaseException) and cause is not error:
+        texts.append(f"Caused by: {_whole(cause, str(cause))}")
+    return "\n".join(texts)
+
+
+def _of_python(text: str) -> str:
+    """The last line of the last Python traceback."""
+    _, found, after = text.rpartition(_TRACEBACK)
+    if not found:
+        return ""
+    lines = after.splitlines()[1:]
+    for line in lines:
+        if line and not line.startswith((" ", "\t", "+", "|", "^")):
+            match = _PYTHON_ERROR.match(line)
+            if match is None:
+                return line
+            name = match.group("name")
+            said = match.group("what")
+            return said if name in _PLAIN or name.endswith(_OWN) else f"{name}: {said}"
+    return ""
+
+
+# Our own errors say what happened by themselves.
+_OWN = (
+    "OptionError",
+    "LinkError",
+    "NoServers",
+    "LinkLost",
+    "AuthorizationError",
+    "NotPermitted",
+    "TimedOut",
+    "NoResponders",
+    "TooLarge",
+    "UnknownStream",
+    "ShortRead",
+    "DataLoss",
+    "SinkError",
+)
+
+
+def _of_java(text: str) -> str:
+    """The innermost `Caused by`, without the class where the text says enough."""
+    causes = [match.group("what") for match in _CAUSED.finditer(text)]
+    told_causes = [cause for cause in causes if _JAVA_CLASS.sub("", cause).strip()]
+    return _bare(told_causes[-1]) if told_causes else ""
+
+
+def _first(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return _bare(lines[0]) if lines else "it failed without a word"
+
+
+def _bare(line: str) -> str:
+    match = _JAVA_CLASS.match(line)
+    if match is None:
+        return line
+    name, rest = match.group("name"), line[match.end() :].strip()
+    if not rest:
+        return name
+    return rest if name in _PLAIN or rest.startswith("[") else f"{name}: {rest}"

@@ -1,0 +1,130 @@
+"""What a pipeline is made of and what reads what, as data: for the plan that people see, and for checks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import functions
+from .document import (
+    AVAILABLE_NOW,
+    BATCH,
+    AnySink,
+    ConsoleSink,
+    Document,
+    FolderSink,
+    JdbcSink,
+    Source,
+    Transform,
+    milliseconds,
+    option_text,
+)
+from .secrets import clean
+
+_NOISE = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+SHOWN = 60  # characters of a query
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the plan: `kind` is source, transform or sink; `reads` are the tables it takes."""
+
+    kind: str
+    name: str
+    what: str
+    reads: tuple[str, ...] = ()
+    used: bool = True
+
+
+def steps(document: Document, folder: Path) -> list[Step]:
+    """The sources, transforms and sinks in the order in which they run."""
+    read = reads(document, folder)
+    wanted = {table for tables in read.values() for table in tables}
+    wanted |= {sink.origin for sink in document.sinks.values()}
+    found = [
+        Step("source", name, _source(each), (), name in wanted) for name, each in document.sources.items()
+    ]
+    found += [
+        Step("transform", name, _transform(each), read[name], name in wanted)
+        for name, each in document.transforms.items()
+    ]
+    found += [
+        Step("sink", name, _sink(each, document), (each.origin,)) for name, each in document.sinks.items()
+    ]
+    return found
+
+
+def reads(document: Document, folder: Path) -> dict[str, tuple[str, ...]]:
+    """The tables that each transform takes: a query's are the names of earlier tables that occur in it."""
+    known = list(document.sources)
+    found = {}
+    for name, transform in document.transforms.items():
+        found[name] = _inputs(transform, known, folder)
+        known.append(name)
+    return found
+
+
+def trigger(document: Document) -> str:
+    """In words, when batches run."""
+    if document.trigger == BATCH:
+        return "one batch, from the streams' start to their end of now"
+    if document.trigger == AVAILABLE_NOW:
+        return "what has come since the last run, then ends"
+    span = milliseconds(document.trigger)
+    return f"a batch every {span / 1000:g} s until stopped" if span else "batch after batch until stopped"
+
+
+def _inputs(transform: Transform, known: list[str], folder: Path) -> tuple[str, ...]:
+    if transform.sql is not None:
+        words = {word.lower() for word in _WORD.findall(_NOISE.sub(" ", transform.sql))}
+        return tuple(name for name in known if name.lower() in words)
+    if transform.inputs is not None:
+        return tuple(transform.inputs)
+    return functions.look(str(transform.python), folder).parameters or ()
+
+
+def _source(source: Source) -> str:
+    options = source.options
+    stream = next(
+        (option_text(options[key]) for key in ("stream", "streams", "streamPattern") if key in options), ""
+    )
+    words = [f"stream {stream}"]
+    if "subjects" in options:
+        words.append(f"subjects {option_text(options['subjects'])}")
+    if source.domains:
+        words.append(f"domains {', '.join(source.domains)}")
+    elif "domain" in options:
+        words.append(f"domain {option_text(options['domain'])}")
+    if source.watermark:
+        words.append(_late(source.watermark.column, source.watermark.delay))
+    return "; ".join(words)
+
+
+def _transform(transform: Transform) -> str:
+    what = f"python {transform.python}"
+    if transform.sql is not None:
+        query = " ".join(transform.sql.split())
+        what = f"sql {query if len(query) <= SHOWN else query[: SHOWN - 1] + '…'}"
+    late = transform.watermark
+    return f"{what}; {_late(late.column, late.delay)}" if late else what
+
+
+def _late(column: str, delay: str) -> str:
+    return f"{column} may be {delay} late"
+
+
+def _sink(sink: AnySink, document: Document) -> str:
+    if isinstance(sink, FolderSink):
+        return f"{sink.format} {clean(sink.path)}" + (
+            f" by {', '.join(sink.partition_by)}" if sink.partition_by else ""
+        )
+    if isinstance(sink, JdbcSink):
+        once = "" if document.trigger == BATCH else " (at least once)"
+        return f"jdbc {clean(sink.url)} table {sink.table}{once}"
+    if isinstance(sink, ConsoleSink):
+        return f"console, {sink.rows} rows of a batch"
+    stream = option_text(sink.options.get("stream", ""))
+    subject = option_text(sink.options.get("subject", "")) or "of the column subject"
+    return f"stream {stream} subject {subject}" if stream else f"subject {subject}"

@@ -1,0 +1,137 @@
+"""What a batch of a sink did, and what a run did so far: the values behind displays, records and reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch that is written and committed. Rows, seconds; None is what Spark does not tell.
+
+    `lag` is how many sequences the streams had beyond the batch's end when it was planned: messages that
+    no filter leaves out and nobody deleted are as many.
+    """
+
+    sink: str
+    batch: int
+    time: str  # RFC 3339, UTC: when it was done
+    rows_in: int | None
+    rows_out: int | None
+    lag: int | None
+    seconds: float
+    watermark: str | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Rows read in a second of the batch."""
+        return None if self.rows_in is None or self.seconds <= 0 else self.rows_in / self.seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """The batch as people's programs get it."""
+        rate = self.rate
+        return {**asdict(self), "rate": None if rate is None else round(rate, 1)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Batch:
+        """A batch of `to_json`; keys it does not know are left out. Raises TypeError for what is none."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{key: value for key, value in document.items() if key in known})
+
+
+@dataclass
+class Totals:
+    """What a run did so far. Rows in count once however many sinks read them: the most that one sink read."""
+
+    batches: int = 0
+    read: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+    lags: dict[str, int | None] = field(default_factory=dict)
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch."""
+        self.batches += 1
+        self.read[batch.sink] = self.read.get(batch.sink, 0) + (batch.rows_in or 0)
+        self.written[batch.sink] = self.written.get(batch.sink, 0) + (batch.rows_out or 0)
+        self.lags[batch.sink] = batch.lag
+
+    @property
+    def rows_in(self) -> int:
+        """Rows read."""
+        return max(self.read.values(), default=0)
+
+    @property
+    def rows_out(self) -> int:
+        """Rows written, by all sinks."""
+        return sum(self.written.values())
+
+    @property
+    def lag(self) -> int | None:
+        """How far the slowest sink is behind, None if that is not known."""
+        return max((lag for lag in self.lags.values() if lag is not None), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The sums."""
+        return {"batches": self.batches, "rows_in": self.rows_in, "rows_out": self.rows_out, "lag": self.lag}
+
+    @classmethod
+    def of(cls, batches: Iterable[Batch]) -> Totals:
+        """The sums of these."""
+        totals = cls()
+        for batch in batches:
+            totals.add(batch)
+        return totals
+
+
+def of_query(sink: str, progress: Mapping[str, Any], rows_out: int | None) -> Batch:
+    """A batch of what a streaming query reports of it (the JSON of Spark's StreamingQueryProgress)."""
+    milliseconds = (
+        (progress.get("durationMs") or {}).get("triggerExecution") or progress.get("batchDuration") or 0
+    )
+    lags = [lag for source in progress.get("sources") or () if (lag := behind(source)) is not None]
+    mark = (progress.get("eventTime") or {}).get("watermark")
+    return Batch(
+        sink=sink,
+        batch=int(progress["batchId"]),
+        time=_ended(str(progress["timestamp"]), float(milliseconds)),
+        rows_in=int(progress.get("numInputRows") or 0),
+        rows_out=rows_out,
+        lag=sum(lags) if lags else None,
+        seconds=round(float(milliseconds) / 1000, 3),
+        watermark=None if mark is None or str(mark).startswith("1970-") else str(mark),
+    )
+
+
+def behind(source: Mapping[str, Any]) -> int | None:
+    """Sequences between a batch's end and the streams' ends; None if the offsets do not say."""
+    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    if not end or not latest:
+        return None
+    return sum(max(0, last - end.get(stream, last)) for stream, last in latest.items())
+
+
+def _offsets(offset: object) -> dict[str, int]:
+    """The next sequence by stream of an offset such as `{"ORDERS": {"next": 7, …}}`."""
+    if isinstance(offset, str):
+        try:
+            offset = json.loads(offset)
+        except ValueError:
+            return {}
+    if not isinstance(offset, Mapping):
+        return {}
+    marks = {stream: mark for stream, mark in offset.items() if isinstance(mark, Mapping)}
+    return {str(stream): int(mark["next"]) for stream, mark in marks.items() if "next" in mark}
+
+
+def _ended(began: str, milliseconds: float) -> str:
+    start = datetime.fromisoformat(began)
+    return moment(start.timestamp() + milliseconds / 1000)
+
+
+def moment(seconds: float) -> str:
+    """Seconds since the epoch in RFC 3339, UTC, to the millisecond."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,92 @@
+"""The streaming queries of a run: what they did, and how they are stopped."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .progress import Batch, of_query
+from .sinks import OBSERVED
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class Query:
+    """One sink's query. `finish` lets the batch under way be the last one; `stop` does not wait for it."""
+
+    def __init__(self, sink: str, query: StreamingQuery, counts: Mapping[int, int]) -> None:
+        self.sink = sink
+        self._query = query
+        self._counts = counts
+        self._seen = -1
+        self._looked: tuple[int, str] | None = None
+        self._thread: Any = None  # Spark's thread of the query, once it has been asked to finish
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is at work: still running, or asked to finish and not done yet."""
+        return bool(self._thread.isAlive()) if self._thread is not None else self._query.isActive
+
+    def exception(self) -> BaseException | None:
+        """What ended it, if that was a failure."""
+        return self._query.exception()
+
+    def doing(self) -> str:
+        """In Spark's words, what it does now."""
+        return str(self._query.status.get("message", ""))
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches that were completed since the last call, in order."""
+        last = self._query.lastProgress
+        if last is None or (last["batchId"], last["timestamp"]) == self._looked:
+            return
+        self._looked = (last["batchId"], last["timestamp"])
+        reports = [last] if last["batchId"] == self._seen + 1 else self._query.recentProgress
+        for report in reports:
+            number = int(report["batchId"])
+            if number <= self._seen or not _complete(report):
+                continue
+            self._seen = number
+            yield of_query(self.sink, report, self._counts.get(number, _rows(report)))
+
+    def finish(self) -> None:
+        """Let the batch under way, if any, be the last. PySpark has no call for it."""
+        if self._thread is None:
+            try:
+                self._finish()
+            except Exception:  # not this Spark's inside, or a remote one: as well as it can be done
+                self._query.stop()
+        elif self.alive and not self._query.status["isTriggerActive"]:
+            self._query.stop()  # asleep until the next trigger
+
+    def _finish(self) -> None:
+        from pyspark import SparkContext
+
+        # A query begins another batch only while its state is ACTIVE; one that has begun does not look.
+        execution = self._query._jsq.streamingQuery()
+        state = execution.state()
+        jvm: Any = SparkContext._jvm
+        name = state.get().getClass().getName().replace("ACTIVE", "TERMINATED")
+        ended = jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)
+        thread = execution.queryExecutionThread()
+        state.set(ended)
+        self._thread = thread
+
+    def stop(self) -> None:
+        """Stop now, in the midst of a batch: the checkpoint stays good, the next run does it again."""
+        with contextlib.suppress(Exception):
+            self._query.stop()
+
+
+def _complete(report: Mapping[str, Any]) -> bool:
+    """Whether this tells of a batch that was run; idle queries report now and then, too."""
+    return "addBatch" in (report.get("durationMs") or {})
+
+
+def _rows(report: Mapping[str, Any]) -> int | None:
+    observed = (report.get("observedMetrics") or {}).get(OBSERVED)
+    if observed is None:
+        return None
+    return int(observed["rows"])

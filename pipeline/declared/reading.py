@@ -1,0 +1,162 @@
+"""From a file to a document that can be run: YAML, sections, what they say of each other, options.
+
+`load` finds all mistakes of a step at once and tells each with its place; a later step is only taken when
+the ones before found nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as File
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from ...cli.errors import close_matches
+from . import judgement, options
+from .document import SINKS, Document, Section, Source, Spark, Transform, Watermark
+from .options import NOTHING, Overlay
+from .positions import Path, Place, Written, dotted, read
+from .problem import DocumentError, Problem
+from .secrets import masked
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A document that was read without a mistake. `text` is the file's, without secrets."""
+
+    file: File
+    document: Document
+    text: str
+    written: Written
+    overlay: Overlay
+
+    @property
+    def folder(self) -> File:
+        """What relative paths in the document are relative to."""
+        return self.file.resolve().parent
+
+    def place(self, *path: str | int) -> Place | None:
+        """Where the value at `path` stands, or what is around it."""
+        return self.written.near(path)
+
+
+def load(file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> Loaded:
+    """The document in `file`, run by `trigger` if that is given, connected as `overlay` has it.
+
+    Raises DocumentError, OSError.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DocumentError(str(file), [Problem("", "is not UTF-8 text")]) from None
+    return parse(text, file, trigger=trigger, overlay=overlay)
+
+
+def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> Loaded:
+    """As `load`, of a text that stands in `file` (its folder is where relative paths begin)."""
+    name = str(file)
+    written = read(text, name)
+    if not isinstance(written.value, dict):
+        raise DocumentError(name, [Problem("", "holds no pipeline: keys such as name, sources, sinks", 1, 1)])
+    try:
+        document = Document.model_validate(written.value)
+    except ValidationError as error:
+        raise DocumentError(name, list(_problems(error, written))) from None
+    if trigger:
+        document = document.model_copy(update={"trigger": trigger})
+    loaded = Loaded(file, document, masked(text, written), written, overlay)
+    problems = [*judgement.problems(document, loaded.folder), *options.problems(document, overlay)]
+    found = [_placed(problem, path, written) for path, problem in problems]
+    if found:
+        raise DocumentError(name, found)
+    return loaded
+
+
+def _problems(error: ValidationError, written: Written) -> Iterator[Problem]:
+    for detail in error.errors(include_url=False, include_input=False):
+        path = _path(detail["loc"], written.value)
+        if detail["type"] == "union_tag_invalid":
+            path = (*path, "format")
+        message, hint = _worded(detail, path, written.value)
+        yield _placed(Problem("", message, hint=hint), path, written)
+
+
+def _path(location: tuple[str | int, ...], value: Any) -> Path:
+    """A location of pydantic's as a path of the document: without the names of models in it."""
+    path: list[str | int] = []
+    for part in location:
+        inside = (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int) and part < len(value)
+        )
+        if inside:
+            path.append(part)
+            value = value[part]
+        elif part == location[-1] and isinstance(value, dict) and part not in SINKS:
+            path.append(part)
+    return tuple(path)
+
+
+def _placed(problem: Problem, path: Path, written: Written) -> Problem:
+    place = written.near(path)
+    line, column = (place.line, place.column) if place else (1, 1)
+    return replace(problem, path=dotted(path), line=line, column=column)
+
+
+def _worded(detail: ErrorDetails, path: Path, document: Any) -> tuple[str, str]:
+    """A mistake in our words, and a hint."""
+    kind, context = detail["type"], detail.get("ctx") or {}
+    if kind == "extra_forbidden":
+        return "unknown key", close_matches(str(path[-1]), _keys(path[:-1], document))
+    if kind == "missing":
+        return "is missing", ""
+    if kind == "union_tag_not_found":
+        return "has no format", f"format is one of {', '.join(SINKS)}"
+    if kind == "union_tag_invalid":
+        tag = str(context.get("tag", ""))
+        return f'unknown format "{tag}"', close_matches(tag, SINKS) or f"format is one of {', '.join(SINKS)}"
+    if kind == "literal_error":
+        return f"is one of {context['expected']}", ""
+    if kind == "string_pattern_mismatch":
+        return _PATTERNS.get(
+            str(path[-1]), "is a name of letters, digits and underscores that begins with a letter"
+        ), ""
+    if kind in {"model_type", "dict_type", "model_attributes_type"}:
+        return "is a section of keys and values", ""
+    if kind in _KINDS:
+        return _KINDS[kind], ""
+    return detail["msg"].removeprefix("Value error, "), ""
+
+
+_PATTERNS = {
+    "url": "begins with jdbc:, such as jdbc:postgresql://HOST/DATABASE",
+    "remote": "begins with sc://, such as sc://HOST:15002",
+    "name": "is a name of letters, digits, - and _ that begins with a letter",
+}
+_KINDS = {
+    "string_type": "is text",
+    "string_too_short": "is empty",
+    "too_short": "is empty",
+    "list_type": "is a list",
+    "int_type": "is a whole number",
+    "int_parsing": "is a whole number",
+    "bool_type": "is true or false",
+}
+
+
+def _keys(path: Path, document: Mapping[str, Any]) -> list[str]:
+    """The keys that the section at `path` may have."""
+    return _section(path, document).keys()
+
+
+def _section(path: Path, document: Mapping[str, Any]) -> type[Section]:
+    if not path:
+        return Document
+    if path[-1] == "watermark":
+        return Watermark
+    if path[0] == "sinks":
+        return SINKS[document["sinks"][path[1]]["format"]]
+    sections: dict[str, type[Section]] = {"sources": Source, "transforms": Transform, "spark": Spark}
+    return sections[str(path[0])]

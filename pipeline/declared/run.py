@@ -1,0 +1,187 @@
+"""Playing a document on a Spark session: all of its sinks, until they are done, fail, or are to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from . import metrics, sinks, tables
+from .document import BATCH
+from .progress import Batch, moment
+from .queries import Query
+from .reading import Loaded
+from .record import FAILED, FINISHED, INTERRUPTED, STOPPED
+from .tables import RunError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TICK = 0.1  # seconds between two looks at the queries
+
+
+class Observer(Protocol):
+    """Who is told what happens. All calls come from one thread at a time."""
+
+    def batch(self, batch: Batch) -> None:
+        """A batch was completed."""
+
+    def tick(self, doing: Mapping[str, str]) -> None:
+        """Nothing new; what each sink does at this moment, in Spark's words."""
+
+    def rows(
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int
+    ) -> None:
+        """Rows of a batch for the console, the first ones of `total`."""
+
+
+class Halt:
+    """The wish to stop: after the batch under way, or `now`. Safe to set from a signal handler."""
+
+    def __init__(self) -> None:
+        self.level = 0
+
+    def ask(self) -> None:
+        """Stop after the batch under way; asked once more: now."""
+        self.level += 1
+
+    @property
+    def asked(self) -> bool:
+        """Whether to stop after the batch under way."""
+        return self.level > 0
+
+    @property
+    def now(self) -> bool:
+        """Whether to stop in the midst of it."""
+        return self.level > 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: `finished`, `stopped` (after a batch, as asked), `interrupted` (in one), `failed`."""
+
+    state: str
+    error: str = ""
+    hint: str = ""
+
+    def to_json(self, when: float) -> dict[str, Any]:
+        """As it is recorded."""
+        return {"state": self.state, "time": moment(when), "error": self.error, "hint": self.hint}
+
+
+def play(spark: SparkSession, loaded: Loaded, checkpoint: str, observer: Observer, halt: Halt) -> Outcome:
+    """Run the document to its end. Errors of tables, sinks and Spark become a failed outcome."""
+    try:
+        made = tables.build(spark, loaded)
+        if loaded.document.trigger == BATCH:
+            return _batch(spark, loaded, made, observer, halt)
+        return _stream(loaded, made, checkpoint, observer, halt)
+    except RunError as error:
+        return Outcome(INTERRUPTED) if halt.now else Outcome(FAILED, str(error), error.hint)
+    except OSError as error:  # of the connection to Spark's Java; a socket of ours would be in a RunError
+        if halt.asked:
+            return Outcome(INTERRUPTED)
+        return Outcome(
+            FAILED, f"Spark's Java ended unexpectedly: {error}", "was it killed, for its memory perhaps?"
+        )
+
+
+def _stream(
+    loaded: Loaded, made: Mapping[str, DataFrame], checkpoint: str, observer: Observer, halt: Halt
+) -> Outcome:
+    queries: list[Query] = []
+    try:
+        for name, sink in loaded.document.sinks.items():
+            counts: dict[int, int] = {}
+            try:
+                started = sinks.start(
+                    made[sink.origin], name, loaded, f"{checkpoint}/{name}", observer.rows, counts
+                )
+            except Exception as error:
+                raise tables.failed(loaded, ("sinks", name), error) from error
+            queries.append(Query(name, started, counts))
+        return _watch(loaded, queries, observer, halt)
+    finally:
+        for query in queries:
+            if query.alive:
+                query.stop()
+
+
+def _watch(loaded: Loaded, queries: list[Query], observer: Observer, halt: Halt) -> Outcome:
+    """Look at the queries until none is alive. One that fails has the others finish their batches."""
+    failure: RunError | None = None
+    while True:
+        alive = [query for query in queries if query.alive]  # before the batches: the last ones count, too
+        for query in queries:
+            for batch in query.batches():
+                observer.batch(batch)
+            error = None if query.alive else query.exception()
+            if error is not None and failure is None:
+                failure = tables.failed(loaded, ("sinks", query.sink), error)
+        if halt.now:
+            return Outcome(INTERRUPTED)
+        if not alive:
+            break
+        if halt.asked or failure is not None:
+            for query in alive:
+                query.finish()
+        observer.tick({query.sink: query.doing() for query in alive})
+        time.sleep(TICK)
+    if failure is not None:
+        return Outcome(FAILED, str(failure), failure.hint)
+    return Outcome(STOPPED if halt.asked else FINISHED)
+
+
+def _batch(
+    spark: SparkSession, loaded: Loaded, made: Mapping[str, DataFrame], observer: Observer, halt: Halt
+) -> Outcome:
+    """Write sink after sink, each in a thread, so that signals and displays are attended to."""
+    for name, sink in loaded.document.sinks.items():
+        if halt.asked:
+            return Outcome(STOPPED)
+        work = _Work(spark, made[sink.origin], name, loaded, observer)
+        work.start()
+        while work.is_alive():
+            if halt.now:
+                return Outcome(INTERRUPTED)
+            observer.tick({name: metrics.doing(spark)})
+            work.join(TICK)
+        if work.error is not None:
+            raise tables.failed(loaded, ("sinks", name), work.error)
+        assert work.batch is not None
+        observer.batch(work.batch)
+    return Outcome(FINISHED)
+
+
+class _Work(threading.Thread):
+    """Writes one sink; leaves the batch, or the error."""
+
+    def __init__(
+        self, spark: SparkSession, frame: DataFrame, name: str, loaded: Loaded, observer: Observer
+    ) -> None:
+        super().__init__(name=f"pyjs pipeline {name}", daemon=True)
+        self.batch: Batch | None = None
+        self.error: Exception | None = None
+        self._spark, self._frame, self._name = spark, frame, name
+        self._loaded, self._observer = loaded, observer
+
+    def run(self) -> None:
+        """The thread's work."""
+        began = time.monotonic()
+        reads = metrics.Reads(self._spark)
+        try:
+            written = sinks.write(self._frame, self._name, self._loaded, self._observer.rows)
+        except Exception as error:
+            self.error = error
+            return
+        self.batch = Batch(
+            sink=self._name,
+            batch=0,
+            time=moment(time.time()),
+            rows_in=reads.rows(),
+            rows_out=written,
+            lag=None,
+            seconds=round(time.monotonic() - began, 3),
+        )

@@ -1,0 +1,137 @@
+"""Writing a table to a sink: once, or as a streaming query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...cli import secret
+from . import options
+from .document import (
+    AVAILABLE_NOW,
+    AnySink,
+    ConsoleSink,
+    Document,
+    FolderSink,
+    JdbcSink,
+    StreamSink,
+    milliseconds,
+    option_text,
+)
+from .judgement import location
+from .reading import Loaded
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriter
+    from pyspark.sql.streaming.query import StreamingQuery
+
+OBSERVED = "out"  # the name under which Spark counts the rows of a sink
+Show = Callable[
+    [str, int, Sequence[str], Sequence[Sequence[Any]], int], None
+]  # sink, batch, columns, rows, of how many
+
+
+def write(frame: DataFrame, name: str, loaded: Loaded, show: Show) -> int:
+    """Write a table as one batch; the number of rows."""
+    from pyspark.sql import Observation, functions
+
+    sink = loaded.document.sinks[name]
+    if isinstance(sink, ConsoleSink):
+        return _show(frame, name, 0, sink, show)
+    counted = Observation(OBSERVED)
+    frame = frame.observe(counted, functions.count(functions.lit(1)).alias("rows"))
+    if isinstance(sink, StreamSink):
+        given = options.of_sink(loaded.document, name, loaded.overlay)
+        frame.write.format("jetstream").options(**given).mode("append").save()
+    elif isinstance(sink, FolderSink):
+        writer = frame.write.format(sink.format).options(**_texts(sink.options)).mode(sink.mode or "error")
+        (writer.partitionBy(*sink.partition_by) if sink.partition_by else writer).save(
+            location(sink.path, loaded.folder)
+        )
+    else:
+        _jdbc(frame, sink).mode(sink.mode or "error").save()
+    return int(counted.get["rows"])
+
+
+def start(
+    frame: DataFrame, name: str, loaded: Loaded, checkpoint: str, show: Show, counts: dict[int, int]
+) -> StreamingQuery:
+    """Start the query that writes a table, with its checkpoint in the folder `checkpoint`.
+
+    Its progress observes OBSERVED.rows, except of a console's batches: their rows come into `counts`.
+    """
+    from pyspark.sql import functions
+
+    document = loaded.document
+    sink = document.sinks[name]
+    if not isinstance(sink, ConsoleSink):
+        frame = frame.observe(OBSERVED, functions.count(functions.lit(1)).alias("rows"))
+    writer = frame.writeStream.queryName(f"{document.name}.{name}").outputMode(sink.output_mode)
+    writer = writer.option("checkpointLocation", checkpoint).trigger(**_trigger(document))
+    if isinstance(sink, StreamSink):
+        return writer.format("jetstream").options(**options.of_sink(document, name, loaded.overlay)).start()
+    if isinstance(sink, FolderSink):
+        writer = writer.format(sink.format).options(**_texts(sink.options))
+        if sink.partition_by:
+            writer = writer.partitionBy(*sink.partition_by)
+        return writer.start(location(sink.path, loaded.folder))
+    return writer.foreachBatch(_each(name, sink, show, counts)).start()
+
+
+def _trigger(document: Document) -> dict[str, Any]:
+    if document.trigger == AVAILABLE_NOW:
+        return {"availableNow": True}
+    return {"processingTime": f"{milliseconds(document.trigger)} milliseconds"}
+
+
+def _each(name: str, sink: AnySink, show: Show, counts: dict[int, int]) -> Callable[[DataFrame, int], None]:
+    """What Spark calls with each batch of a sink that it has no streaming writer for."""
+
+    def show_batch(frame: DataFrame, number: int) -> None:
+        assert isinstance(sink, ConsoleSink)
+        frame = frame.persist()
+        try:
+            counts[number] = _show(frame, name, number, sink, show)
+        finally:
+            frame.unpersist()
+
+    def write_batch(frame: DataFrame, _number: int) -> None:
+        assert isinstance(sink, JdbcSink)
+        _jdbc(frame, sink).mode("append").save()
+
+    return show_batch if isinstance(sink, ConsoleSink) else write_batch
+
+
+def _show(frame: DataFrame, name: str, number: int, sink: ConsoleSink, show: Show) -> int:
+    first = frame.take(sink.rows + 1)
+    total = len(first) if len(first) <= sink.rows else frame.count()
+    if total:
+        show(name, number, frame.columns, [_cells(row, sink.truncate) for row in first[: sink.rows]], total)
+    return total
+
+
+def _cells(row: Sequence[Any], longest: int) -> list[str]:
+    return [_cell(value, longest) for value in row]
+
+
+def _cell(value: object, longest: int) -> str:
+    """A value in a table of the terminal; bytes as the text that they probably are."""
+    if isinstance(value, bytes | bytearray):
+        value = bytes(value).decode("utf-8", "backslashreplace")
+    text = "NULL" if value is None else str(value)
+    text = "".join(each if each.isprintable() else " " for each in text)
+    return text if not longest or len(text) <= longest else text[: max(1, longest - 1)] + "…"
+
+
+def _jdbc(frame: DataFrame, sink: JdbcSink) -> DataFrameWriter:
+    named = {
+        "user": secret.resolve("user", sink.user),
+        "password": secret.resolve("password", sink.password),
+        "driver": sink.driver,
+    }
+    given = {"url": sink.url, "dbtable": sink.table, **_texts(sink.options)}
+    return frame.write.format("jdbc").options(**given, **{key: text for key, text in named.items() if text})
+
+
+def _texts(given: Mapping[str, str | int | float | bool]) -> dict[str, str]:
+    return {key: option_text(value) for key, value in given.items()}

@@ -1,0 +1,102 @@
+"""Reading a document for a command: the connection that the line names, mistakes as the house tells them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...cli import context, flags, profile
+from ...cli.errors import CliError
+
+if TYPE_CHECKING:
+    from ...pipeline.declared.options import Overlay
+    from ...pipeline.declared.problem import DocumentError
+    from ...pipeline.declared.reading import Loaded
+
+INSTALL = "pip install 'pyjs[spark]'"
+# Global flags, and the options of the data source that say the same.
+OPTIONS = {
+    "server": "servers",
+    "context": "context",
+    "user": "user",
+    "password": "password",
+    "token": "token",
+    "creds": "creds",
+    "nkey": "nkey",
+    "tlscert": "tlsCert",
+    "tlskey": "tlsKey",
+    "tlsca": "tlsCa",
+    "tlsfirst": "tlsFirst",
+    "timeout": "timeout",
+    "js-api-prefix": "jsApiPrefix",
+    "js-domain": "domain",
+    "inbox-prefix": "inboxPrefix",
+}
+
+TRIGGER = click.option(
+    "--trigger",
+    default="",
+    metavar="WHEN",
+    help='batch, availableNow, or how often, such as "10s"; before the document\'s.',
+)
+FILE = click.argument("file", type=click.Path(path_type=Path))
+
+
+def loaded(file: Path, *, trigger: str = "") -> Loaded:
+    """The document in `file`. Raises DocumentError, CliError."""
+    try:
+        from ...pipeline.declared import reading
+    except ImportError as error:
+        raise lacking(error) from None
+    try:
+        return reading.load(file, trigger=trigger, overlay=overlay())
+    except FileNotFoundError:
+        raise CliError(f"there is no {file}", "'pyjs pipeline init' writes one to start from") from None
+    except OSError as error:
+        raise CliError(f"cannot read {file}: {error.strerror}") from None
+
+
+def lacking(error: ImportError) -> CliError:
+    """The error for a package that is not there."""
+    return CliError(f"pipelines need packages that are not installed ({error.name})", INSTALL)
+
+
+def refused(error: DocumentError) -> CliError:
+    """A document's mistakes as an error of the command line; all but the last are said at once."""
+    *others, last = error.problems
+    for problem in others:
+        click.echo(problem.text(error.file) + (f" ({problem.hint})" if problem.hint else ""), err=True)
+    return CliError(last.text(error.file), last.hint)
+
+
+def overlay() -> Overlay:
+    """The connection that flags, or else the environment and the selected context, describe."""
+    from ...pipeline.declared.options import Overlay
+
+    session = flags.session()
+    given = _options(session.given)
+    if session.given.get("no-context"):
+        given.pop("context", None)
+    settings, _ = profile.given(session)
+    ambient = _options(settings)
+    selected = "" if session.given.get("no-context") else context.selected()
+    if "context" not in ambient and selected:
+        ambient["context"] = selected
+    if "context" not in ambient:
+        ambient.setdefault("servers", context.DEFAULT_URL)
+    return Overlay(given, ambient)
+
+
+def _options(settings: dict[str, object]) -> dict[str, str]:
+    found = {OPTIONS[name]: _text(name, value) for name, value in settings.items() if name in OPTIONS}
+    if "user" in found and "password" not in found:  # as `nats`: a user without a password is a token
+        found["token"] = found.pop("user")
+    return found
+
+
+def _text(name: str, value: object) -> str:
+    if name == "timeout" and isinstance(value, int):
+        return f"{value // 1_000_000}ms"
+    return str(value).lower() if isinstance(value, bool) else str(value)

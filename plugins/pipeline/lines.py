@@ -1,0 +1,121 @@
+"""A run as lines: words for people whose output goes into a pipe or file, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ...cli import render
+
+if TYPE_CHECKING:
+    from ...pipeline.declared.progress import Batch, Totals
+    from ...pipeline.declared.run import Outcome
+
+
+class Words:
+    """One line for each batch, on stdout."""
+
+    def started(self, facts: Mapping[str, Any]) -> None:
+        """The run has its folder; Spark starts now."""
+        render.show(f"{facts['id']} started on {facts['on']}: {facts['runs']}")
+        render.show(f"log: {facts['log']}")
+
+    def batch(self, batch: Batch) -> None:
+        """A batch was completed."""
+        when = datetime.fromisoformat(batch.time).astimezone()
+        render.show(f"{when:%H:%M:%S} {batch.sink} batch {batch.batch}: {told(batch)}")
+
+    def tick(self, doing: Mapping[str, str]) -> None:
+        """Nothing new: nothing to say."""
+
+    def rows(
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int
+    ) -> None:
+        """Rows for the console."""
+        render.show(grid(sink, batch, columns, rows, total))
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed."""
+        render.show("stopping after the batch under way; once more stops at once")
+
+    def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
+        """The run is over."""
+        render.show(f"{run} {summary(outcome, totals, seconds)}")
+
+
+class Documents:
+    """One JSON document for each event, on stdout: started, batch, rows, stopping, ended."""
+
+    def __init__(self) -> None:
+        self._run = ""
+
+    def started(self, facts: Mapping[str, Any]) -> None:
+        """The run has its folder; Spark starts now."""
+        self._run = str(facts["id"])
+        self._say("started", {key: value for key, value in facts.items() if key != "id"})
+
+    def batch(self, batch: Batch) -> None:
+        """A batch was completed."""
+        self._say("batch", batch.to_json())
+
+    def tick(self, doing: Mapping[str, str]) -> None:
+        """Nothing new: nothing to say."""
+
+    def rows(
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int
+    ) -> None:
+        """Rows for the console."""
+        found = [dict(zip(columns, row, strict=True)) for row in rows]
+        self._say("rows", {"sink": sink, "batch": batch, "rows": found, "total": total})
+
+    def stopping(self) -> None:
+        """A signal came."""
+        self._say("stopping", {})
+
+    def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
+        """The run is over."""
+        self._say(
+            "ended",
+            {
+                "state": outcome.state,
+                "seconds": round(seconds, 3),
+                **totals.to_json(),
+                "error": outcome.error,
+                "hint": outcome.hint,
+            },
+        )
+
+    def _say(self, event: str, document: Mapping[str, Any]) -> None:
+        render.show(json.dumps({"event": event, "run": self._run, **document}, ensure_ascii=False))
+
+
+def told(batch: Batch) -> str:
+    """A batch in words; what is not known is left out."""
+    words = []
+    if batch.rows_in is not None:
+        words.append(f"{render.number(batch.rows_in)} rows in")
+    if batch.rows_out is not None:
+        words.append(f"{render.number(batch.rows_out)} out")
+    if batch.rate is not None:
+        words.append(f"{render.number(round(batch.rate))} rows/s")
+    if batch.lag is not None:
+        words.append(f"{render.number(batch.lag)} behind")
+    return ", ".join([*words, f"{batch.seconds:.2f} s"])
+
+
+def summary(outcome: Outcome, totals: Totals, seconds: float) -> str:
+    """How a run ended, and what it did."""
+    batches = f"{render.number(totals.batches)} batch{'' if totals.batches == 1 else 'es'}"
+    return (
+        f"{outcome.state} after {render.span(int(seconds * 1e9))}: {batches}, "
+        f"{render.number(totals.rows_in)} rows in, {render.number(totals.rows_out)} out"
+    )
+
+
+def grid(sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int) -> str:
+    """A batch's rows as a table."""
+    more = f", the first {render.number(len(rows))}" if total > len(rows) else ""
+    title = f"{sink} batch {batch}: {render.number(total)} row{'' if total == 1 else 's'}{more}"
+    return render.table(title, columns, rows)

@@ -1,0 +1,157 @@
+"""A run on a terminal: a panel that is drawn again as batches come; a console sink's rows scroll above it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live as RichLive
+from rich.padding import Padding
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from ...cli import render
+from .lines import grid, summary
+
+if TYPE_CHECKING:
+    from ...pipeline.declared.progress import Batch, Totals
+    from ...pipeline.declared.run import Outcome
+
+BARS = "▁▂▃▄▅▆▇█"
+HISTORY = 24  # batches whose rate is drawn
+COLORS = {"finished": "green", "stopped": "yellow", "interrupted": "red", "failed": "red"}
+
+
+class Live:
+    """What a run does now. Use it as a context manager: the terminal is its own meanwhile."""
+
+    def __init__(self, sinks: Sequence[str], console: Console | None = None) -> None:
+        self.console = console or Console()
+        self._sinks = {name: _Line(name) for name in sinks}
+        self._state = "starting Spark"
+        self._title = ""
+        self._where = ""
+        self._log = ""
+        self._began = time.monotonic()
+        self._over: Text | None = None
+        self._spinner = Spinner("dots", style="cyan")
+        self._live = RichLive(get_renderable=self._draw, console=self.console, refresh_per_second=8)
+
+    def __enter__(self) -> Live:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def started(self, facts: Mapping[str, Any]) -> None:
+        """The run has its folder; Spark starts now."""
+        self._title, self._log = str(facts["id"]), str(facts["log"])
+        self._where = f"{facts['on']}, {facts['runs']}"
+
+    def batch(self, batch: Batch) -> None:
+        """A batch was completed."""
+        self._running()
+        self._sinks[batch.sink].add(batch)
+
+    def tick(self, doing: Mapping[str, str]) -> None:
+        """What each sink does now."""
+        self._running()
+        for name, line in self._sinks.items():
+            line.doing = doing.get(name, "")
+
+    def rows(
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int
+    ) -> None:
+        """Rows for the console, above the panel."""
+        self.console.print(Text(grid(sink, batch, columns, rows, total), no_wrap=True, overflow="ellipsis"))
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed."""
+        self._state = "stopping after the batch under way; Ctrl-C once more stops at once"
+
+    def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
+        """The run is over: the panel stays as it is, with how it ended."""
+        color = COLORS.get(outcome.state, "")
+        self._over = Text.assemble((f"{run} ", "bold"), (summary(outcome, totals, seconds), color))
+        self._live.refresh()
+
+    def _running(self) -> None:
+        if self._state.startswith("starting"):
+            self._state = "running, Ctrl-C stops after the batch under way"
+
+    def _draw(self) -> RenderableType:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        table.add_column("sink", no_wrap=True)
+        for name in ("batch", "rows in", "rows out", "rows/s", "behind", "batch time"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("rows/s of late", no_wrap=True)
+        table.add_column("now", style="dim", no_wrap=True, overflow="ellipsis")
+        for line in self._sinks.values():
+            table.add_row(*line.cells(over=self._over is not None))
+        body = Padding(table, (0, 0, 0, 2))
+        if self._over is not None:
+            return Group(self._over, body)
+        elapsed = render.span(int((time.monotonic() - self._began) * 1e9))
+        self._spinner.update(
+            text=Text.assemble((self._title, "bold"), f"  {elapsed}  ", (self._state, "cyan"))
+        )
+        where = Text(f"  {self._where}", style="dim", no_wrap=True, overflow="ellipsis")
+        log = Text(f"  log {self._log}", style="dim", no_wrap=True, overflow="ellipsis")
+        return Group(self._spinner, where, log, body)
+
+
+class _Line:
+    """One sink's line of the panel."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.doing = ""
+        self.last: Batch | None = None
+        self.rows_in = 0
+        self.rows_out = 0
+        self.rates: deque[float] = deque(maxlen=HISTORY)
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch."""
+        self.last = batch
+        self.rows_in += batch.rows_in or 0
+        self.rows_out += batch.rows_out or 0
+        if batch.rate is not None:
+            self.rates.append(batch.rate)
+
+    def cells(self, *, over: bool) -> list[RenderableType]:
+        """The line, sums of the run and values of the last batch."""
+        batch = self.last
+        if batch is None:
+            return [self.name, *[""] * 7, "" if over else self.doing]
+        rate = "" if batch.rate is None else render.number(round(batch.rate))
+        lag = Text("") if batch.lag is None else _behind(batch.lag, batch.rows_in or 0)
+        return [
+            Text(self.name, style="bold"),
+            str(batch.batch),
+            render.number(self.rows_in),
+            render.number(self.rows_out),
+            rate,
+            lag,
+            f"{batch.seconds:.2f} s",
+            Text(spark_line(self.rates), style="cyan"),
+            "" if over else self.doing,
+        ]
+
+
+def spark_line(values: Sequence[float]) -> str:
+    """The values as bars, the highest one full."""
+    top = max(values, default=0.0)
+    if top <= 0:
+        return BARS[0] * len(values)
+    return "".join(BARS[min(len(BARS) - 1, int(value / top * (len(BARS) - 1) + 0.5))] for value in values)
+
+
+def _behind(lag: int, rows: int) -> Text:
+    """The lag; yellow when it is more than a batch takes."""
+    return Text(render.number(lag), style="green" if lag == 0 else "yellow" if lag > rows else "")

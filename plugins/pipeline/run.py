@@ -1,0 +1,241 @@
+"""`pyjs pipeline run`: play a document on Spark, show and record what it does, stop as asked."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from ...cli.command import Command
+from ...cli.errors import CliError
+from ...version import __version__
+from . import documents
+from .lines import Documents, Words
+
+if TYPE_CHECKING:
+    from ...pipeline.declared.document import Document
+    from ...pipeline.declared.progress import Batch, Totals
+    from ...pipeline.declared.reading import Loaded
+    from ...pipeline.declared.record import Recorder
+    from ...pipeline.declared.run import Halt, Observer, Outcome
+
+EXIT_INTERRUPTED = 130  # before it was done: what there was to do is not done to its end
+LAST_SECONDS = 5.0  # what Spark may take to end when it is to stop at once
+
+
+class Display(Protocol):
+    """Who shows a run; besides these an `Observer` of it."""
+
+    def started(self, facts: dict[str, Any]) -> None:
+        """The run has its folder; Spark starts now."""
+
+    def stopping(self) -> None:
+        """It was asked to stop after the batch under way."""
+
+    def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
+        """The run is over."""
+
+
+@click.command(cls=Command)
+@documents.FILE
+@click.option(
+    "--master", default="", metavar="URL", help="Spark's master: local[4], spark://…, yarn, k8s://…."
+)
+@click.option("--remote", default="", metavar="URL", help="A Spark Connect server, sc://HOST:15002.")
+@documents.TRIGGER
+@click.option("-j", "--json", "as_json", is_flag=True, help="One JSON document a line for each event.")
+@click.option("-v", "--verbose", is_flag=True, help="Have Spark's own messages on stderr, not in the log.")
+@click.pass_context
+def run(
+    ctx: click.Context, file: Path, master: str, remote: str, trigger: str, as_json: bool, verbose: bool
+) -> None:
+    """Run a pipeline on Spark.
+
+    Ctrl-C (or SIGTERM) stops it after the batch under way, the checkpoint intact; a second one stops it at
+    once, and the next run does that batch again.
+
+    Exit codes: 0, it is done, or a continuous one was stopped; 1, it failed; 130, it was stopped before it
+    was done.
+    """
+    try:
+        from ...pipeline.declared.problem import DocumentError
+    except ImportError as error:
+        raise documents.lacking(error) from None
+    try:
+        loaded = documents.loaded(file, trigger=trigger)
+    except DocumentError as error:
+        raise documents.refused(error) from None
+    loaded = _placed(loaded, master, remote)
+    outcome, log = _recorded(loaded, as_json=as_json, verbose=verbose)
+    if outcome.state == "failed":
+        if as_json:
+            ctx.exit(1)
+        raise CliError(outcome.error, outcome.hint, "" if verbose else f"all that Spark said is in {log}")
+    done = outcome.state == "finished" or (outcome.state == "stopped" and loaded.document.continuous)
+    ctx.exit(0 if done else EXIT_INTERRUPTED)
+
+
+def _placed(loaded: Loaded, master: str, remote: str) -> Loaded:
+    """The document with the session that flags name. Raises CliError."""
+    import dataclasses
+
+    from ...pipeline.declared import engine
+
+    if master and remote:
+        raise CliError("--master and --remote exclude each other", "give one of them")
+    if remote and not remote.startswith("sc://"):
+        raise CliError(f'--remote "{remote}" is no URL of Spark Connect', "such as sc://HOST:15002")
+    document = loaded.document
+    if master or remote:
+        spark = document.spark.model_copy(update={"master": master or None, "remote": remote or None})
+        document = document.model_copy(update={"spark": spark})
+    if not engine.on_this_machine(document) and not document.checkpoint and document.trigger != "batch":
+        raise CliError(
+            f"{loaded.file}: checkpoint is missing: on {engine.place(document)} it has to be a folder that "
+            "all machines reach",
+            "such as checkpoint: s3a://BUCKET/checkpoints/NAME",
+        )
+    return dataclasses.replace(loaded, document=document)
+
+
+def _recorded(loaded: Loaded, *, as_json: bool, verbose: bool) -> tuple[Outcome, Path]:
+    """Run, show and record it."""
+    from ...pipeline.declared import judgement, record
+
+    document = loaded.document
+    checkpoint = (
+        judgement.location(document.checkpoint, loaded.folder)
+        if document.checkpoint
+        else str(record.home() / document.name / "checkpoint")
+    )
+    facts = _facts(loaded, checkpoint)
+    try:
+        with record.record(document.name, facts, loaded.text) as recorder, contextlib.ExitStack() as stack:
+            display = _display(document, stack, as_json=as_json, verbose=verbose)
+            display.started({**facts, "id": recorder.id, "log": str(recorder.log)})
+            return _played(loaded, checkpoint, recorder, display, verbose=verbose), recorder.log
+    except record.BusyError as error:
+        raise CliError(str(error), f"'pyjs pipeline status {document.name}' shows it") from None
+
+
+def _facts(loaded: Loaded, checkpoint: str) -> dict[str, Any]:
+    """What is known of a run before it starts."""
+    from dataclasses import asdict
+
+    from ...pipeline.declared import engine, plan, progress
+
+    document = loaded.document
+    return {
+        "pipeline": document.name,
+        "file": str(loaded.file.resolve()),
+        "started": progress.moment(time.time()),
+        "host": socket.gethostname(),
+        "trigger": document.trigger,
+        "runs": plan.trigger(document),
+        "on": engine.place(document),
+        "checkpoint": "" if document.trigger == "batch" else checkpoint,
+        "version": __version__,
+        "steps": [asdict(step) for step in plan.steps(document, loaded.folder)],
+    }
+
+
+def _display(document: Document, stack: contextlib.ExitStack, *, as_json: bool, verbose: bool) -> Any:
+    """Who shows the run: JSON, lines, or on a terminal a panel."""
+    if as_json:
+        return Documents()
+    if verbose or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+        return Words()
+    from .live import Live
+
+    return stack.enter_context(Live(list(document.sinks)))
+
+
+def _played(loaded: Loaded, checkpoint: str, recorder: Recorder, display: Any, *, verbose: bool) -> Outcome:
+    """Run it between the start and the end of a Spark session, and record how it ended."""
+    from ...pipeline import java, session
+    from ...pipeline.declared import engine, progress
+    from ...pipeline.declared.run import Halt, Outcome, play
+
+    totals, began = progress.Totals(), time.monotonic()
+    halt = Halt()
+    observer = _Noted(recorder, display, totals)
+
+    def end(outcome: Outcome) -> Outcome:
+        recorder.end({**outcome.to_json(time.time()), "seconds": round(time.monotonic() - began, 3)})
+        display.ended(recorder.id, outcome, totals, time.monotonic() - began)
+        return outcome
+
+    ended: Outcome | None = None
+    try:
+        with (
+            engine.opened(loaded.document, None if verbose else recorder.log) as spark,
+            _stoppable(halt, display, recorder),
+        ):
+            ended = play(spark, loaded, checkpoint, observer, halt)
+            return end(ended)
+    except (session.SparkError, java.JavaError) as error:
+        return end(Outcome("failed", str(error)))
+    except KeyboardInterrupt:
+        return ended or end(Outcome("interrupted"))
+    except Exception as error:
+        recorder.note(traceback.format_exc())
+        if ended is None:
+            end(Outcome("failed", f"{type(error).__name__}: {error}"))
+        raise
+
+
+class _Noted:
+    """Records and counts each batch before it is shown."""
+
+    def __init__(self, recorder: Recorder, display: Observer, totals: Totals) -> None:
+        self._recorder, self._display, self._totals = recorder, display, totals
+        self.tick = display.tick
+        self.rows = display.rows
+
+    def batch(self, batch: Batch) -> None:
+        """A batch was completed."""
+        self._totals.add(batch)
+        self._recorder.batch(batch)
+        self._display.batch(batch)
+
+
+@contextlib.contextmanager
+def _stoppable(halt: Halt, display: Display, recorder: Recorder) -> Iterator[None]:
+    """SIGINT and SIGTERM ask `halt`; the second one also sees to it that the process ends soon."""
+
+    def asked(_number: int, _frame: FrameType | None) -> None:
+        halt.ask()
+        if not halt.now:
+            display.stopping()
+            return
+        if halt.level == 2:
+            last = threading.Timer(LAST_SECONDS, _leave, (recorder,))
+            last.daemon = True
+            last.start()
+
+    before = {number: signal.signal(number, asked) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(recorder: Recorder) -> None:
+    """End the process now; Spark's Java ends when its parent is gone."""
+    if not recorder.ended:
+        from ...pipeline.declared.run import Outcome
+
+        recorder.end(Outcome("interrupted").to_json(time.time()))
+    os._exit(EXIT_INTERRUPTED)

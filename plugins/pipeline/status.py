@@ -1,0 +1,87 @@
+"""`pyjs pipeline status`: what a run does now, or did; while it runs, and after whatever ended it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from . import runs
+
+if TYPE_CHECKING:
+    from ...pipeline.declared.progress import Batch
+    from ...pipeline.declared.record import Run
+
+WIDTH = 14
+COLUMNS = ("Sink", "Batch", "Done", "Rows In", "Rows Out", "Rows/s", "Behind", "Batch Time", "Watermark")
+
+
+@click.command(cls=Command)
+@click.argument("run", metavar="[RUN]", default="", shell_complete=runs.complete)
+@click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
+def status(run: str, as_json: bool) -> None:
+    """Show a run: RUN is its id (orders.3) or a pipeline, for its newest; without it the newest of all."""
+    found = runs.found(run)
+    batches = found.batches()
+    if as_json:
+        render.show_json(runs.document(found, batches))
+        return
+    _page(found, batches)
+    newest = runs.last(batches)
+    if newest:
+        rows = [_row(batch) for batch in newest.values()]
+        render.show("\n" + render.table("Last Batches", COLUMNS, rows))
+
+
+def _page(run: Run, batches: list[Batch]) -> None:
+    from ...pipeline.declared.progress import Totals
+
+    facts, outcome, totals = run.facts, run.outcome, Totals.of(batches)
+    started = str(facts.get("started", ""))
+    state = run.state + (f", process {facts.get('pid')}" if run.state == "running" else "")
+    ended = str(outcome.get("time") or "")
+    render.show(f"Run {run.id}\n")
+    for label, value in (
+        ("State", state),
+        ("Error", str(outcome.get("error") or "")),
+        ("Document", str(facts.get("file", ""))),
+        ("Runs", str(facts.get("runs", ""))),
+        ("On", str(facts.get("on", ""))),
+        ("Started", render.when(started)),
+        ("Ended", render.when(ended) if ended else ""),
+        ("Took" if ended else "For", "" if run.state == "crashed" else _took(started, ended)),
+        ("Batches", render.number(totals.batches)),
+        ("Rows In", render.number(totals.rows_in)),
+        ("Rows Out", render.number(totals.rows_out)),
+        ("Behind", "" if totals.lag is None else render.number(totals.lag)),
+        ("Checkpoint", str(facts.get("checkpoint", ""))),
+        ("Log", str(run.log)),
+    ):
+        if value:
+            render.show(render.field(label, value, WIDTH))
+    if run.state == "crashed":
+        render.show("\nIts process ended without a word; the checkpoint is good, another run goes on there.")
+
+
+def _took(started: str, ended: str) -> str:
+    return render.span(render.since(started, ended))
+
+
+def _row(batch: Batch) -> tuple[str, ...]:
+    return (
+        batch.sink,
+        str(batch.batch),
+        render.when(batch.time),
+        _number(batch.rows_in),
+        _number(batch.rows_out),
+        "" if batch.rate is None else render.number(round(batch.rate)),
+        _number(batch.lag),
+        f"{batch.seconds:.2f}s",
+        batch.watermark or "",
+    )
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else render.number(value)

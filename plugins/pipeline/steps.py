@@ -1,0 +1,36 @@
+"""A pipeline's plan on the terminal: what is read, what is made of it, where it goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...cli import render
+
+if TYPE_CHECKING:
+    from ...pipeline.declared.plan import Step
+    from ...pipeline.declared.reading import Loaded
+
+COLUMNS = ("Step", "Name", "What", "Reads")
+
+
+def show(loaded: Loaded) -> None:
+    """The plan as a table, and where and when it runs."""
+    from ...pipeline.declared import engine, plan
+
+    document = loaded.document
+    steps = plan.steps(document, loaded.folder)
+    render.show(render.table(f"Pipeline {document.name}", COLUMNS, [_row(step) for step in steps]))
+    render.show()
+    for label, value in (
+        ("Description", document.description),
+        ("Runs", plan.trigger(document)),
+        ("On", engine.place(document)),
+        ("Packages", ", ".join([*document.spark.packages, *document.spark.jars])),
+    ):
+        if value:
+            render.show(render.field(label, value, 12))
+
+
+def _row(step: Step) -> tuple[str, ...]:
+    unused = "" if step.used else "nothing reads it"
+    return step.kind, step.name, step.what, ", ".join(step.reads) or unused or "-"
