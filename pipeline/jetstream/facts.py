@@ -31,7 +31,7 @@ class Facts:
         return cls(
             name=name,
             created=str(info["created"]),
-            first=int(state["first_seq"]),
+            first=max(1, int(state["first_seq"])),  # 0 before the first message
             last=int(state["last_seq"]),
             messages=int(state["messages"]),
             bytes=int(state["bytes"]),

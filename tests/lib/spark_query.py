@@ -1,0 +1,107 @@
+"""The data source as Spark uses it, without Spark: tasks read here, a query stepped batch by batch."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterable
+from typing import Any
+
+from pyjs.pipeline.options import Settings
+from pyjs.pipeline.source import columns
+from pyjs.pipeline.source.batch import BatchReader
+from pyjs.pipeline.source.limits import ReadLimit
+from pyjs.pipeline.source.rest import Rest
+from pyjs.pipeline.source.stream import StreamReader
+
+from .process import ServerProcess
+
+Row = dict[str, Any]
+# A server that is gone is given up soon.
+QUICK = {"fetchRetries": "0", "timeout": "5s"}
+
+
+def settings(use: str, server: ServerProcess, **options: str) -> Settings:
+    """The settings of a query on this server."""
+    return Settings.of({"servers": server.url, **QUICK, **options}, use)
+
+
+def read(reader: BatchReader | StreamReader, tasks: Iterable[Any]) -> list[Row]:
+    """The rows of tasks, each sent through pickle as Spark does; there are none in another order."""
+    again = pickle.loads(pickle.dumps(reader.reading))
+    found = []
+    for task in tasks:
+        for batch in again.batches(pickle.loads(pickle.dumps(task))):
+            found += batch.to_pylist()
+    return found
+
+
+def batch(server: ServerProcess, **options: str) -> list[Row]:
+    """The rows of a batch read."""
+    made = settings("read", server, **options)
+    reader = BatchReader(made, columns.schema(made))
+    return read(reader, reader.partitions())
+
+
+def sequences(rows: Iterable[Row]) -> list[int]:
+    """Their sequences."""
+    return [row["sequence"] for row in rows]
+
+
+class Query:
+    """A stream query and its checkpoint: `step` is one trigger, `restart` goes on from the checkpoint."""
+
+    def __init__(self, server: ServerProcess, **options: str) -> None:
+        self.settings = settings("stream", server, **options)
+        self.start: dict[str, Any] | None = None
+        self.slept: list[float] = []
+        self.time = 0.0
+        self.restart()
+
+    def restart(self) -> None:
+        """Another process of the query, from the same checkpoint."""
+        if hasattr(self, "reader"):
+            self.reader.stop()
+        self.reader = StreamReader(
+            self.settings,
+            columns.schema(self.settings),
+            now=lambda: self.time,
+            rest=Rest(self.slept.append),
+        )
+
+    def plan(self, limit: ReadLimit | None = None) -> dict[str, Any] | None:
+        """The end of the next batch, None when there is nothing for one."""
+        if self.start is None:
+            self.start = plain(self.reader.initialOffset())
+        end = plain(self.reader.latestOffset(self.start, limit or self.reader.getDefaultReadLimit()))
+        return None if json.dumps(end) == json.dumps(self.start) else end
+
+    def run(self, end: dict[str, Any]) -> list[Row]:
+        """The rows of the batch up to `end`; not yet done."""
+        return read(self.reader, self.reader.partitions(plain(self.start), plain(end)))
+
+    def done(self, end: dict[str, Any]) -> None:
+        """The batch is in the checkpoint."""
+        self.start = end
+        self.reader.commit(plain(end))
+
+    def step(self, limit: ReadLimit | None = None) -> list[Row] | None:
+        """One trigger: the rows of its batch, None without a batch."""
+        end = self.plan(limit)
+        if end is None:
+            return None
+        rows = self.run(end)
+        self.done(end)
+        return rows
+
+    def drain(self) -> list[list[Row]]:
+        """The batches until there is nothing more."""
+        found = []
+        while (rows := self.step()) is not None:
+            found.append(rows)
+        return found
+
+
+def plain(offset: Any) -> Any:
+    """An offset as it comes back from a checkpoint."""
+    return json.loads(json.dumps(offset))

@@ -1,0 +1,260 @@
+"""Batch reads without Spark: what the partitions are, what the tasks give, and what is refused."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from lib.jetstream import ALONE, JetStream
+from lib.process import ServerProcess, free_port
+from lib.spark_query import QUICK, batch, sequences, settings
+from pyjs.pipeline.jetstream import DataLoss, UnknownStream
+from pyjs.pipeline.link import AuthorizationError, NoServers
+from pyjs.pipeline.options import OptionError, Settings
+from pyjs.pipeline.source import columns
+from pyjs.pipeline.source.batch import PUSHING_WORKER, BatchReader, PushingReader, reader
+from pyjs.pipeline.source.datasource import JetStreamSource
+from pyjs.pipeline.source.loss import Recreated
+from pyjs.protocol.timestamp import parse_rfc3339
+from pyspark.sql.datasource import EqualTo, InputPartition
+from pyspark.sql.types import LongType, StringType, StructType
+
+Serve = Callable[[str], ServerProcess]
+
+
+@pytest.fixture
+def server(serve: Serve) -> ServerProcess:
+    return serve(ALONE)
+
+
+@pytest.fixture
+def js(server: ServerProcess) -> Iterator[JetStream]:
+    with JetStream.of(server) as api:
+        yield api
+
+
+def test_every_column_of_every_message(server: ServerProcess, js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[f"{unique}.>"])
+    js.publish(f"{unique}.a", b"\x00\xff")
+    js.publish(f"{unique}.b", b"", headers={"X": "1"})
+    first, second = batch(server, stream=unique, includeHeaders="true")
+    assert (first["subject"], first["data"], first["stream"]) == (f"{unique}.a", b"\x00\xff", unique)
+    assert (first["sequence"], first["headers"], first["domain"]) == (1, [], "")
+    assert (second["data"], second["headers"]) == (b"", [("X", ["1"])])
+    stored = parse_rfc3339(js.get(unique, seq=1)["time"])
+    assert first["timestamp"] == datetime.fromtimestamp(0, UTC) + timedelta(microseconds=stored // 1000)
+    assert "headers" not in batch(server, stream=unique)[0]
+
+
+def test_streams_by_list_pattern_subject_and_position(
+    server: ServerProcess, js: JetStream, unique: str
+) -> None:
+    for name in ("A", "B", "C"):
+        js.create(unique + name, subjects=[f"{unique}.{name}.*"])
+        for _ in range(3):
+            js.fill(f"{unique}.{name}.x", 2)
+            js.fill(f"{unique}.{name}.y", 1)
+    several = batch(server, streams=f"{unique}A,{unique}B")
+    assert [(row["stream"], row["sequence"]) for row in several] == [
+        (unique + name, n) for name in ("A", "B") for n in range(1, 10)
+    ]
+    assert {row["stream"] for row in batch(server, streamPattern=f"{unique}[BC]")} == {
+        unique + "B",
+        unique + "C",
+    }
+    assert sequences(batch(server, stream=unique + "A", subjects=f"{unique}.*.y")) == [3, 6, 9]
+    middle = {"startingOffsets": f'{{"{unique}A": 4}}', "endingOffsets": f'{{"{unique}A": 7}}'}
+    assert sequences(batch(server, stream=unique + "A", minPartitions="2", **middle)) == [4, 5, 6]
+    one = batch(server, stream=unique + "A", maxRecordsPerPartition="1", **middle)
+    assert sequences(one) == [4, 5, 6]
+    ends = f'{{"{unique}A": -1, "{unique}B": 3}}'
+    assert len(batch(server, streams=f"{unique}A,{unique}B", endingOffsets=ends)) == 9 + 2
+
+
+def test_deleted_messages_are_no_loss(server: ServerProcess, js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[unique], allow_direct=True)
+    js.fill(unique, 9)
+    for n in (2, 5, 6, 9):
+        js.call(f"STREAM.MSG.DELETE.{unique}", {"seq": n})
+    assert sequences(batch(server, stream=unique, minPartitions="4")) == [1, 3, 4, 7, 8]
+
+
+def test_an_empty_stream_gives_no_task(server: ServerProcess, js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[unique])
+    assert batch(server, stream=unique) == []
+    js.fill(unique, 3)
+    js.call(f"STREAM.PURGE.{unique}")
+    assert batch(server, stream=unique) == []
+
+
+def test_what_spark_gives_when_there_is_no_task_reads_nothing(server: ServerProcess) -> None:
+    made = settings("read", server, stream="S")
+    assert list(BatchReader(made, columns.schema(made)).read(InputPartition(None))) == []
+
+
+def test_times_say_where_to_start_and_end(server: ServerProcess, js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[unique])
+    js.fill(unique, 5)
+    times = [js.get(unique, seq=n)["time"] for n in range(1, 6)]
+    assert sequences(batch(server, stream=unique, startingTimestamp=times[2])) == [3, 4, 5]
+    named = {"startingOffsetsByTimestamp": f'{{"{unique}": "{times[1]}"}}', "endingTimestamp": times[3]}
+    assert sequences(batch(server, stream=unique, **named)) == [2, 3]
+    late = "2099-01-01T00:00:00Z"
+    assert len(batch(server, stream=unique, endingTimestamp=late)) == 5
+    with pytest.raises(OptionError, match=f"stream {unique} has no message of {late} or later"):
+        batch(server, stream=unique, startingTimestamp=late)
+    assert (
+        batch(server, stream=unique, startingTimestamp=late, startingOffsetsByTimestampStrategy="latest")
+        == []
+    )
+
+
+def test_a_start_that_is_gone_or_not_yet_there(
+    server: ServerProcess, js: JetStream, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    js.create(unique, subjects=[unique])
+    js.fill(unique, 9)
+    js.call(f"STREAM.PURGE.{unique}", {"seq": 5})
+    early, late = {"startingOffsets": f'{{"{unique}": 2}}'}, {"startingOffsets": f'{{"{unique}": 20}}'}
+    with pytest.raises(DataLoss, match=rf"stream {unique}: sequences 2 to 4 are gone.*begins at 5"):
+        batch(server, stream=unique, **early)
+    with pytest.raises(DataLoss, match=r"startingOffsets names 20, and the stream ends at 9"):
+        batch(server, stream=unique, **late)
+    with pytest.raises(DataLoss, match="endingOffsets names 50"):
+        batch(server, stream=unique, endingOffsets=f'{{"{unique}": 50}}')
+    with caplog.at_level(logging.WARNING):
+        assert sequences(batch(server, stream=unique, failOnDataLoss="false", **early)) == [5, 6, 7, 8, 9]
+        assert batch(server, stream=unique, failOnDataLoss="false", **late) == []
+    assert "sequences 2 to 4 are gone" in caplog.text
+    assert "ends at 9" in caplog.text
+
+
+def test_what_goes_between_planning_and_reading(
+    server: ServerProcess, js: JetStream, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    js.create(unique, subjects=[unique])
+    js.fill(unique, 9)
+    made = settings("read", server, stream=unique)
+    bold = settings("read", server, stream=unique, failOnDataLoss="false")
+    strict, tolerant = (BatchReader(one, columns.schema(one)) for one in (made, bold))
+    (task,) = strict.partitions()
+    js.call(f"STREAM.PURGE.{unique}", {"seq": 4})
+    with pytest.raises(DataLoss, match="sequences 1 to 3 are gone"):
+        list(strict.read(task))
+    assert sequences(row for part in tolerant.read(task) for row in part.to_pylist()) == [4, 5, 6, 7, 8, 9]
+    js.call(f"STREAM.DELETE.{unique}")
+    with pytest.raises(UnknownStream):
+        list(strict.read(task))
+    js.create(unique, subjects=[unique])
+    js.fill(unique, 20)
+    with pytest.raises(Recreated, match=f"stream {unique} was made anew"):
+        list(strict.read(task))
+    with caplog.at_level(logging.WARNING):
+        assert list(tolerant.read(task)) == []
+    assert "sequences 1 to 9 are not read" in caplog.text
+
+
+def test_a_work_queue_may_be_looked_at(server: ServerProcess, js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[unique], retention="workqueue")
+    js.fill(unique, 3)
+    assert sequences(batch(server, stream=unique)) == [1, 2, 3]
+    assert js.state(unique)["messages"] == 3
+
+
+def test_an_unknown_stream_is_named(server: ServerProcess) -> None:
+    with pytest.raises(UnknownStream, match="stream NOPE not found"):
+        batch(server, stream="NOPE")
+
+
+def test_no_server_is_told_with_the_addresses_tried() -> None:
+    port = free_port()
+    made = Settings.of({**QUICK, "servers": f"nats://u:s3cret@127.0.0.1:{port}", "stream": "S"}, "read")
+    with pytest.raises(NoServers, match=rf"127\.0\.0\.1:{port}") as caught:
+        BatchReader(made, columns.schema(made)).partitions()
+    assert "s3cret" not in str(caught.value)
+
+
+GUARDED = ALONE + "authorization { user: ann, password: right }\n"
+
+
+def test_wrong_credentials_are_told_without_them(serve: Serve) -> None:
+    server = serve(GUARDED)
+    with pytest.raises(AuthorizationError) as caught:
+        batch(server, stream="S", user="ann", password="wr0ng")
+    assert "wr0ng" not in str(caught.value)
+
+
+def test_a_secret_is_looked_up_where_it_connects(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(GUARDED)
+    with JetStream.of(server, user="ann", **{"pass": "right"}) as js:
+        js.create("GUARDED", subjects=["g"])
+        js.fill("g", 2)
+    options = {"stream": "GUARDED", "user": "ann", "password": "env://PYJS_TEST_PW"}
+    with pytest.raises(AuthorizationError, match="PYJS_TEST_PW is not set"):
+        batch(server, **options)
+    monkeypatch.setenv("PYJS_TEST_PW", "right")
+    assert len(batch(server, **options)) == 2
+
+
+def test_a_filter_makes_less_to_be_read(server: ServerProcess, js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[f"{unique}.*"])
+    for _ in range(4):
+        js.fill(f"{unique}.a", 1)
+        js.fill(f"{unique}.b", 1)
+    made = settings("read", server, stream=unique)
+    pushing = PushingReader(made, columns.schema(made))
+    assert (
+        list(pushing.pushFilters([EqualTo(("subject",), f"{unique}.b"), EqualTo(("stream",), unique)])) == []
+    )
+    tasks = pushing.partitions()
+    assert [task.value.subjects for task in tasks] == [(f"{unique}.b",)]
+    assert sequences(row for t in tasks for part in pushing.read(t) for row in part.to_pylist()) == [
+        2,
+        4,
+        6,
+        8,
+    ]
+
+
+def test_filters_are_taken_only_where_spark_offers_them(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = settings("read", server, stream="S")
+    monkeypatch.delitem(sys.modules, PUSHING_WORKER, raising=False)
+    assert type(reader(made, columns.schema(made))) is BatchReader
+    monkeypatch.setitem(sys.modules, PUSHING_WORKER, object())
+    assert type(reader(made, columns.schema(made))) is PushingReader
+
+
+def test_columns_can_be_chosen_by_a_schema(server: ServerProcess, js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[unique])
+    js.fill(unique, 1)
+    made = settings("read", server, stream=unique)
+    wanted = StructType().add("sequence", LongType()).add("subject", StringType())
+    chosen = BatchReader(made, wanted)
+    (task,) = chosen.partitions()
+    assert next(iter(chosen.read(task))).to_pylist() == [{"sequence": 1, "subject": unique}]
+    with pytest.raises(ValueError, match='no column "key"'):
+        BatchReader(made, StructType().add("key", StringType()))
+    with pytest.raises(ValueError, match=r"sequence.* is bigint, not string"):
+        BatchReader(made, StructType().add("sequence", StringType()))
+
+
+def test_the_source_judges_options_at_once_and_those_of_a_use_when_it_is_known() -> None:
+    with pytest.raises(OptionError, match="did you mean stream"):
+        JetStreamSource({"servers": "x", "strem": "S"})
+    source = JetStreamSource({"servers": "x", "stream": "S", "maxOffsetsPerTrigger": "5"})
+    assert source.schema().fieldNames() == [
+        "subject",
+        "data",
+        "stream",
+        "sequence",
+        "timestamp",
+        "size",
+        "domain",
+    ]
+    with pytest.raises(OptionError, match="has no place in a batch read"):
+        source.reader(source.schema())

@@ -1,0 +1,295 @@
+"""Stream queries without Spark: offsets, limits, restarts, and streams that change under them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+from lib.eventually import eventually
+from lib.jetstream import ALONE, JetStream
+from lib.process import ServerProcess
+from lib.spark_query import Query, sequences
+from pyjs.pipeline.jetstream import DataLoss, UnknownStream
+from pyjs.pipeline.link import NoServers
+from pyjs.pipeline.options import OptionError
+from pyjs.pipeline.source.limits import ReadAllAvailable, ReadMaxRows, ReadMinRows
+from pyjs.pipeline.source.loss import Recreated
+from pyjs.pipeline.source.rest import LONGEST
+
+Serve = Callable[[str], ServerProcess]
+Start = Callable[..., Query]
+
+
+@pytest.fixture
+def server(serve: Serve) -> ServerProcess:
+    return serve(ALONE)
+
+
+@pytest.fixture
+def js(server: ServerProcess, unique: str) -> Iterator[JetStream]:
+    """A connection, and a stream of the test's own."""
+    with JetStream.of(server) as api:
+        api.create(unique, subjects=[unique, f"{unique}.*"])
+        yield api
+
+
+def recreate(js: JetStream, name: str, messages: int) -> None:
+    js.call(f"STREAM.DELETE.{name}")
+    js.create(name, subjects=[name])
+    js.fill(name, messages)
+
+
+def test_a_query_takes_what_is_new(server: ServerProcess, js: JetStream, unique: str, start: Start) -> None:
+    js.fill(unique, 3)
+    query = start(server, stream=unique)
+    assert query.step() is None  # a new query starts at the latest
+    js.fill(unique, 4)
+    assert sequences(query.step() or []) == [4, 5, 6, 7]
+    assert query.step() is None
+    assert query.start == {unique: {"next": 8, "created": js.info(unique)["created"]}}
+    assert query.reader.reportLatestOffset() == query.start
+
+
+def test_a_new_query_starts_where_it_is_told(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 5)
+    for place, wanted in (("earliest", [1, 2, 3, 4, 5]), (f'{{"{unique}": 4}}', [4, 5])):
+        assert sequences(start(server, stream=unique, startingOffsets=place).step() or []) == wanted
+    time = js.get(unique, seq=3)["time"]
+    assert sequences(start(server, stream=unique, startingTimestamp=time).step() or []) == [3, 4, 5]
+    with pytest.raises(DataLoss, match="names 9, and the stream ends at 5"):
+        start(server, stream=unique, startingOffsets=f'{{"{unique}": 9}}').step()
+
+
+def test_a_restart_repeats_the_batch_that_was_not_done_and_no_other(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 10)
+    query = start(server, stream=unique, startingOffsets="earliest", maxOffsetsPerTrigger="4")
+    assert sequences(query.step() or []) == [1, 2, 3, 4]
+    end = query.plan()
+    assert end is not None
+    first = query.run(end)
+    js.fill(unique, 5)
+    query.restart()
+    again = query.run(end)
+    assert again == first
+    query.done(end)
+    assert [sequences(rows) for rows in query.drain()] == [[9, 10, 11, 12], [13, 14, 15]]
+
+
+def test_limits_are_sparks_or_the_options(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 10)
+    query = start(server, stream=unique, startingOffsets="earliest", maxOffsetsPerTrigger="4")
+    assert query.reader.getDefaultReadLimit() == ReadMaxRows(4)
+    assert len(query.step(ReadMaxRows(3)) or []) == 3
+    assert len(query.step(ReadAllAvailable()) or []) == 7
+    assert start(server, stream=unique).reader.getDefaultReadLimit() == ReadAllAvailable()
+
+
+def test_spark_4_1_tells_neither_start_nor_limit(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 10)
+    query = start(server, stream=unique, startingOffsets="earliest", maxOffsetsPerTrigger="4")
+    query.start = query.reader.initialOffset()
+    taken = []
+    for _ in range(3):
+        end = query.reader.latestOffset()
+        taken.append(len(query.run(end)))
+        query.done(end)
+    assert taken == [4, 4, 2]
+    assert query.reader.latestOffset() == query.start
+
+
+def test_a_small_batch_waits_until_there_is_more_or_time_is_over(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 3)
+    query = start(
+        server, stream=unique, startingOffsets="earliest", minOffsetsPerTrigger="5", maxTriggerDelay="60s"
+    )
+    assert query.reader.getDefaultReadLimit() == ReadMinRows(5)
+    assert query.step() is None
+    js.fill(unique, 2)
+    assert len(query.step() or []) == 5
+    js.fill(unique, 1)
+    assert query.step() is None
+    query.time += 61
+    assert len(query.step() or []) == 1
+    js.fill(unique, 1)
+    assert query.step() is None
+    assert len(query.step(ReadAllAvailable()) or []) == 1
+
+
+def test_what_comes_after_the_start_is_not_for_a_query_that_takes_what_is_there(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 7)
+    query = start(
+        server, stream=unique, startingOffsets="earliest", maxOffsetsPerTrigger="3", minOffsetsPerTrigger="3"
+    )
+    query.reader.prepareForTriggerAvailableNow()
+    js.fill(unique, 7)
+    assert [sequences(rows) for rows in query.drain()] == [[1, 2, 3], [4, 5, 6], [7]]
+    query.restart()
+    query.reader.prepareForTriggerAvailableNow()
+    assert [len(rows) for rows in query.drain()] == [3, 3, 1]
+
+
+def test_an_idle_query_looks_less_and_less_often(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    query = start(server, stream=unique)
+    for _ in range(12):
+        assert query.step() is None
+    assert query.slept == sorted(query.slept)
+    assert query.slept[-1] == LONGEST
+    js.fill(unique, 1)
+    assert query.step() is not None
+    before = len(query.slept)
+    assert query.step() is None
+    assert len(query.slept) == before  # right after a batch it looks at once
+
+
+def test_streams_that_match_later_are_taken_in_from_their_first_message(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 2)
+    query = start(server, streamPattern=f"{unique}.*", startingOffsets="earliest")
+    assert len(query.step() or []) == 2
+    js.create(unique + "b", subjects=[unique + "b"], max_msgs=3)
+    js.fill(unique + "b", 5)
+    end = query.plan()
+    assert end is not None
+    first = query.run(end)
+    assert [(row["stream"], row["sequence"]) for row in first] == [(unique + "b", n) for n in (3, 4, 5)]
+    query.restart()
+    assert query.run(end) == first
+    query.done(end)
+    js.fill(unique, 1)
+    assert [(row["stream"], row["sequence"]) for row in query.step() or []] == [(unique, 3)]
+
+
+def test_a_start_by_sequence_must_name_what_a_pattern_finds(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    with pytest.raises(OptionError, match=f"no position for stream {unique}"):
+        start(server, streamPattern=unique, startingOffsets='{"other": 1}').step()
+
+
+def test_a_purge_under_a_query_is_a_loss_of_what_was_not_read(
+    server: ServerProcess, js: JetStream, unique: str, caplog: pytest.LogCaptureFixture, start: Start
+) -> None:
+    js.fill(unique, 5)
+    strict = start(server, stream=unique, startingOffsets="earliest")
+    bold = start(server, stream=unique, startingOffsets="earliest", failOnDataLoss="false")
+    assert len(strict.step() or []) == len(bold.step() or []) == 5
+    js.call(f"STREAM.PURGE.{unique}")
+    assert strict.step() is bold.step() is None  # all of it was read
+    js.fill(unique, 5)
+    js.call(f"STREAM.PURGE.{unique}", {"seq": 9})
+    with pytest.raises(DataLoss, match=f"stream {unique}: sequences 6 to 8 are gone"):
+        strict.step()
+    with caplog.at_level(logging.WARNING):
+        assert sequences(bold.step() or []) == [9, 10]
+    assert "sequences 6 to 8 are gone" in caplog.text
+
+
+def test_messages_deleted_one_by_one_under_a_query_are_no_loss(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 5)
+    query = start(server, stream=unique, startingOffsets="earliest", maxOffsetsPerTrigger="2")
+    assert sequences(query.step() or []) == [1, 2]
+    for n in (4, 5):
+        js.call(f"STREAM.MSG.DELETE.{unique}", {"seq": n})
+    assert [sequences(rows) for rows in query.drain()] == [[3], []]
+
+
+def test_a_recreated_stream_is_noticed_though_its_sequences_fit(
+    server: ServerProcess, js: JetStream, unique: str, caplog: pytest.LogCaptureFixture, start: Start
+) -> None:
+    js.fill(unique, 5)
+    strict = start(server, stream=unique, startingOffsets="earliest")
+    bold = start(server, stream=unique, startingOffsets="earliest", failOnDataLoss="false")
+    assert len(strict.step() or []) == len(bold.step() or []) == 5
+    recreate(js, unique, 8)
+    for query in (strict, bold):
+        query.restart()
+    with pytest.raises(Recreated, match=f"stream {unique} was made anew.*read up to sequence 5"):
+        strict.step()
+    with caplog.at_level(logging.WARNING):
+        assert sequences(bold.step() or []) == [1, 2, 3, 4, 5, 6, 7, 8]
+        assert bold.step() is None
+    assert caplog.text.count("was made anew") == 1
+
+
+def test_a_stream_that_is_gone_ends_a_query_or_is_waited_for(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 5)
+    strict = start(server, stream=unique, startingOffsets="earliest")
+    bold = start(server, stream=unique, startingOffsets="earliest", failOnDataLoss="false")
+    assert len(strict.step() or []) == len(bold.step() or []) == 5
+    js.call(f"STREAM.DELETE.{unique}")
+    with pytest.raises(UnknownStream, match=unique):
+        strict.step()
+    assert bold.step() is None
+    js.create(unique, subjects=[unique])
+    assert bold.step() == []  # the checkpoint must know of the new one
+    js.fill(unique, 2)
+    assert sequences(bold.step() or []) == [1, 2]
+
+
+def test_a_stream_that_lost_its_end_is_noticed(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 5)
+    strict = start(server, stream=unique, startingOffsets="earliest")
+    bold = start(server, stream=unique, startingOffsets="earliest", failOnDataLoss="false")
+    made = js.info(unique)["created"]
+    strict.start = bold.start = {unique: {"next": 20, "created": made}}
+    with pytest.raises(DataLoss, match="the stream ends at sequence 5, before 20"):
+        strict.step()
+    assert bold.step() == []
+    js.fill(unique, 2)
+    assert sequences(bold.step() or []) == [6, 7]
+
+
+def test_offsets_hold_nothing_but_places(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 1)
+    query = start(server, stream=unique, startingOffsets="earliest", user="ann", password="s3cret")
+    query.step()
+    assert "s3cret" not in json.dumps(query.start)
+    assert "s3cret" not in repr(query.reader.reading)
+
+
+def test_a_query_outlives_its_server(
+    launch: Callable[[str], ServerProcess], unique: str, start: Start
+) -> None:
+    server = launch(ALONE)
+    with JetStream.of(server) as js:
+        js.create(unique, subjects=[unique], storage="file")
+        js.fill(unique, 3)
+    query = start(server, stream=unique, startingOffsets="earliest")
+    assert len(query.step() or []) == 3
+    server.restart()
+    with JetStream.of(server) as js:
+        eventually(lambda: b'"config"' in js.raw(f"STREAM.INFO.{unique}").body)
+        js.fill(unique, 2)
+    with pytest.raises(Exception, match=r"lost|closed|reset|nobody|time"):
+        query.step()  # fetchRetries is 0 here
+    assert len(query.step() or []) == 2
+    server.end()
+    with pytest.raises(Exception):  # noqa: B017 - the lost connection, or the missing server
+        query.step()
+    with pytest.raises(NoServers):
+        query.step()
