@@ -19,6 +19,7 @@ from .errors import BadRow
 from .task import Task
 
 ROWS = 512  # in one slice
+SLICE = 1 << 20  # bytes of columns in one slice, about
 KNOWN_SUBJECTS = 10_000  # subjects whose check is remembered
 MSG_ID = "Nats-Msg-Id"
 TTL = "Nats-TTL"
@@ -39,14 +40,16 @@ class Encoder:
     _known: set[bytes] = field(default_factory=set)
 
     def frames(self, batch: pa.RecordBatch, first: int) -> Iterator[list[bytes]]:
-        """The frames of a batch whose first row is the task's row `first`, in lists of at most ROWS.
+        """The frames of a batch whose first row is the task's row `first`, in lists of at most ROWS
+        and about SLICE bytes.
 
         A subject that is null is seen before any frame of the batch is given. Raises BadRow.
         """
         if not self.subject:
             self._check_presence(batch.column("subject"), first)
-        for start in range(0, batch.num_rows, ROWS):
-            yield self._slice(batch.slice(start, ROWS), first + start)
+        rows = max(1, min(ROWS, SLICE * batch.num_rows // (batch.nbytes + 1)))
+        for start in range(0, batch.num_rows, rows):
+            yield self._slice(batch.slice(start, rows), first + start)
 
     def _check_presence(self, subjects: pa.Array, first: int) -> None:
         if subjects.null_count:

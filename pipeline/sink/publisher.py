@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -66,7 +66,8 @@ class Publisher:
         self._again: list[int] = []  # refused for now, sent again at _again_at
         self._again_at = 0.0
         self._pause = FIRST_PAUSE
-        self._excuse = ""  # why frames were last held back
+        self._excuse = ""  # why frames were last held back or sent in vain
+        self._lost_at = -1  # how many were stored when the connection was last lost
         self.link = self._open(address)
         self.inbox = self.link.new_inbox()
         self._start = len(self.inbox) + 1
@@ -99,7 +100,7 @@ class Publisher:
             self._bytes += size
             self._pieces.append(_Sent(first, self.sent, now, now))
             done += piece
-            self._send(b"".join(chosen))
+            self._send(range(first, self.sent))
 
     def finish(self) -> None:
         """Wait until every frame is acknowledged."""
@@ -236,11 +237,26 @@ class Publisher:
 
     # -- sending, again
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, numbers: Iterable[int]) -> None:
+        """Send those that are not acknowledged, on another connection if this one is lost."""
         try:
-            self.link.send(data)
+            self._put(numbers)
         except LinkLost as lost:
             self._recover(lost)
+
+    def _put(self, numbers: Iterable[int]) -> None:
+        held: list[bytes] = []
+        size = 0
+        for number in numbers:
+            frame = self._waiting.get(number)
+            if frame is not None:
+                held.append(frame)
+                size += len(frame)
+            if size >= PIECE:
+                self.link.send(b"".join(held))
+                held, size = [], 0
+        if held:
+            self.link.send(b"".join(held))
 
     def _repeat(self, now: float) -> None:
         """Send again what was held back and is due, and the oldest piece when its answers stay away."""
@@ -249,33 +265,34 @@ class Publisher:
             raise self._late(self._excuse)
         if self._again and now >= self._again_at:
             due, self._again = self._again, []
-            self._send(b"".join(self._waiting[number] for number in due if number in self._waiting))
+            self._send(dict.fromkeys(due))
         if now - head.tried >= self._seconds / TRIES:
             head.tried = now
-            rows = range(head.first, head.end)
-            self._send(b"".join(self._waiting[number] for number in rows if number in self._waiting))
+            self._send(range(head.first, head.end))
 
     def _recover(self, lost: LinkLost) -> None:
         """Connect again and send all that is unacknowledged, in its order, until it works or is too late."""
-        reason = str(lost)
+        self._excuse = str(lost)
         since = self._oldest().since if self._waiting else time.monotonic()
+        if self._lost_at == self.stored:
+            self._rest(since + self._seconds)  # lost again before anything was stored
+        self._lost_at = self.stored
         while (now := time.monotonic()) < since + self._seconds:
             try:
                 self.link.reopen()
                 self.link.subscribe(f"{self.inbox}.*")
                 self._again.clear()
-                for piece in self._pieces:
-                    rows = range(piece.first, piece.end)
-                    self.link.send(b"".join(self._waiting[row] for row in rows if row in self._waiting))
-                    piece.tried = now
+                self._put(self._waiting)
             except (AuthorizationError, NotPermitted):
                 raise
             except LinkError as error:
-                reason = str(error)
+                self._excuse = str(error)
                 self._rest(since + self._seconds)
             else:
+                for piece in self._pieces:
+                    piece.tried = now
                 return
-        raise self._late(reason) from None
+        raise self._late(self._excuse) from None
 
     def _open(self, address: Address) -> Link:
         deadline = time.monotonic() + self._seconds

@@ -62,6 +62,11 @@ def find(
 def _check_open(facts: Facts) -> None:
     if facts.sealed:
         raise SinkError(f"stream {facts.name} is sealed: it takes no messages any more")
+    if facts.config.get("no_ack"):
+        raise SinkError(
+            f"stream {facts.name} acknowledges nothing: no write can know what it stores; "
+            f"run: pyjs stream edit {facts.name} --ack"
+        )
     if not facts.subjects:
         raise SinkError(
             f"stream {facts.name} stores no subjects (a mirror, or sources only): nothing can be published"

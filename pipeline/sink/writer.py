@@ -166,7 +166,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         if overwrite:
             raise SinkError(
                 'outputMode("complete") is refused: each batch would replace what the stream holds, and a '
-                'write never purges; use outputMode("append")'
+                'write never purges; use outputMode("append"), or write from foreachBatch'
             )
         terms = Terms.of(settings)
         if terms.write_id:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lib.frames import batch
 from pyjs.pipeline.link.frames import Frames, parse
 from pyjs.pipeline.sink import BadRow
-from pyjs.pipeline.sink.frame import ROWS, Encoder
+from pyjs.pipeline.sink.frame import ROWS, SLICE, Encoder
 from pyjs.pipeline.sink.task import Task
 from pyjs.protocol import headers, subject
 
@@ -97,6 +97,8 @@ def test_an_id_of_the_row_goes_before_the_derived_one_and_both_before_a_header_o
 def test_frames_come_in_slices() -> None:
     rows = batch(data=[b"x"] * (ROWS + 1))
     assert [len(part) for part in encoder(subject="s").frames(rows, 0)] == [ROWS, 1]
+    large = batch(data=[b"x" * (SLICE // 3)] * 5)
+    assert [len(part) for part in encoder(subject="s").frames(large, 0)] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def test_a_stream_that_does_not_exist_is_an_error(site: Site) -> None:
     ("config", "columns", "options", "text"),
     [
         ({"sealed": True}, (), {}, "stream <S> is sealed: it takes no messages any more"),
+        ({"no_ack": True}, (), {}, "stream <S> acknowledges nothing"),
         ({}, ("data",), {"subject": "other.x"}, "stream <S> stores <S>.>: not subject other.x"),
         ({}, ("subject", "data", "ttl"), {}, "pyjs stream edit <S> --allow-msg-ttl"),
         (

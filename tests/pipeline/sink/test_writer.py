@@ -210,6 +210,13 @@ def test_a_row_for_no_stream_is_an_error(site: Site) -> None:
         site.write(batch(subject=["nowhere.to"], data=[b""]))
 
 
+def test_a_connection_that_the_rows_end_again_and_again_says_why(site: Site) -> None:
+    site.create()
+    rows = batch(subject=[f"{site.name}.{'x' * 6000}"], data=[b"1"])
+    with pytest.raises(Unacknowledged, match=r"no acknowledgement within 0\.5 s.*(?i:maximum control line)"):
+        site.write(rows, deliveryTimeout="500ms")
+
+
 def test_a_subject_that_this_user_may_not_publish_to_is_an_error(
     serve: Callable[[str], ServerProcess], unique: str
 ) -> None:
