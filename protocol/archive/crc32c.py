@@ -44,31 +44,29 @@ def masked(data: bytes) -> int:
     return (crc >> 15 | crc << 17 & 0xFFFFFFFF) + 0xA282EAD8 & 0xFFFFFFFF
 
 
-def _xor(one: bytes, other: bytes) -> bytes:
-    return (int.from_bytes(one, "little") ^ int.from_bytes(other, "little")).to_bytes(len(one), "little")
-
-
 def _parts(data: bytes, crc: int) -> int:
     """Go on from `crc` over data whose length is a power of two times `_PART`."""
     count = len(data) // _PART
-    # Four planes, one after the other: the lowest bytes of all parts' checksums, then the next ones.
-    start = bytearray(4 * count)
-    start[::count] = crc.to_bytes(4, "little")
-    planes = bytes(start)
-    nothing = bytes(count)
+    read = int.from_bytes
+    bits, lowest = 8 * count, (1 << 8 * count) - 1
+    first, second, third, fourth = _PLANES
+    # Four planes in one number: the lowest bytes of all parts' checksums, then the next ones.
+    planes = sum((crc >> 8 * k & 255) << k * bits for k in range(4))
     for step in range(_PART):
-        index = _xor(planes[:count], data[step::_PART])
-        planes = _xor(planes[count:] + nothing, b"".join([index.translate(each) for each in _PLANES]))
+        index = (planes & lowest ^ read(data[step::_PART], "little")).to_bytes(count, "little")
+        moved = b"".join(
+            (index.translate(first), index.translate(second), index.translate(third), index.translate(fourth))
+        )
+        planes = planes >> bits ^ read(moved, "little")
     length = _PART
     while count > 1:
-        left = [planes[k * count : (k + 1) * count : 2] for k in range(4)]
-        right = b"".join([planes[k * count + 1 : (k + 1) * count : 2] for k in range(4)])
-        moved = bytes(len(right))
-        for part, row in zip(left, _shift(length), strict=True):
-            moved = _xor(moved, b"".join([part.translate(each) for each in row]))
-        planes = _xor(moved, right)
+        whole = planes.to_bytes(4 * count, "little")
+        planes = read(b"".join([whole[k * count + 1 : (k + 1) * count : 2] for k in range(4)]), "little")
+        for k, row in enumerate(_shift(length)):
+            part = whole[k * count : (k + 1) * count : 2]
+            planes ^= read(b"".join([part.translate(each) for each in row]), "little")
         count, length = count // 2, 2 * length
-    return int.from_bytes(planes, "little")
+    return planes
 
 
 @functools.cache

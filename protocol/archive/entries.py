@@ -35,27 +35,23 @@ class Entry:
 
     def encode(self) -> bytes:
         """As it stands in an archive."""
-        name = self.name.encode("utf-8", "surrogateescape")
-        numbers = (
-            len(name),
-            self.time << 1 if self.time >= 0 else (-self.time << 1) - 1,
-            self.seq,
-            len(self.header),
-            len(self.body),
-        )
-        return b"".join([*map(_varint, numbers), name, self.header, self.body])
+        return encode(self.name, self.time, self.seq, self.header, self.body)
 
 
 END = Entry("")
 
 
-def _varint(value: int) -> bytes:
+def encode(name: str, time: int, seq: int, header: bytes, body: bytes) -> bytes:
+    """An entry as it stands in an archive."""
+    raw = name.encode("utf-8", "surrogateescape")
     out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    for value in (len(raw), time << 1 if time >= 0 else (-time << 1) - 1, seq, len(header), len(body)):
+        rest = value
+        while rest > 127:
+            out.append(rest & 127 | 128)
+            rest >>= 7
+        out.append(rest)
+    return b"".join((out, raw, header, body))
 
 
 class Entries:

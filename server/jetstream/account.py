@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ...store.stream import StreamStore
     from ..accounts.account import Account
     from .backup.restore import Restore
+    from .backup.staged import Staged
     from .consumer.core import Consumer
 
 UNLIMITED = -1
@@ -66,6 +67,7 @@ class JetStreamAccount:
 
     grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
     marks: of the streams that a cluster assigned, by name. restores: those under way, by stream.
+    staged: what was restored, and is to be the content of the stream of that name when it is made.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class JetStreamAccount:
         self.offline: dict[str, str] = {}
         self.marks: dict[str, Mark] = {}
         self.restores: dict[str, Restore] = {}
+        self.staged: dict[str, Staged] = {}
         self.api_total = 0
         self.api_errors = 0
 

@@ -14,7 +14,7 @@ from ....protocol.subject import has_wildcard, is_valid
 from ....protocol.timestamp import format_rfc3339
 from ....store.errors import StoreError
 from .. import advisories
-from ..backup.restore import Restore
+from ..backup.restore import Complete, Restore, Restored
 from ..backup.sender import Sender
 from ..stream import report
 from ..stream.core import Stream
@@ -22,6 +22,7 @@ from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
+    from ..backup.staged import Staged
 
 _MADE = "stream_create"  # the type of what ends a restore
 
@@ -94,6 +95,20 @@ def restore(request: Request) -> Response:
     """Answer STREAM.RESTORE.<stream>: where the stream is to be sent to."""
     held = request.account
     config = held.must_be_new(held.judged(read_restore(request)))
+
+    def complete(staged: Staged, done: Restored) -> None:
+        held.must_be_new(config)
+        done(staged.adopt(held.host.clock.now()))
+
+    return receive(request, config, complete)
+
+
+def receive(request: Request, config: StreamConfig, complete: Complete) -> Response:
+    """Tell where a stream of this configuration is to be sent to, and take it. Raises ApiError.
+
+    complete: makes what was sent a stream.
+    """
+    held = request.account
     if config.name in held.restores:
         raise api_error("JSStreamRestoreErrF", err="a restore of this stream is under way")
     host, account, started = held.host, held.account, held.host.clock.now()
@@ -121,7 +136,7 @@ def restore(request: Request) -> Response:
         advisories.publish(account, host, subject, "restore_complete", {**named, **times})
 
     try:
-        made = Restore(held, config, answer, ended)
+        made = Restore(held, config, answer, ended, complete)
     except (OSError, StoreError) as fault:
         raise api_error("JSStreamRestoreErrF", err=str(fault)) from fault
     held.restores[config.name] = made

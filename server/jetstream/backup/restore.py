@@ -28,6 +28,8 @@ _SUBJECT = "$JS.SNAPSHOT.RESTORE."
 
 Json = dict[str, Any]
 Answer = Callable[[str, "Stream | ApiError | None"], None]
+Restored = Callable[["Stream | ApiError"], None]
+Complete = Callable[[Staged, Restored], None]
 
 
 class Restore:
@@ -38,14 +40,20 @@ class Restore:
     """
 
     def __init__(
-        self, held: JetStreamAccount, config: StreamConfig, answer: Answer, ended: Callable[[int], None]
+        self,
+        held: JetStreamAccount,
+        config: StreamConfig,
+        answer: Answer,
+        ended: Callable[[int], None],
+        complete: Complete,
     ) -> None:
-        """Raises OSError, StoreError."""
+        """complete: makes what was staged a stream, now or later. Raises OSError, StoreError."""
         self.subject = f"{_SUBJECT}{config.name}.{held.host.new_id()}"
         self.name = config.name
         self._held = held
         self._answer = answer
         self._ended = ended
+        self._complete = complete
         self._staged = Staged(held, config)
         self._unframer = Unframer()
         self._entries = Entries()
@@ -138,12 +146,16 @@ class Restore:
         try:
             self._unframer.end()
             self._entries.end()
-            stream = self._staged.adopt()
+            self._staged.must_be_whole()
+            self._busy = True
+            self._complete(self._staged, lambda outcome: self._completed(reply, outcome))
         except FAULTS as fault:
             self._is_given_up(reply, fault)
-            return
-        self._end()
-        self._answer(reply, stream)
+
+    def _completed(self, reply: str, outcome: Stream | ApiError) -> None:
+        if not self._is_given_up(reply, outcome if isinstance(outcome, ApiError) else None):
+            self._end()
+            self._answer(reply, outcome)
 
     def _is_given_up(self, reply: str, error: BaseException | None) -> bool:
         """Whether it is over: it was stopped meanwhile, or there is an error, which is answered."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ....protocol.api.stream import StreamState
 from ....protocol.archive import frames
-from ....protocol.archive.entries import END, MAGIC, Entry
+from ....protocol.archive.entries import END, MAGIC, encode
 from ....store.errors import StoreError
 from .content import SavedConsumer, consumer_entry, state_entry
 
@@ -64,6 +64,7 @@ class Sender:
         self._subscription: Subscription | None = None
         self._timer: Timer | None = None
         self._waiting = self._over = False
+        self._named = False  # whether a subscription of just this subject was there
         self._buffer = bytearray(frames.begin())
         saved = [SavedConsumer(c.name, c.config, c.ledger.state()) for c in stream.public_consumers()]
         self._source = self._archive(state, saved if consumers else [])
@@ -74,13 +75,22 @@ class Sender:
         self._wait(INTEREST)
 
     def _wait(self, patience: int) -> None:
-        if self._account.has_interest(self._deliver):
+        """A client that hears all its inboxes by one subscription will not keep what comes before its own."""
+        self._named = self._is_heard_by_name()
+        if self._named or patience <= 0:
             self._patient()
             self._step()
-        elif patience <= 0:
-            self._end("408 No Interest")
         else:
             self._host.clock.call_later(LOOK, lambda: self._wait(patience - LOOK))
+
+    def _is_heard_by_name(self) -> bool:
+        plain, groups = self._account.interest.match(self._deliver)
+        found = [*plain, *(member for members in groups.values() for member in members)]
+        return any(each.subject == self._deliver for each in found)
+
+    @property
+    def _is_heard(self) -> bool:
+        return self._is_heard_by_name() if self._named else self._account.has_interest(self._deliver)
 
     def _patient(self) -> None:
         if self._timer is not None:
@@ -100,7 +110,7 @@ class Sender:
         """Send one chunk."""
         if self._over:
             return
-        if not self._account.has_interest(self._deliver):
+        if not self._is_heard:
             self._end("408 No Interest")
             return
         if not self._free:
@@ -153,7 +163,7 @@ class Sender:
                 if found is None or found.seq > state.last_seq:
                     break
                 run = [found]
-            yield b"".join(Entry(m.subject, m.time, m.seq, m.header, m.body).encode() for m in run)
+            yield b"".join([encode(m.subject, m.time, m.seq, m.header, m.body) for m in run])
             sequence = run[-1].seq + 1
         found_lost = len(store.damaged()) - lost
         if found_lost > 0:

@@ -7,6 +7,7 @@ forgotten it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....protocol.archive.entries import ArchiveError, Entry
@@ -26,21 +27,22 @@ if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig, StreamState
     from ....store.stream import StreamStore
     from ..account import JetStreamAccount
+    from ..consumer.core import Consumer
     from .content import SavedConsumer
 
 
 class Staged:
-    """One stream of an account. store: its messages so far."""
+    """One stream of an account. store, consumers: what has come so far; adopted: whether it is one now."""
 
     def __init__(self, held: JetStreamAccount, config: StreamConfig) -> None:
         """Raises OSError, StoreError."""
         self._held = held
-        self._config = config
+        self.config = config
         self._stored = config.storage == "file"
         self._directory = held.directory.staging()
         self._state: StreamState | None = None
-        self._consumers: list[SavedConsumer] = []
-        self._whole = False
+        self.consumers: list[SavedConsumer] = []
+        self._whole = self.adopted = False
         if self._stored:
             self._directory.remove_stream(config.name)
         self.store: StreamStore = self._directory.open_stream(config.name) if self._stored else MemoryStream()
@@ -53,55 +55,64 @@ class Staged:
         elif entry.last:
             self.store.skip_to(self._state.last_seq)
             self._whole = True
-        elif len(self._consumers) < self._state.consumer_count:
-            self._consumers.append(self._judged(read_consumer(entry)))
+        elif len(self.consumers) < self._state.consumer_count:
+            self.consumers.append(self._judged(read_consumer(entry)))
         else:
             self._message(entry)
 
     def _judged(self, consumer: SavedConsumer) -> SavedConsumer:
         config, held = stamped(consumer.config), self._held
-        bounds = lifecycle.bounds(held, self._config.num_replicas)
-        consumer.config = lifecycle.settled(check(config, self._config, bounds, recovering=True))
-        lifecycle.check_new(self._config, consumer.config, consumer.name, list)
+        bounds = lifecycle.bounds(held, self.config.num_replicas)
+        consumer.config = lifecycle.settled(check(config, self.config, bounds, recovering=True))
+        lifecycle.check_new(self.config, consumer.config, consumer.name, list)
         return consumer
 
     def _message(self, entry: Entry) -> None:
-        seq, config = entry.seq, self._config
+        seq, config = entry.seq, self.config
         if seq <= self.store.last_seq:
             raise ArchiveError(f"message {seq} stands after {self.store.last_seq}")
         if not is_valid(entry.name) or has_wildcard(entry.name):
             raise ArchiveError(f"message {seq} has no valid subject")
         if 0 <= config.max_msg_size < len(entry.header) + len(entry.body):
             raise ArchiveError(f"message {seq} exceeds the maximum message size")
-        refused = self._held.quota(config.storage).refusal(
-            self.store.bytes + self.store.size_of(entry.name, len(entry.header), len(entry.body)), 1
+        refused = self._held.quota(config.storage, config.num_replicas).refusal(
+            self.store.bytes + self.store.size_of(entry.name, len(entry.header), len(entry.body)),
+            config.num_replicas,
         )
         if refused is not None:
             raise refused
         self.store.append_at(seq, entry.name, entry.header, entry.body, entry.time)
 
     def drop(self) -> None:
-        """Forget it."""
+        """Forget it, unless it is a stream by now."""
+        if self.adopted:
+            return
         try:
             self.store.delete()
             if self._stored:
-                self._directory.remove_stream(self._config.name)
+                self._directory.remove_stream(self.config.name)
         except (OSError, StoreError) as fault:
-            self._held.host.log.warning(f"What was restored of {self._config.name} stays: {fault}")
+            self._held.host.log.warning(f"What was restored of {self.config.name} stays: {fault}")
 
-    def adopt(self) -> Stream:
-        """Make it one of the account's streams. Raises ArchiveError, ApiError, OSError, StoreError."""
+    def must_be_whole(self) -> None:
+        """Raise ArchiveError if something is missing."""
         if not self._whole:
             raise ArchiveError("it was cut short")
-        held, config, created = self._held, self._config, self._held.host.clock.now()
-        held.must_be_new(config)
-        here = self._consumers
+
+    def adopt(self, created: int, ended: Callable[[Consumer], None] | None = None) -> Stream:
+        """Make it one of the account's streams. Raises ApiError, OSError, StoreError.
+
+        ended: see `lifecycle.adopt`.
+        """
+        held, config = self._held, self.config
+        here = self.consumers
+        self.adopted = True
         if self._stored:
             self.store.close()
             here = self._put_down(created)
             held.directory.adopt(self._directory, config.name)
             found = held.directory.read_stream(config.name)
-            stream = None if found is None else held.bring_back(found)
+            stream = None if found is None else held.bring_back(found, ended)
             if stream is None:
                 raise StoreError(held.offline.get(config.name, "it cannot be opened"))
         else:
@@ -111,7 +122,7 @@ class Staged:
         for consumer in here:
             kept = MemoryConsumer()
             kept.save(consumer.state)
-            lifecycle.adopt(stream, consumer.name, consumer.config, created, kept)
+            lifecycle.adopt(stream, consumer.name, consumer.config, created, kept, ended)
         stream.start()
         stream.start_inflow()
         held.appeared(config.name)
@@ -119,9 +130,9 @@ class Staged:
 
     def _put_down(self, created: int) -> list[SavedConsumer]:
         """Write the documents, and the consumers that are to be on the disk; gives the others."""
-        name, directory, born = self._config.name, self._directory, format_rfc3339(created)
+        name, directory, born = self.config.name, self._directory, format_rfc3339(created)
         others = []
-        for consumer in self._consumers:
+        for consumer in self.consumers:
             if consumer.config.mem_storage:
                 others.append(consumer)
                 continue
@@ -130,7 +141,9 @@ class Staged:
             store = directory.open_consumer(name, consumer.name)
             store.save(consumer.state)
             store.close()
-        directory.write_stream(name, {"config": self._config.to_json(), "created": born})
+        mark = self._held.marks.get(name)
+        shown = {} if mark is None else mark.to_json()
+        directory.write_stream(name, {"config": self.config.to_json(), "created": born, **shown})
         return others
 
 

@@ -85,6 +85,10 @@ class Asset:
             return
         config = self._config()
         self.held.marks[self.name] = Mark(self.assignment.group)
+        staged = self.held.staged.pop(self.name, None)
+        if staged is not None:  # its consumers are decided on next
+            self._serve(staged.adopt(self.assignment.created, self.ended))
+            return
         stream = self.held.make(config, self.assignment.created)
         self._serve(stream)
         plain.level_consumers(self, stream, consumers)

@@ -19,6 +19,7 @@ from .consumers import ConsumerWishes
 from .errand import Errand, is_unheard
 from .leaders import Leaders
 from .lists import Lists
+from .restoring import Restoring
 from .streams import StreamWishes
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Gate:
             **ConsumerWishes(domain).table(),
             **Lists(domain).table(),
             **Leaders(domain).table(),
+            **Restoring(domain).table(),
         }
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The wishes about streams that the meta leader judges: create, update, delete, restore, remove a peer."""
+"""The wishes about streams that the meta leader judges: create, update, delete, remove a peer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ...cluster.meta.report import cluster_info
 from ...cluster.meta.share import UNLIMITED
 from ...cluster.meta.state import View
 from .. import advisories
-from ..api import snapshot as snapshot_api
 from ..api import stream as stream_api
 from ..api.request import Request, Response
 from ..api.table import Row
@@ -46,7 +45,6 @@ class StreamWishes:
             "STREAM.CREATE.*": ("stream_create", self.create, True),
             "STREAM.UPDATE.*": ("stream_update", self.update, True),
             "STREAM.DELETE.*": ("stream_delete", self.delete, True),
-            "STREAM.RESTORE.*": ("stream_restore", self.restore, True),
             "STREAM.PEER.REMOVE.*": ("stream_remove_peer", self.remove_peer, True),
         }
 
@@ -177,12 +175,6 @@ class StreamWishes:
                 gone.then(is_gone, deleted)
 
         return decide(self._domain, request, think, done)
-
-    def restore(self, request: Request) -> Response:
-        """Answer STREAM.RESTORE.<stream>."""
-        if self._domain.state.stream(request.account.name, request.tokens[2]) is not None:
-            raise api_error("JSStreamNameExistRestoreFailedErr")
-        return snapshot_api.restore(request)
 
     def remove_peer(self, request: Request) -> Response:
         """Answer STREAM.PEER.REMOVE.<stream>: another server is to hold it instead of this one."""

@@ -114,13 +114,6 @@ def test_subject_details_come_in_pages_too(world: World, monkeypatch: pytest.Mon
     assert list(second["state"]["subjects"]) == ["s.c"]
 
 
-def test_a_snapshot_is_refused_with_a_reason(world: World) -> None:
-    world.stream()
-    code, text = error(world.call("STREAM.SNAPSHOT.S", {"deliver_subject": "d"}))
-    assert code == 10064
-    assert "not supported" in text
-
-
 def test_no_handler_serves_what_consumers_and_streams_serve_themselves() -> None:
     assert not [
         pattern for pattern in all_handlers() if "MSG.NEXT" in pattern or pattern.startswith("DIRECT")

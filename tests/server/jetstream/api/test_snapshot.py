@@ -1,0 +1,120 @@
+"""Backups that do not come to their end: who does not listen, or does not go on, and what is damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from lib.streams import Ear, World
+from pyjs.protocol.archive.entries import END, MAGIC, Entry
+from pyjs.protocol.archive.frames import begin, chunk
+from pyjs.server.clock import SECOND
+from pyjs.server.jetstream.backup import restore, sender
+
+CONFIG = {"name": "R", "subjects": ["r"], "storage": "file"}
+STATE = {"messages": 2, "first_seq": 3, "last_seq": 9, "consumer_count": 0}
+
+
+def archive(*entries: Entry) -> bytes:
+    first = Entry("state.json", body=json.dumps(STATE).encode())
+    return begin() + chunk(MAGIC + b"".join(entry.encode() for entry in (first, *entries)))
+
+
+def asked(world: World, **request: Any) -> tuple[dict[str, Any], Ear]:
+    ear = Ear(world.account, "deliver")
+    return world.call("STREAM.SNAPSHOT.S", {"deliver_subject": "deliver", "chunk_size": 1024} | request), ear
+
+
+def test_who_acknowledges_nothing_gets_a_window_and_an_end(world: World) -> None:
+    stream = world.stream()
+    for _ in range(10):
+        world.publish("S", b"x" * 1000)
+    assert stream.store.messages == 10
+    answer, ear = asked(world, window_size=3000)
+    assert answer["state"]["messages"] == 10
+    assert [len(body) for body in ear.bodies] == [1024, 1024]
+    world.account.publish(ear.messages[0].reply)
+    assert len(ear.bodies) == 3
+    world.clock.advance(sender.PATIENCE)
+    assert ear.messages[-1].header.startswith(b"NATS/1.0 408 No Flow Response")
+    assert len(ear.bodies) == 4
+
+
+def test_nothing_is_sent_to_nobody(world: World) -> None:
+    world.stream()
+    ended = Ear(world.account, "$JS.EVENT.ADVISORY.STREAM.SNAPSHOT_COMPLETE.S")
+    world.call("STREAM.SNAPSHOT.S", {"deliver_subject": "nobody"})
+    world.clock.advance(sender.INTEREST)
+    assert json.loads(ended.bodies[0])["error"] == "408 No Interest"
+
+
+def test_what_is_damaged_ends_a_backup_and_the_next_one_goes_without(world: World) -> None:
+    world.stream(storage="file")
+    for number in range(3):
+        world.publish("S", b"message %d" % number)
+    world.close()
+    world.open()
+    [block] = Path(world.directory).rglob("*.blk")
+    block.write_bytes(block.read_bytes().replace(b"message 1", b"massage 1"))
+    _, ear = asked(world)
+    assert ear.messages[-1].header.startswith(b"NATS/1.0 500 1 messages are damaged")
+    answer, ear = asked(world)
+    assert ear.messages[-1].header == b"NATS/1.0 204\r\n\r\n"
+    assert answer["state"]["lost"]["msgs"] == [2]
+
+
+def begun(world: World) -> str:
+    return str(world.call("STREAM.RESTORE.R", {"config": CONFIG, "state": STATE})["deliver_subject"])
+
+
+def left(world: World) -> list[str]:
+    return [path.name for path in Path(world.directory).rglob(".restoring/streams/*")]
+
+
+def test_a_restore_that_stalls_leaves_nothing(world: World) -> None:
+    subject = begun(world)
+    assert world.call("STREAM.RESTORE.R", {"config": CONFIG})["error"]["err_code"] == 10062
+    assert world.publish(subject, archive(Entry("r", SECOND, 5, b"", b"x"))) == b""
+    assert left(world) == ["R"]
+    world.clock.advance(restore.PATIENCE)
+    assert (left(world), world.js.streams, world.js.restores) == ([], {}, {})
+
+
+def test_a_server_that_stops_meanwhile_knows_nothing_of_it(world: World) -> None:
+    world.publish(begun(world), archive(Entry("r", SECOND, 5, b"", b"x")))
+    world.close()
+    world.open()
+    assert (left(world), world.js.streams) == ([], {})
+
+
+def test_a_restored_stream_keeps_its_gaps_over_a_restart(world: World) -> None:
+    subject = begun(world)
+    entries = (
+        Entry("r", SECOND, 5, b"NATS/1.0\r\nA: b\r\n\r\n", b"x"),
+        Entry("r", 2 * SECOND, 7, b"", b"y"),
+        END,
+    )
+    world.publish(subject, archive(*entries))
+    made = json.loads(world.publish(subject, b""))
+    assert (made["type"], made["state"]["last_seq"]) == ("io.nats.jetstream.api.v1.stream_create_response", 9)
+    world.close()
+    world.open()
+    stream = world.js.streams["R"]
+    assert [(m.seq, m.time, m.header, m.body) for m in world.messages(stream)] == [
+        (entry.seq, entry.time, entry.header, entry.body) for entry in entries[:2]
+    ]
+    assert stream.store.last_seq == 9
+
+
+def test_sequences_that_go_back_and_subjects_that_cannot_be_are_refused(world: World) -> None:
+    for wrong in (
+        (Entry("r", 1, 5), Entry("r", 2, 5)),
+        (Entry("r", 1, 1),),
+        (Entry("r.*", 1, 5),),
+        (Entry("consumers/C", body=b"{}"),),
+        (END, Entry("r", 1, 5)),
+    ):
+        answer = json.loads(world.publish(begun(world), archive(*wrong)))
+        assert answer["error"]["err_code"] == 10062, wrong
+        assert (left(world), world.js.streams) == ([], {})
