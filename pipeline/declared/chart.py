@@ -77,7 +77,7 @@ def moments(start: float, end: float) -> list[tuple[float, str]]:
     form = "%b %d" if span >= 86400 else "%H:%M" if span >= 60 else "%H:%M:%S"
     first = math.ceil(start / span) * span
     count = int((end - first) // span) + 1 if first <= end else 0
-    found = [first + number * span for number in range(count)] or [start]
+    found: list[float] = [first + number * span for number in range(count)] or [start]
     return [(when, datetime.fromtimestamp(when, UTC).strftime(form)) for when in found]
 
 

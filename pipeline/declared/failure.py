@@ -45,6 +45,10 @@ HINTS = (
         re.compile(r"Append output mode not supported|STREAMING_OUTPUT_MODE\.UNSUPPORTED_OPERATION"),
         "give the source a watermark on the column of the window, or the sink outputMode: update or complete",
     ),
+    (
+        re.compile(r"Timed out while waiting for the Python worker"),
+        "the machine is too busy: Spark gives Python ten seconds to start; run it again",
+    ),
     (re.compile(r"TABLE_OR_VIEW_NOT_FOUND"), "a query may name the sources and the transforms above it"),
 )
 

@@ -175,7 +175,8 @@ h1 { font-size: 1.6rem; margin: 0; } h2 { font-size: 1.05rem; margin: 0 0 .5rem;
 h1 em { font: 600 .8rem system-ui; vertical-align: middle; padding: .15rem .6rem; border-radius: 1rem;
   border: 1px solid currentColor; color: var(--warn); }
 h1 em.finished, h1 em.running { color: var(--good); } h1 em.failed, h1 em.crashed { color: var(--bad); }
-header p { color: var(--dim); margin: .4rem 0; overflow-wrap: anywhere; } header p.error { color: var(--bad); }
+header p { color: var(--dim); margin: .4rem 0; overflow-wrap: anywhere; }
+header p.error { color: var(--bad); }
 small, footer, .legend { color: var(--dim); font-weight: normal; } footer { margin-top: 2rem; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(120px, 1fr)); gap: .6rem;
   margin: 1.25rem 0; }

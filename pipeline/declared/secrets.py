@@ -20,7 +20,8 @@ def masked(text: str, written: Written) -> str:
     """The document's text with every secret in it replaced by MASK; comments and places stay as they are."""
     found = [(path, place) for path, place in written.places.items() if _secret(path, written)]
     for _, place in sorted(found, key=lambda each: -each[1].start):
-        text = text[: place.start] + f'"{MASK}"' + text[place.end :]
+        end = place.start + len(text[place.start : place.end].rstrip())  # a block has its line ends
+        text = text[: place.start] + f'"{MASK}"' + text[end:]
     return clean(text)
 
 

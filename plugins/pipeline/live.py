@@ -96,7 +96,8 @@ class Live:
         body = Padding(table, (0, 0, 0, 2))
         if self._over is not None:
             return Group(self._over, body)
-        elapsed = render.span(int((time.monotonic() - self._began) * 1e9))
+        seconds = int(time.monotonic() - self._began)
+        elapsed = f"{seconds}s" if seconds < 60 else render.span(seconds * 10**9)
         self._spinner.update(
             text=Text.assemble((self._title, "bold"), f"  {elapsed}  ", (self._state, "cyan"))
         )

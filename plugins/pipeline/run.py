@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -179,6 +180,7 @@ def _played(loaded: Loaded, checkpoint: str, recorder: Recorder, display: Any, *
     ended: Outcome | None = None
     try:
         with (
+            contextlib.nullcontext() if verbose else _warnings(recorder),
             engine.opened(loaded.document, None if verbose else recorder.log) as spark,
             _stoppable(halt, display, recorder),
         ):
@@ -193,6 +195,20 @@ def _played(loaded: Loaded, checkpoint: str, recorder: Recorder, display: Any, *
         if ended is None:
             end(Outcome("failed", f"{type(error).__name__}: {error}"))
         raise
+
+
+@contextlib.contextmanager
+def _warnings(recorder: Recorder) -> Iterator[None]:
+    """Python's warnings, PySpark's mostly, go into the log while the block lasts."""
+
+    def noted(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object
+    ) -> None:
+        recorder.note(warnings.formatwarning(message, category, filename, lineno))
+
+    with warnings.catch_warnings():
+        warnings.showwarning = noted  # type: ignore[assignment]
+        yield
 
 
 class _Noted:
