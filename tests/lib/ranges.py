@@ -1,0 +1,74 @@
+"""Streams to read ranges of: filled with what a test says, read back as plain rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyjs.pipeline.jetstream import Api, Range, read
+from pyjs.protocol import headers
+
+# What a server must give back as it was: nothing, what looks like the protocol, and all bytes.
+ODD_PAYLOADS = (
+    b"",
+    b"\r\n",
+    b"MSG a 1 3\r\nabc\r\n",
+    b"HMSG a 1 12 12\r\n",
+    bytes(range(256)),
+    b"\r\nPING\r\n" * 3,
+)
+
+
+def create(api: Api, name: str, **config: Any) -> None:
+    """A stream on `<name>.>`, in memory unless said otherwise."""
+    given = {"name": name, "subjects": [f"{name}.>"], "storage": "memory", **config}
+    api.call(f"STREAM.CREATE.{name}", given)
+
+
+def store(
+    api: Api, subject: str, payload: bytes = b"", block: dict[str, str | list[str]] | None = None
+) -> None:
+    """Publish one message and wait until it is stored."""
+    answer = api.link.request(subject, payload, headers.encode(block) if block else b"")
+    assert b'"seq"' in answer.payload, answer.payload
+
+
+def fill(api: Api, name: str, count: int, size: int = 0) -> None:
+    """Store messages `0`, `1`, … on `<name>.a` and `<name>.b` in turn, much faster than one by one.
+
+    size: bytes of each, filled up with blanks.
+    """
+    inbox = api.link.new_inbox()
+    sid = api.link.subscribe(inbox)
+    for start in range(0, count, 500):
+        some = range(start, min(start + 500, count))
+        for number in some:
+            api.link.publish(f"{name}.{'ab'[number % 2]}", (b"%d" % number).ljust(size), reply=inbox)
+        left = len(some)
+        while left:
+            answers = api.link.take(20)
+            left -= len(answers)
+            refused = [answer for answer in answers.payloads if b'"seq"' not in answer]
+            assert refused == []
+    api.link.unsubscribe(sid)
+
+
+def delete(api: Api, name: str, *sequences: int) -> None:
+    """Delete single messages."""
+    for sequence in sequences:
+        api.call(f"STREAM.MSG.DELETE.{name}", {"seq": sequence})
+
+
+def rows(api: Api, wanted: Range, **options: Any) -> list[dict[str, Any]]:
+    """All rows of a range."""
+    return [row for batch in read(api.link, api, wanted, **options) for row in batch.to_pylist()]
+
+
+def sequences(api: Api, wanted: Range, **options: Any) -> list[int]:
+    """The sequences of a range, in the order in which they came."""
+    return [row["sequence"] for row in rows(api, wanted, **options)]
+
+
+def listed(batches: Sequence[Any], column: str) -> list[Any]:
+    """One column of many batches."""
+    return [value for batch in batches for value in batch.column(column).to_pylist()]

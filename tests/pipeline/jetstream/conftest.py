@@ -1,0 +1,29 @@
+"""A shared server with JetStream of each implementation, a link to it and its API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+from lib.jetstream import ALONE
+from lib.process import ServerProcess
+from pyjs.pipeline.jetstream import Api, UnknownStream
+from pyjs.pipeline.link import Address, Link
+
+
+@pytest.fixture
+def server(serve: Callable[[str], ServerProcess], unique: str) -> Iterator[ServerProcess]:
+    """The shared server, without the test's stream when the test is over."""
+    server = serve(ALONE)
+    yield server
+    with Link.open(Address((server.url,))) as link, suppress(UnknownStream):
+        Api(link).stream(unique)
+        Api(link).call(f"STREAM.DELETE.{unique}")
+
+
+@pytest.fixture
+def api(server: ServerProcess) -> Iterator[Api]:
+    """The API on a link of the test's own."""
+    with Link.open(Address((server.url,))) as link:
+        yield Api(link)

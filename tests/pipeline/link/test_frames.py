@@ -1,0 +1,70 @@
+"""The parser of what servers send: any cut of the bytes gives the same messages."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyjs.pipeline.link import Frames, LinkError
+from pyjs.pipeline.link.frames import parse
+from pyjs.protocol.wire import encode
+
+WORDS = st.text("abc.$>*ü\"'", min_size=1, max_size=8).map(str.encode)
+MESSAGES = st.tuples(
+    WORDS,
+    st.one_of(st.just(b""), WORDS),
+    st.one_of(
+        st.just(b""), st.binary(max_size=20).map(lambda value: b"NATS/1.0\r\nA: " + value + b"\r\n\r\n")
+    ),
+    st.binary(max_size=60),
+)
+
+
+def read_in_pieces(data: bytes, cuts: list[int]) -> tuple[Frames, list[bytes]]:
+    frames, control, held = Frames(), [], b""
+    places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
+    for start, end in pairwise(places):
+        held += data[start:end]
+        done, needed = parse(held, frames, control)
+        assert not needed or needed > len(held) - done
+        held = held[done:]
+    assert held == b""
+    return frames, control
+
+
+@given(st.lists(MESSAGES, max_size=12), st.lists(st.integers(0, 900), max_size=20))
+def test_any_cut_gives_the_same_messages(messages: list[tuple[bytes, ...]], cuts: list[int]) -> None:
+    data = b"".join(encode.msg(subject, b"7", *rest) + b"PING\r\n" for subject, *rest in messages)
+    frames, control = read_in_pieces(data, cuts)
+    told = [frames.message(row) for row in range(len(frames))]
+    assert [(m.subject.encode(), m.reply.encode(), m.header, m.payload) for m in told] == messages
+    assert control == [b"PING"] * len(messages)
+
+
+def test_rows_are_dropped_with_their_headers() -> None:
+    data = b"".join(
+        encode.msg(b"s%d" % n, b"1", b"", b"NATS/1.0\r\n\r\n" * (n % 2), b"%d" % n) for n in range(6)
+    )
+    frames = Frames()
+    parse(data, frames, [])
+    frames.drop(2)
+    frames.drop(2)
+    assert [frames.message(row)[0::2] for row in range(4)] == [
+        ("s0", b""),
+        ("s1", b"NATS/1.0\r\n\r\n"),
+        ("s4", b""),
+        ("s5", b"NATS/1.0\r\n\r\n"),
+    ]
+    rest = frames.since(3)
+    more = frames.since(1)
+    rest.extend(more)
+    assert [rest.message(row).subject for row in range(len(rest))] == ["s5", "s1", "s4", "s5"]
+    assert sorted(rest.headers) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("data", [b"MSG a 1 x\r\n", b"HMSG a 1 y 12\r\n" + b"x" * 14, b"x" * 70_000])
+def test_what_no_server_sends_is_refused(data: bytes) -> None:
+    with pytest.raises(LinkError, match="NATS server"):
+        parse(data, Frames(), [])
