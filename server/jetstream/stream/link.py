@@ -33,6 +33,7 @@ MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
 APART = 2 * SECOND  # between two attempts
 PATIENCE = 10 * SECOND  # for an answer to an attempt
+HASTE = 2 * SECOND  # for that to the first one: where the origin just came within reach, we may not be yet
 BACKOFF = 10 * SECOND  # more for each failure in a row
 LONGEST = 120 * SECOND
 DOUBT = 3 * HEARTBEAT
@@ -67,6 +68,7 @@ class Link:
         self._level = self.first_level
         self._sourcing = True
         self._cut = False
+        self._hasty = True  # the next attempt is the first
         self._stalls = 0
         self._reply: Subscription | None = None
         self._feed: Subscription | None = None
@@ -180,6 +182,7 @@ class Link:
     def hurry(self) -> None:
         """Try again as soon as may be: there is reason to think that it goes well now."""
         self._fails = 0
+        self._hasty = True
         self.retry()
 
     # --- asking
@@ -215,7 +218,7 @@ class Link:
                 header = headers.add(header, b"Nats-Stream-Identity", self.identity.encode())
         reply = f"$JSC.R.{stream.host.new_id(8)}"
         self._reply = account.subscribe(reply, self._answered)
-        self._timer = stream.clock.call_later(PATIENCE, self._unanswered)
+        self._timer = stream.clock.call_later(HASTE if self._hasty else PATIENCE, self._unanswered)
         subject = self._subject(config)
         target = account.mapped(subject)
         heard = account.publish(target, body, reply=reply, header=header) if target else 0
@@ -227,11 +230,13 @@ class Link:
 
     def _unanswered(self) -> None:
         self._timer = None
-        self.retry(self._failure("origin did not answer in time"), failed=True)
+        first, self._hasty = self._hasty, False
+        self.retry(self._failure("origin did not answer in time"), failed=not first)
 
     def _answered(self, message: Message) -> None:
+        first, self._hasty = self._hasty, False
         if headers.status(message.header)[0] == 503:
-            self.retry(self._failure("origin is not reachable: no responders"), failed=True)
+            self.retry(self._failure("origin is not reachable: no responders"), failed=not first)
             return
         try:
             answer = json.loads(message.body)

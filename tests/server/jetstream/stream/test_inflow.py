@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from lib.streams import World
@@ -139,6 +140,15 @@ def test_an_origin_that_falls_silent_is_asked_anew(world: World) -> None:
     settle(world, 15)
     assert link(copy)._consumer != first
     assert bodies(world, copy) == [b"1", b"2", b"3"]
+
+
+def test_a_first_question_that_nobody_answers_is_soon_put_again_and_then_seldom(world: World) -> None:
+    asked: list[int] = []
+    world.account.subscribe("$JS.far.API.CONSUMER.>", lambda _: asked.append(world.clock.now()))
+    world.stream("M", mirror={"name": "O", "external": {"api": "$JS.far.API"}})
+    settle(world, 60)
+    apart = [round((after - before) / SECOND) for before, after in itertools.pairwise(asked)]
+    assert apart == [2, 20, 30]  # seconds: the patience, and the pause after a failure
 
 
 def test_a_source_goes_on_where_it_was_after_a_restart(world: World) -> None:
