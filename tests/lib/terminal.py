@@ -73,6 +73,7 @@ class Terminal:
         )
         os.close(slave)
         self.open = True
+        self._still = False  # nothing has come since it was seen that nothing more comes
 
     def __enter__(self) -> Terminal:
         return self
@@ -96,10 +97,12 @@ class Terminal:
             self.open = False
             return False
         self.stream.feed(data)
+        self._still = False
         return True
 
     def type(self, text: str) -> None:
         """Press keys."""
+        self._still = False
         os.write(self.master, text.encode())
 
     def lines(self) -> list[str]:
@@ -116,7 +119,8 @@ class Terminal:
         while True:
             asked = self._asked()
             if asked and fits(asked):
-                if not self.read(0.05):
+                if self._still or not self.read(0.05):
+                    self._still = True
                     return asked
             elif not self.read(max(0.0, deadline - time.monotonic())):
                 if asked or not self.open:

@@ -9,6 +9,7 @@ from .player import Player
 from .site import CLUSTERS, EVERYWHERE, HUB, MEMBERS, SPOKE_1, resolver
 
 LIST = "pyjs --context=sys server list 9"
+LOOK = "pyjs --context=sys --timeout=1s server list 9"
 UNLIMITED = "--js-disk-storage -1 --js-streams -1 --js-consumer -1"
 
 
@@ -94,13 +95,13 @@ def together(player: Player) -> bool:
     """Wait until all nine hear each other and every JetStream answers, also at the hub; whether they do."""
     local = [f"pyjs --context={cluster.domain} s ls" for cluster in CLUSTERS]
     across = [f"pyjs --context=hub s ls --js-domain {cluster.domain}" for cluster in CLUSTERS]
-    return settle(lambda: _listed(player.stage.look(LIST).text) == 9) and player.until(*local, *across)
+    return settle(lambda: _listed(player.stage.look(LOOK).text) == 9) and player.until(*local, *across)
 
 
 def system_account(player: Player) -> None:
     """Chapter 2: one list of all servers, the leaf nodes among them."""
     stage = player.stage
-    settle(lambda: _listed(stage.look(LIST).text) == 9)
+    settle(lambda: _listed(stage.look(LOOK).text) == 9)
     text = stage.run(LIST)
     stage.notice("Every server of the network is there, the leaf nodes as well.")
     whole = [cluster.name for cluster in CLUSTERS if f"│ {cluster.name:<15} │ 3 " in text]
