@@ -80,10 +80,13 @@ class Delivery:
             return False
         most, expires = permissions.responses
         count, asked = sent
-        if (most > 0 and count >= most) or (expires > 0 and self._connection.clock.now() - asked > expires):
+        if expires > 0 and self._connection.clock.now() - asked > expires:
             del self._replies[subject]
             return False
-        self._replies[subject] = (count + 1, asked)
+        if count + 1 == most:
+            del self._replies[subject]  # that was the last
+        else:
+            self._replies[subject] = (count + 1, asked)
         return True
 
     def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
@@ -143,16 +146,7 @@ class Delivery:
         if self.permissions.may_publish(reply):
             return
         now = self._connection.clock.now()
+        self._replies.pop(reply, None)  # asked again, it is the newest
         if len(self._replies) >= _MOST_REPLIES:
-            self._prune(now)
+            del self._replies[next(iter(self._replies))]  # the oldest: the first to expire
         self._replies[reply] = (0, now)
-
-    def _prune(self, now: int) -> None:
-        assert self.permissions is not None
-        assert self.permissions.responses is not None
-        most, expires = self.permissions.responses
-        for reply, (count, asked) in list(self._replies.items()):
-            if (most > 0 and count >= most) or (expires > 0 and now - asked > expires):
-                del self._replies[reply]
-        while len(self._replies) >= _MOST_REPLIES:
-            del self._replies[next(iter(self._replies))]
