@@ -30,6 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "reference" in item.name.partition("[")[2]:
             item.add_marker(pytest.mark.flaky(reruns=1))
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(600))  # its processes start by the dozen
     # First, and so all in the first worker's first share: a Spark session is started once.
     items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
 

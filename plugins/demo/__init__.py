@@ -7,6 +7,7 @@ from ...cli.command import Group, table_rows
 _ROWS = (
     ("leaf-nodes", "command:leaf_nodes", "The leaf-node documentation on two servers", ()),
     ("video", "command:video", "The video on persistence at the edge on nine servers", ()),
+    ("pipeline", "command:pipeline", "Orders of two leafs, counted by Spark in the hub", ()),
 )
 
 demo = Group(

@@ -44,3 +44,36 @@ def video(context: click.Context, chapter: int | None, keep: bool, pause: bool) 
         except DemoError as error:
             raise CliError(str(error)) from error
     context.exit(0 if held else 1)
+
+
+@click.command("pipeline")
+@click.option("--keep", is_flag=True, help="Leave the servers and the program, and show how to use them.")
+@click.option("--pause", is_flag=True, help="Wait for Enter between the chapters.")
+@click.pass_context
+def pipeline(context: click.Context, keep: bool, pause: bool) -> None:
+    """Take orders at two leafs, gather them in the hub, count them with Spark, and check every number.
+
+    Needs PySpark (pip install 'pyjs[spark]') and Java 17 or newer.
+    """
+    from importlib.util import find_spec
+
+    from rich.console import Console
+
+    from ...cli.errors import CliError
+    from ...pipeline import java, session
+    from .stage import DemoError, Stage
+
+    if find_spec("pyspark") is None or find_spec("pyarrow") is None:
+        raise CliError(session.MISSING)
+    try:
+        java.find()
+    except java.JavaError as error:
+        raise CliError(str(error)) from error
+    from .pipeline.play import play
+
+    with Stage(Console(), pause=pause, keep=keep) as stage:
+        try:
+            held = play(stage)
+        except DemoError as error:
+            raise CliError(str(error)) from error
+    context.exit(0 if held else 1)

@@ -107,7 +107,7 @@ class Stage:
 
     def look(self, command: str, answers: str = "") -> Done:
         """Run `pyjs …` without showing it."""
-        return run(shlex.split(command)[1:], self.directory, self._environment(), answers)
+        return run(shlex.split(command)[1:], self.directory, self.environment(), answers)
 
     def command(self, text: str, remark: str = "") -> None:
         """Show a command line."""
@@ -119,7 +119,8 @@ class Stage:
         self.console.print(escape(text.rstrip("\n")), highlight=False, soft_wrap=True)
         self.console.print()
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """The variables of what the demo starts: nothing of the user's own settings for NATS."""
         own = {
             "COLUMNS": str(max(self.console.width, 118)),
             "XDG_CONFIG_HOME": str(self.directory / ".config"),
@@ -155,7 +156,7 @@ class Stage:
             self._servers[name] = subprocess.Popen(
                 [*self.server, "-c", config.name],
                 cwd=self.directory,
-                env={**self._environment(), **more},
+                env={**self.environment(), **more},
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,

@@ -1,0 +1,217 @@
+"""The chapters: three servers, orders, the Spark program, the hub away and back, the program again."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..leaf_nodes import ask, messages
+from ..stage import Stage, settle
+from . import network, program, results, shops
+from .network import LEAFS, Network
+
+ORDERS = 600  # of a shop in a round
+PROGRAM = "orders.py"
+HEADER = re.compile(r"Nats-Stream-Source: orders:\w+ \d+")
+
+
+@dataclass
+class Play:
+    """The stage, the servers' places, and what was ordered so far."""
+
+    stage: Stage
+    net: Network
+    ledger: shops.Ledger = field(default_factory=shops.Ledger)
+    read: int = 0  # orders that earlier runs of the program have read
+
+
+def play(stage: Stage) -> bool:
+    """Play all chapters; True when every claim held. Raises DemoError when it cannot go on."""
+    began = time.monotonic()
+    scene = Play(stage, Network.choose())
+    servers(scene)
+    streams(scene)
+    first_round(scene)
+    counting(scene)
+    hub_away(scene)
+    again(scene)
+    held = stage.verdict()
+    stage.console.print(f"Played in {time.monotonic() - began:.0f} s.", highlight=False)
+    if stage.keep:
+        farewell(scene)
+    return held
+
+
+def servers(scene: Play) -> None:
+    """Three servers, three domains."""
+    stage, net = scene.stage, scene.net
+    stage.chapter(
+        "A hub and two shops",
+        """Each shop has a server of its own, a leaf of the hub, and takes orders whether the hub is there or
+        not. Each of the three has a JetStream domain.""",
+    )
+    stage.write("accounts.conf", network.ACCOUNTS)
+    stage.write("hub.conf", network.hub(net))
+    for name in LEAFS:
+        stage.write(f"{name}.conf", network.leaf(net, name), show=name == LEAFS[0])
+    for name in ("hub", *LEAFS):
+        stage.start(name, stage.directory / f"{name}.conf")
+    stage.console.print()
+
+
+def streams(scene: Play) -> None:
+    """One stream at each shop, two in the hub."""
+    stage, hub = scene.stage, scene.net.url("hub")
+    stage.chapter(
+        "The streams",
+        """`orders` at each shop, under the same name; `aggregate` in the hub, sourced from both; `stats` in
+        the hub for the results. Everything is made from the hub, which reaches each domain by its name.""",
+    )
+    reached = settle(
+        lambda: all("error" not in (ask(hub, f"$JS.{n}.API.INFO") or {"error": 1}) for n in LEAFS)
+    )
+    for name in LEAFS:
+        stage.run(
+            f"pyjs --server {hub} stream add orders --subjects 'orders.>' --defaults --js-domain {name}"
+        )
+    origins = " ".join(
+        f'--source \'{{"name":"orders","external":{{"api":"$JS.{name}.API","deliver":""}}}}\''
+        for name in LEAFS
+    )
+    stage.run(f"pyjs --server {hub} stream add aggregate {origins} --defaults")
+    stage.run(f"pyjs --server {hub} stream add stats --subjects 'stats.>' --dupe-window 1h --defaults")
+    made = all(messages(hub, name, "orders") == 0 for name in LEAFS)
+    stage.claim(
+        "The hub makes a stream `orders` in each shop's domain, and gathers both",
+        reached and made and messages(hub, "hub", "aggregate") == 0,
+        "orders in north and south, aggregate in hub",
+    )
+
+
+def first_round(scene: Play) -> None:
+    """Both shops take orders, and the hub has them."""
+    stage, hub = scene.stage, scene.net.url("hub")
+    stage.chapter(
+        "Orders",
+        f"Each shop takes {ORDERS} orders. One counts when the shop's own stream has acknowledged it.",
+    )
+    _take(scene, 0)
+    stage.run(f"pyjs --server {hub} stream report")
+    text = stage.run(f"pyjs --server {hub} stream get aggregate 1")
+    stage.notice("The header Nats-Stream-Source says which stream an order was copied from.")
+    stage.claim(
+        "Each shop's stream has its own orders only, and the hub's has all of them",
+        _gathered(scene) and HEADER.search(text) is not None,
+        _counts(scene),
+    )
+
+
+def counting(scene: Play) -> None:
+    """Spark reads `aggregate`, and writes what it has counted."""
+    stage = scene.stage
+    stage.chapter(
+        "The Spark program",
+        """A streaming query: it reads what is new in `aggregate`, counts orders and turnover by minute, shop
+        and kind of goods, and writes the rows that have changed to the stream `stats` and to Parquet. Its
+        place in the stream is in the checkpoint. The password is read from a file by those who connect.""",
+    )
+    stage.write("password", "shop", show=False).chmod(0o600)
+    stage.write(PROGRAM, Path(__file__).with_name("job.py").read_text(encoding="utf-8"))
+    _count(scene)
+    judge(scene)
+    hub = scene.net.url("hub")
+    stage.run(f"pyjs --server {hub} stream report")
+    stage.run(f"pyjs --server {hub} stream get stats --last-for stats.north.orders.books")
+
+
+def hub_away(scene: Play) -> None:
+    """The shops go on without the hub, and the hub catches up."""
+    stage = scene.stage
+    stage.chapter(
+        "The hub is away",
+        """The hub is killed. The shops take as many orders again; when the hub is back, its stream catches
+        up.""",
+    )
+    stage.kill("hub")
+    _take(scene, 1)
+    taken = {name: messages(scene.net.url(name), name, "orders") for name in LEAFS}
+    stage.claim(
+        "Without the hub each shop goes on taking orders",
+        taken == {name: scene.ledger.of(name) for name in LEAFS},
+        ", ".join(f"{name} {count}" for name, count in taken.items()),
+    )
+    stage.start("hub", stage.directory / "hub.conf")
+    held = _gathered(scene)
+    stage.run(f"pyjs --server {scene.net.url('hub')} stream report")
+    stage.claim("Back again, the hub has every order of both shops, each once", held, _counts(scene))
+
+
+def again(scene: Play) -> None:
+    """The program goes on where it was."""
+    scene.stage.chapter(
+        "The program again",
+        """The same command: it goes on where the checkpoint says, with what it had counted.""",
+    )
+    _count(scene)
+    judge(scene)
+
+
+def _take(scene: Play, round_: int) -> None:
+    for name in LEAFS:
+        shops.take(scene.net.url(name), name, ORDERS, round_, scene.ledger)
+        scene.stage.console.print(f"{name}: {ORDERS} orders published and acknowledged", highlight=False)
+    scene.stage.console.print()
+
+
+def _gathered(scene: Play) -> bool:
+    """Whether the hub's stream has come to hold what the shops' streams hold, and these what was ordered."""
+    hub, total = scene.net.url("hub"), sum(scene.ledger.orders.values())
+    if not settle(lambda: messages(hub, "hub", "aggregate") == total):
+        return False
+    return all(messages(scene.net.url(name), name, "orders") == scene.ledger.of(name) for name in LEAFS)
+
+
+def _counts(scene: Play) -> str:
+    parts = [f"{name} {messages(scene.net.url(name), name, 'orders')}" for name in LEAFS]
+    return f"{', '.join(parts)}, hub {messages(scene.net.url('hub'), 'hub', 'aggregate')}"
+
+
+def _count(scene: Play) -> None:
+    """Run the Spark program, and claim that it has read just what is new."""
+    stage, total = scene.stage, sum(scene.ledger.orders.values())
+    said = program.run(stage, PROGRAM, scene.net.address("hub"))
+    found = re.search(r"messages read: (\d+)", said)
+    read = int(found.group(1)) if found else -1
+    scene.read, new = total, total - scene.read
+    stage.claim(f"Spark reads just what is new in `aggregate`: {new} messages", read == new, f"{read} read")
+
+
+def judge(scene: Play) -> None:
+    """Compare what was ordered with what is in the stream and in Parquet."""
+    expected = scene.ledger.rows
+    in_stream, count = results.from_stream(scene.net.url("hub"))
+    in_parquet = results.from_parquet(scene.stage.directory / "stats.parquet")
+    for place, rows in ((f"the stream `stats` ({count} messages)", in_stream), ("Parquet", in_parquet)):
+        orders, cents = (sum(row[i] for row in rows.values()) for i in (0, 1))
+        scene.stage.claim(
+            f"In {place}, each minute, shop and kind of goods has its number and turnover",
+            rows == expected,
+            f"{len(rows)} rows, {orders} orders, {cents / 100:,.2f} in all",
+        )
+
+
+def farewell(scene: Play) -> None:
+    """What is left running, and how to use and end it."""
+    stage = scene.stage
+    stage.console.print()
+    stage.say("The servers keep running. Count again when there are new orders:")
+    for line in (
+        f"cd {stage.directory}",
+        f"pyjs --server {scene.net.url('north')} pub orders.toys "
+        '\'{"number":"mine","cents":4200,"placed":"2026-03-14T09:05:30Z"}\'',
+        f"python {PROGRAM} {scene.net.address('hub')}",
+        f"kill {' '.join(str(pid) for pid in stage.processes().values())}",
+    ):
+        stage.console.print(f"  {line}", highlight=False, soft_wrap=True)

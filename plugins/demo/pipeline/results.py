@@ -1,0 +1,48 @@
+"""What the Spark program has left, read without Spark: the stream by a plain client, Parquet by pyarrow."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import nats
+
+from .shops import Key
+
+Rows = dict[Key, tuple[int, int]]  # (orders, cents); the latest word on each row counts
+
+
+def from_stream(url: str) -> tuple[Rows, int]:
+    """The rows in the stream `stats`, and how many messages it has."""
+    return asyncio.run(_stream(url))
+
+
+async def _stream(url: str) -> tuple[Rows, int]:
+    client = await nats.connect(url, allow_reconnect=False, connect_timeout=5)
+    try:
+        stream = client.jetstream(timeout=10)
+        count = (await stream.stream_info("stats")).state.messages
+        rows: Rows = {}
+        for number in range(1, count + 1):
+            message = await stream.get_msg("stats", number)
+            _enter(rows, json.loads(message.data or b"{}"))
+        return rows, count
+    finally:
+        await client.close()
+
+
+def from_parquet(folder: Path) -> Rows:
+    """The rows in the Parquet folder, batch after batch."""
+    from pyarrow import parquet
+
+    rows: Rows = {}
+    for batch in sorted(folder.glob("batch=*"), key=lambda path: int(path.name.partition("=")[2])):
+        for row in parquet.read_table(batch, partitioning=None).to_pylist():
+            _enter(rows, row)
+    return rows
+
+
+def _enter(rows: Rows, row: dict[str, object]) -> None:
+    key = Key(str(row["minute"]), str(row["domain"]), str(row["subject"]))
+    rows[key] = (int(str(row["orders"])), int(str(row["cents"])))

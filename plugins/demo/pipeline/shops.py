@@ -1,0 +1,93 @@
+"""The shops' orders: made up from a seed, published with acknowledgement, and added up as they are made."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import nats
+
+SUBJECTS = ("orders.books", "orders.food", "orders.toys")
+MINUTES = 3  # over which a round of orders is spread
+STEP = 2  # minutes from the start of a round to that of the next: they share one
+IN_FLIGHT = 200
+
+
+class Key(NamedTuple):
+    """A row of the result: a minute (as the program writes it), the domain of the shop, the kind of goods."""
+
+    minute: str
+    domain: str
+    subject: str
+
+
+class Order(NamedTuple):
+    """A message of a shop."""
+
+    subject: str
+    minute: str
+    cents: int
+    body: bytes
+
+
+@dataclass
+class Ledger:
+    """What was ordered: numbers and amounts, by minute, domain and subject."""
+
+    orders: Counter[Key] = field(default_factory=Counter)
+    cents: Counter[Key] = field(default_factory=Counter)
+
+    def enter(self, domain: str, order: Order) -> None:
+        """Count an order that the domain's stream has acknowledged."""
+        key = Key(order.minute, domain, order.subject)
+        self.orders[key] += 1
+        self.cents[key] += order.cents
+
+    @property
+    def rows(self) -> dict[Key, tuple[int, int]]:
+        """(orders, cents) of each row."""
+        return {key: (count, self.cents[key]) for key, count in self.orders.items()}
+
+    def of(self, domain: str) -> int:
+        """How many orders a domain has taken."""
+        return sum(count for key, count in self.orders.items() if key.domain == domain)
+
+
+def orders(domain: str, count: int, start: datetime, dice: random.Random) -> Iterator[Order]:
+    """`count` orders, spread over MINUTES from `start` on."""
+    for number in range(count):
+        placed = start + timedelta(minutes=MINUTES) * number / count
+        cents = dice.randrange(199, 9999)
+        order = {
+            "number": f"{domain}-{placed:%H%M}-{number}",
+            "cents": cents,
+            "placed": f"{placed:%Y-%m-%dT%H:%M:%S}Z",
+        }
+        yield Order(dice.choice(SUBJECTS), f"{placed:%Y-%m-%dT%H:%M}Z", cents, json.dumps(order).encode())
+
+
+def take(url: str, domain: str, count: int, round_: int, ledger: Ledger) -> None:
+    """Publish a round of orders at a leaf, and enter those that its stream has acknowledged."""
+    start = datetime(2026, 3, 14, 9, 0, tzinfo=UTC) + round_ * timedelta(minutes=STEP)
+    asyncio.run(
+        _publish(url, domain, list(orders(domain, count, start, random.Random(f"{domain}{round_}"))), ledger)
+    )
+
+
+async def _publish(url: str, domain: str, taken: list[Order], ledger: Ledger) -> None:
+    client = await nats.connect(url, allow_reconnect=False, connect_timeout=5)
+    try:
+        stream = client.jetstream(timeout=10)
+        for first in range(0, len(taken), IN_FLIGHT):
+            share = taken[first : first + IN_FLIGHT]
+            await asyncio.gather(*(stream.publish(order.subject, order.body) for order in share))
+            for order in share:
+                ledger.enter(domain, order)
+    finally:
+        await client.close()
