@@ -107,6 +107,7 @@ class _Reading:
         self._batch = batch
         self._tolerate = tolerate_loss
         self._created = wanted.created
+        self._silence = False  # the last attempt ended because nothing came
         self.position = wanted.start
 
     def stretches(self) -> Iterator[Stretch]:
@@ -124,24 +125,38 @@ class _Reading:
 
     def _from_any_way(self, facts: Facts) -> Iterator[Stretch]:
         # Where consumers decide what a stream keeps, one that only reads would have messages removed.
-        if facts.retention == "limits":
-            consumer = Consumer(*self._rest(), self._batch)
-            try:
-                consumer.create()
-            except (ApiError, NotPermitted) as error:
-                if not facts.allow_direct or getattr(error, "code", 0) == UNAVAILABLE:
-                    raise
-            else:
-                with consumer:
-                    yield from consumer.stretches()
-                return
+        if facts.retention != "limits":
+            yield from self._without_consumer(facts)
+            return
+        if self._silence:
+            # Another account's consumer may fall silent for good at a message that its replies cannot carry.
+            self._silence = False
+            yield from self._lap(facts)
+        if self.position >= self._range.end:
+            return
+        consumer = Consumer(*self._rest(), self._batch)
+        try:
+            consumer.create()
+        except (ApiError, NotPermitted) as error:
+            if not facts.allow_direct or getattr(error, "code", 0) == UNAVAILABLE:
+                raise
+            yield from self._without_consumer(facts)
+        else:
+            with consumer:
+                yield from consumer.stretches()
+
+    def _without_consumer(self, facts: Facts) -> Iterator[Stretch]:
         position = -1
         while position < self.position < self._range.end:
             position = self.position
-            if facts.allow_direct:
-                yield from Direct(*self._rest(), self._batch).stretches()
-            if self.position < self._range.end:
-                yield from Leader(*self._rest()).stretches()
+            yield from self._lap(facts)
+
+    def _lap(self, facts: Facts) -> Iterator[Stretch]:
+        """What a replica has, and then something of what only the leader has."""
+        if facts.allow_direct:
+            yield from Direct(*self._rest(), self._batch).stretches()
+        if self.position < self._range.end:
+            yield from Leader(*self._rest()).stretches()
 
     def _rest(self) -> tuple[Api, str, int, int, tuple[str, ...]]:
         wanted = self._range
@@ -201,6 +216,7 @@ class _Reading:
 
     def reconnect(self, reason: Exception) -> None:
         """Make the connection anew if it is in doubt; when that fails, the next attempt will say so."""
+        self._silence = isinstance(reason, TimedOut)
         if isinstance(reason, LinkError) and not isinstance(reason, NoResponders):
             with suppress(LinkLost, NoServers):
                 self._link.reopen()

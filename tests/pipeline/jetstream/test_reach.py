@@ -1,0 +1,84 @@
+"""Reading what another domain or account holds: over a leaf node, and through an import of its API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from lib.eventually import eventually
+from lib.process import ServerProcess
+from lib.ranges import ODD_PAYLOADS, create, fill, rows, sequences, store
+from pyjs.pipeline.jetstream import Api, Range
+from pyjs.pipeline.jetstream.api import domain_prefix
+from pyjs.pipeline.link import Address, Link, LinkError, NoResponders
+
+HUB = """
+listen: 127.0.0.1:<client>
+server_name: HUB
+jetstream { store_dir: "<store>", domain: hub, max_mem: 100MB, max_file: 100MB }
+leafnodes { listen: 127.0.0.1:<leaf> }
+"""
+LEAF = """
+listen: 127.0.0.1:<client>
+server_name: LEAF
+jetstream { store_dir: "<store>", domain: leaf, max_mem: 100MB, max_file: 100MB }
+leafnodes { reconnect: 1, remotes: [ { url: "nats-leaf://127.0.0.1:%d" } ] }
+"""
+SHARED = """
+listen: 127.0.0.1:<client>
+jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
+accounts {
+  A { jetstream: enabled, users: [{ user: a, password: a }]
+      exports: [{ service: "$JS.API.>", response_type: stream }] }
+  B { users: [{ user: b, password: b }]
+      imports: [{ service: { account: A, subject: "$JS.API.>" }, to: "from.A.API.>" }] }
+}
+"""
+WAYS = {"consumer": {}, "direct": {"retention": "workqueue", "allow_direct": True}}
+
+
+def answers(api: Api) -> bool:
+    try:
+        return "api" in api.call("INFO")
+    except LinkError:
+        return False
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_domain_beyond_a_leaf_node(launch: Callable[[str], ServerProcess], way: str) -> None:
+    hub = launch(HUB)
+    leaf = launch(LEAF % hub.ports["leaf"])
+    with Link.open(Address((leaf.url,))) as link, Link.open(Address((hub.url,))) as at_hub:
+        far = Api(link, domain_prefix("hub"))
+        eventually(lambda: answers(far))
+        create(Api(at_hub), "S", **WAYS[way])
+        fill(Api(at_hub), "S", 700)
+        store(Api(at_hub), "S.h", b"h", {"A": ["1", "2"]})
+        assert far.streams() == ["S"]
+        assert Api(link).streams() == []
+        found = rows(far, Range("S", 1, 702), headers=True, domain="hub")
+        assert [row["sequence"] for row in found] == list(range(1, 702))
+        assert [row["subject"] for row in found] == [*["S.a", "S.b"] * 350, "S.h"]
+        assert found[-1]["headers"] == [("A", ["1", "2"])]
+        assert sequences(far, Range("S", 1, 702, ("S.b",))) == list(range(2, 701, 2))
+        with pytest.raises(NoResponders, match=r"\$JS.nowhere.API"):
+            Api(link, domain_prefix("nowhere")).stream("S")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_accounts_streams(serve: Callable[[str], ServerProcess], way: str, unique: str) -> None:
+    server = serve(SHARED)
+    with (
+        Link.open(Address((server.url,), user="a", password="a")) as owner,
+        Link.open(Address((server.url,), user="b", password="b", timeout=1)) as link,
+    ):
+        create(Api(owner), unique, **WAYS[way])
+        # An empty payload ends the answers that an import lets through.
+        for payload in ODD_PAYLOADS:
+            store(Api(owner), f"{unique}.x", payload)
+        fill(Api(owner), unique, 300)
+        api = Api(link, "from.A.API")
+        found = rows(api, Range(unique, 1, 301 + len(ODD_PAYLOADS)), retry_interval=0)
+        assert [row["data"] for row in found[: len(ODD_PAYLOADS)]] == list(ODD_PAYLOADS)
+        assert {row["subject"] for row in found} == {f"{unique}.{token}" for token in "xab"}
+        assert len(found) == 300 + len(ODD_PAYLOADS)
