@@ -161,6 +161,13 @@ class AccountDirectory:
         self._fs.sync_directory(folder)
         return f"{folder}/{free}"
 
+    def copies(self, stream: str) -> list[str]:
+        """Name the folders that hold messages of a stream, those that were set aside too."""
+        folder = self._stream(stream)
+        names = sorted(self._fs.names(folder)) if self._fs.exists(folder) else []
+        kept = [name for name in names if name in ("msgs", _LOST) or name.startswith(f"{_LOST}.")]
+        return [f"{folder}/{name}" for name in kept]
+
     def let_go(self, stream: str) -> None:
         """Remove all that was set aside."""
         folder = self._stream(stream)

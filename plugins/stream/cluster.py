@@ -15,10 +15,12 @@ from .find import criteria, matching
 from .info import ALL, JSON, STREAM, chosen, plain
 from .leadership import LEADERLESS, PREFERRED, balance, servers, step_down, stream_asset
 from .listing import collected
+from .rescue import rescue
 
 cluster = Group(name="cluster", help="The leader and the replicas of Streams.")
 cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
 cluster.add_alias("peer-remove", "pr")
+cluster.add_command(rescue)
 
 
 @cluster.command("step-down")

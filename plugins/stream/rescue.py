@@ -1,0 +1,58 @@
+"""`pyjs stream cluster rescue`: a backup from what servers' directories still hold of a stream.
+
+For a stream that no server has whole any more: the directories are read where they are, or from copies. What
+it writes is for `pyjs stream restore`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...cli import render
+from ...cli.command import Command
+from ...cli.errors import CliError
+from .backup import DATA, DOCUMENT
+
+_FEW = 20
+
+
+@click.command(cls=Command)
+@click.argument("stream")
+@click.argument("target", type=click.Path(file_okay=False))
+@click.option(
+    "--from",
+    "stores",
+    multiple=True,
+    required=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="The store_dir of a server, or a copy of it; once for each server.",
+)
+@click.option("--account", default="$G", help="The name of the Stream's account, or its public key.")
+def rescue(stream: str, target: str, stores: tuple[str, ...], account: str) -> None:
+    """Save what servers' directories still hold of a Stream that none has whole."""
+    from ...server.jetstream.backup import rescue as salvage
+
+    folder = Path(target)
+    if (folder / DATA).exists():
+        raise CliError(f"{folder} holds a backup already", "name another directory")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        found = salvage.rescue(stores, account, stream, folder / DATA)
+    except (salvage.RescueError, OSError) as fault:
+        raise CliError(f"could not rescue Stream {stream}: {fault}") from None
+    (folder / DOCUMENT).write_text(salvage.document(found), encoding="utf-8")
+    for place, count in found.copies.items():
+        render.show(f"{render.number(count):>12} messages in {place}")
+    render.show(f'\nSaved {render.number(found.state.messages)} messages of Stream "{stream}" into {folder}')
+    if found.lost:
+        named = ", ".join(map(str, found.lost[:_FEW])) + (", …" if len(found.lost) > _FEW else "")
+        render.show(f"{render.number(len(found.lost))} messages are whole in no copy: {named}")
+    if found.config.retention == "interest":
+        render.show(
+            "It kept messages for its Consumers, which are not saved: it will keep them by limits"
+        )
+    render.show(
+        f"\nWith it, when all copies are kept elsewhere: pyjs stream rm {stream}, pyjs stream restore {folder}"
+    )
