@@ -264,7 +264,7 @@ def _all(store: FileStream):  # type: ignore[no-untyped-def]
 
 
 Streams.TestCase.settings = settings(
-    max_examples=150,
+    max_examples=60,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
