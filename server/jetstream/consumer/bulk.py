@@ -81,7 +81,7 @@ class Bulk:
         for seq, subject, header, body, time in messages:
             lead = leads.get(subject)
             if lead is None:
-                fixed = len(subject) + len(self._ack_prefix)
+                fixed = len(subject.encode("utf-8", "surrogateescape")) + len(self._ack_prefix)
                 lead = leads[subject] = (f"{subject} {sid} {self._ack_prefix}", fixed)
             number += 1
             pending -= 1

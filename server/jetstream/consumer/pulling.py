@@ -180,7 +180,7 @@ class Pulling:
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
             ack_subject = sender.ack_subject(message, count)
-            size = len(out.subject) + len(ack_subject) + len(out.header) + len(out.body)
+            size = sender.size(out, ack_subject)
             if not free and (wait := pace.delay(message, size, now)):
                 feed.give_back(message, count)
                 self._not_before = now + wait

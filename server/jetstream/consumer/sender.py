@@ -49,6 +49,13 @@ class Sender:
             f"{message.time}.{max(pending, 0)}"
         )
 
+    @staticmethod
+    def size(message: StoredMessage, ack_subject: str) -> int:
+        """What a delivery counts in the byte limits of requests and windows."""
+        subject = message.subject
+        octets = len(subject) if subject.isascii() else len(subject.encode("utf-8", "surrogateescape"))
+        return octets + len(ack_subject) + len(message.header) + len(message.body)
+
     def trim(self, message: StoredMessage) -> StoredMessage:
         """Give the message without its body, its size in a header (headers_only consumers)."""
         size = str(len(message.body)).encode()
