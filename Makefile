@@ -3,24 +3,28 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo video test check bench soak trust clean
+.PHONY: demo video pipeline test check bench soak trust clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    play the leaf-node documentation on two servers of your own"
-	@echo "make video   play the video on persistence at the edge on nine servers of your own"
-	@echo "make test    set up and run every test"
-	@echo "make check   format, lint and types"
-	@echo "make bench   compare with the reference server, and write benchmarks/results.md"
-	@echo "make soak    simulate many more replicated groups under faults"
-	@echo "make trust   play faults on whole clusters, and write docs/trust.md"
-	@echo "make clean   remove the environment and what was built"
+	@echo "make demo      play the leaf-node documentation on two servers of your own"
+	@echo "make video     play the video on persistence at the edge on nine servers of your own"
+	@echo "make pipeline  play orders of two leafs that Spark counts (needs Java 17 or newer)"
+	@echo "make test      set up and run every test"
+	@echo "make check     format, lint and types"
+	@echo "make bench     compare with the reference server, and write benchmarks/results.md"
+	@echo "make soak      simulate many more replicated groups under faults"
+	@echo "make trust     play faults on whole clusters, and write docs/trust.md"
+	@echo "make clean     remove the environment and what was built"
 
 demo: $(VENV)/.user
 	@$(BIN)/pyjs demo leaf-nodes
 
 video: $(VENV)/.user
 	@$(BIN)/pyjs demo video
+
+pipeline: $(VENV)/.spark
+	@$(BIN)/pyjs demo pipeline
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n 2 -q
@@ -49,9 +53,13 @@ $(VENV)/.user: $(VENV)/.python pyproject.toml setup.py
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+$(VENV)/.spark: $(VENV)/.python pyproject.toml setup.py
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]'
+	@touch $@ $(VENV)/.user
+
 $(VENV)/.dev: $(VENV)/.python pyproject.toml setup.py
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/.user
+	@touch $@ $(VENV)/.user $(VENV)/.spark
 
 clean:
 	@rm -rf $(VENV) build dist ./*.egg-info
