@@ -50,9 +50,7 @@ def rescue(stream: str, target: str, stores: tuple[str, ...], account: str) -> N
         named = ", ".join(map(str, found.lost[:_FEW])) + (", …" if len(found.lost) > _FEW else "")
         render.show(f"{render.number(len(found.lost))} messages are whole in no copy: {named}")
     if found.config.retention == "interest":
-        render.show(
-            "It kept messages for its Consumers, which are not saved: it will keep them by limits"
-        )
+        render.show("It kept messages for its Consumers, which are not saved: it will keep them by limits")
     render.show(
-        f"\nWith it, when all copies are kept elsewhere: pyjs stream rm {stream}, pyjs stream restore {folder}"
+        f"\nNext, when all copies are kept elsewhere: pyjs stream rm {stream}, pyjs stream restore {folder}"
     )

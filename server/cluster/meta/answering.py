@@ -55,7 +55,7 @@ class Rule(enum.Enum):
     CONSUMER = enum.auto()  # the leader's of a consumer's stream
     CONSUMER_INFO = enum.auto()  # as CONSUMER, but a member that is to lead tells what it knows
     SYSTEM = enum.auto()  # the meta leader's, from the system account only
-    NOBODY = enum.auto()  # not served
+    EVERYBODY = enum.auto()  # of all servers, from the system account only
 
 
 class Act(enum.Enum):
@@ -95,8 +95,8 @@ RULES: dict[str, Rule] = {
     "STREAM.DELETE.*": Rule.META,
     "STREAM.RESTORE.*": Rule.META,
     "STREAM.PEER.REMOVE.*": Rule.META,
-    "STREAM.PEER.EVACUATE.*": Rule.NOBODY,
-    "STREAM.CANCEL_MOVE.*": Rule.NOBODY,
+    "STREAM.PEER.EVACUATE.*": Rule.META,
+    "STREAM.CANCEL_MOVE.*": Rule.META,
     "STREAM.INFO.*": Rule.STREAM_INFO,
     "STREAM.PURGE.*": Rule.STREAM,
     "STREAM.MSG.GET.*": Rule.STREAM,
@@ -115,12 +115,12 @@ RULES: dict[str, Rule] = {
     "CONSUMER.UNPIN.*.*": Rule.CONSUMER,
     "CONSUMER.LEADER.STEPDOWN.*.*": Rule.CONSUMER,
     "META.LEADER.STEPDOWN": Rule.SYSTEM,
-    "META.RESCUE": Rule.NOBODY,
+    "META.RESCUE": Rule.EVERYBODY,
     "SERVER.REMOVE": Rule.SYSTEM,
-    "SERVER.EVACUATE": Rule.NOBODY,
+    "SERVER.EVACUATE": Rule.SYSTEM,
     "ACCOUNT.PURGE.*": Rule.SYSTEM,
-    "ACCOUNT.STREAM.MOVE.*.*": Rule.NOBODY,
-    "ACCOUNT.STREAM.CANCEL_MOVE.*.*": Rule.NOBODY,
+    "ACCOUNT.STREAM.MOVE.*.*": Rule.SYSTEM,
+    "ACCOUNT.STREAM.CANCEL_MOVE.*.*": Rule.SYSTEM,
 }
 
 # subject after `$JS.API.` -> who listens: the stream's leader, or every member that is current, as one queue.
@@ -191,8 +191,8 @@ def rule_for(pattern: str, *, internal: bool = False, retention: str = "limits")
 
 def decide(rule: Rule, standing: Standing) -> Act:
     """What this server does with the request."""
-    if rule is Rule.NOBODY:
-        return Act.SILENT
+    if rule is Rule.EVERYBODY:
+        return Act.ANSWER if standing.system else Act.SILENT
     if rule is Rule.SYSTEM:
         return Act.ANSWER if standing.system and standing.meta is Meta.LEADER else Act.SILENT
     if rule is Rule.META:

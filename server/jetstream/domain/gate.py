@@ -21,6 +21,7 @@ from .leaders import Leaders
 from .lists import Lists
 from .restoring import Restoring
 from .streams import StreamWishes
+from .unserved import Unserved
 
 if TYPE_CHECKING:
     from .domain import Domain
@@ -43,6 +44,7 @@ class Gate:
             **Lists(domain).table(),
             **Leaders(domain).table(),
             **Restoring(domain).table(),
+            **Unserved(domain).table(),
         }
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:

@@ -22,6 +22,7 @@ from ...cluster.meta.command import PurgeAccount
 from ...cluster.meta.effect import Effect, Refused
 from .. import advisories
 from ..api.table import PREFIX, check_level
+from .unserved import OF_THE_SYSTEM, refusal
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
@@ -71,6 +72,7 @@ class SystemApi:
             "META.LEADER.STEPDOWN": ("meta_leader_stepdown", self._step_down),
             "SERVER.REMOVE": ("meta_server_remove", self._remove_server),
             "ACCOUNT.PURGE.*": ("account_purge", self._purge_account),
+            **{pattern: (kind, _refused(text)) for pattern, (kind, text) in OF_THE_SYSTEM.items()},
         }.items():
             self._subscriptions.append(
                 self._account.subscribe(PREFIX + pattern, self._serve(pattern, kind, handler))
@@ -138,6 +140,13 @@ class SystemApi:
         if "/" in name or "\\" in name:
             raise api_error("JSStreamGeneralErrorF", err="account name can not contain path separators")
         self._domain.propose(PurgeAccount(name), lambda result: _tell(asked, result, "initiated"))
+
+
+def _refused(text: str) -> Callable[[_Asked], None]:
+    def refuse(_: _Asked) -> None:
+        raise refusal(text)
+
+    return refuse
 
 
 def _tell(asked: _Asked, result: list[Effect] | ApiError, word: str) -> None:

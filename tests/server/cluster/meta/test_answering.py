@@ -29,7 +29,7 @@ META = [pattern for pattern, rule in RULES.items() if rule is Rule.META]
 STREAM = [pattern for pattern, rule in RULES.items() if rule in {Rule.STREAM, Rule.STREAM_INFO}]
 CONSUMER = [pattern for pattern, rule in RULES.items() if rule in {Rule.CONSUMER, Rule.CONSUMER_INFO}]
 SYSTEM = [pattern for pattern, rule in RULES.items() if rule is Rule.SYSTEM]
-NOBODY = [pattern for pattern, rule in RULES.items() if rule is Rule.NOBODY]
+EVERYBODY = [pattern for pattern, rule in RULES.items() if rule is Rule.EVERYBODY]
 
 
 def acts(pattern: str, meta: Meta, asset: Asset = Asset.ABSENT, *, consumer: bool = True) -> str:
@@ -39,7 +39,7 @@ def acts(pattern: str, meta: Meta, asset: Asset = Asset.ABSENT, *, consumer: boo
 def test_every_subject_of_the_api_has_a_rule() -> None:
     assert set(all_handlers()) <= set(RULES)
     assert not set(RULES) & set(LISTENERS)
-    assert len(META + STREAM + CONSUMER + SYSTEM + NOBODY) == len(RULES)
+    assert len(META + STREAM + CONSUMER + SYSTEM + EVERYBODY) == len(RULES)
 
 
 @pytest.mark.parametrize("pattern", META)
@@ -103,17 +103,18 @@ def test_the_system_accounts_requests_the_meta_leader_answers(pattern: str) -> N
         assert decide(RULES[pattern], Standing(meta, system=system)) is wanted
 
 
-@pytest.mark.parametrize("pattern", NOBODY)
-def test_what_is_not_served_is_not_answered(pattern: str) -> None:
+@pytest.mark.parametrize("pattern", EVERYBODY)
+def test_what_each_server_does_for_itself_each_answers(pattern: str) -> None:
     for meta, asset in itertools.product(Meta, Asset):
-        assert decide(RULES[pattern], Standing(meta, asset, system=True)) is Act.SILENT
+        assert decide(RULES[pattern], Standing(meta, asset, system=True)) is Act.ANSWER
+        assert decide(RULES[pattern], Standing(meta, asset)) is Act.SILENT
 
 
 @pytest.mark.parametrize("pattern", sorted(RULES))
 @pytest.mark.parametrize("state", ["led", "offline", "absent"])
 def test_exactly_one_of_three_servers_answers(pattern: str, state: str) -> None:
     """With a meta leader, whoever leads the stream, and with the meta leader in it or not."""
-    if RULES[pattern] is Rule.NOBODY:
+    if RULES[pattern] is Rule.EVERYBODY:
         return
     for home in range(4):
         assets = [Asset.ELSEWHERE if home == 3 else Asset.MEMBER] * 3 + [Asset.ELSEWHERE]

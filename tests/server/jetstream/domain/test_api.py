@@ -14,9 +14,11 @@ from lib.streams import Ear
 from pyjs.protocol.api.cluster import ClusterInfo
 from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.answering import DELAY, Asset, Led, Meta
+from pyjs.server.cluster.meta.answering import DELAY, Asset, Led, Meta, Standing
 from pyjs.server.cluster.meta.command import UpdateStream
 from pyjs.server.jetstream.domain.gate import HOLD
+from pyjs.server.jetstream.domain.sysapi import SystemApi
+from pyjs.server.jetstream.domain.unserved import OF_ACCOUNTS, OF_THE_SYSTEM
 
 
 @pytest.fixture
@@ -265,3 +267,26 @@ def test_a_list_names_what_did_not_come(site: ApiSite) -> None:
     site.clock.advance(SECOND)
     [answer] = map(json.loads, third.bodies)
     assert len(answer["streams"]) == 2 and "missing" not in answer
+
+
+# --- what is not done
+
+
+def test_what_is_not_done_is_told_with_what_to_do_instead(site: ApiSite) -> None:
+    site.make()
+    for subject in OF_ACCOUNTS:
+        assert codes(site.ask(subject.replace("*", "NONE"))) == [10059]
+        answer = site.answer(subject.replace("*", "S"))
+        assert answer["error"]["description"] == OF_ACCOUNTS[subject][1]
+        assert answer["type"].endswith(f"{OF_ACCOUNTS[subject][0]}_response")
+
+
+def test_the_system_account_is_told_so_too(site: ApiSite) -> None:
+    site.api.stop()
+    domain: Any = site.domain
+    domain.standing = lambda *_: Standing(Meta.LEADER, system=True)
+    system = SystemApi(domain, site.account, site.host)
+    system.start()
+    for subject, (_, text) in OF_THE_SYSTEM.items():
+        assert site.answer(subject.replace("*", "x"))["error"]["description"] == text
+    system.stop()
