@@ -2,6 +2,7 @@
 
 Only ratios count: the machine's noise meets both alike, because the two take turns round by round and the
 median of the rounds is compared. `--quick` does one round with a tenth of the load; `--only NAME` one case.
+`--only spark` measures the Spark data source alone and renews its section of results.md.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import servers
+from . import servers, spark
 
 RESULTS = Path(__file__).with_name("results.md")
 SIZES = (16, 128, 4096)
@@ -148,6 +149,15 @@ def store() -> list[str]:
     return found
 
 
+def renew(section: list[str]) -> None:
+    """Put a section of results.md in the place of the one with the same title, or at the end."""
+    text = RESULTS.read_text()
+    title = next(line for line in section if line.startswith("## "))
+    before, found, after = text.partition(f"\n{title}\n")
+    rest = after.partition("\n## ") if found else ("", "", "")
+    RESULTS.write_text(before.rstrip("\n") + "\n" + "\n".join(section) + "\n" + rest[1] + rest[2])
+
+
 def version(command: list[str]) -> str:
     """What the server says of its version."""
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
@@ -168,6 +178,12 @@ def main() -> None:
     arguments.add_argument("--size", type=int, default=0, help="only this message size")
     chosen = arguments.parse_args()
     rounds = 1 if chosen.quick else chosen.rounds
+    scale = 0.1 if chosen.quick else 1.0
+    if chosen.only == "spark":
+        found = spark.section(scale, number)
+        if not chosen.quick:
+            renew(found)
+        return
     python = platform.python_version()
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {python}"
     lines = [
@@ -197,6 +213,7 @@ def main() -> None:
         show(standing(rounds), "")
     if not (chosen.only or chosen.size or chosen.quick):
         lines.extend(store())
+        lines.extend(spark.section(scale, number))
         RESULTS.write_text("\n".join(lines) + "\n")
 
 

@@ -195,7 +195,7 @@ def js_publish(port: int, size: int, count: int, storage: str = "file", window: 
     wire.request(
         "$JS.API.STREAM.CREATE.BENCH", {"name": "BENCH", "subjects": ["bench.js"], "storage": storage}
     )
-    return _publish_acknowledged(wire, size, count, window)
+    return publish_acknowledged(wire, size, count, window)
 
 
 def r3_publish(port: int, size: int, count: int, ports: list[int], window: int = 1000) -> float:
@@ -203,7 +203,7 @@ def r3_publish(port: int, size: int, count: int, ports: list[int], window: int =
     config = {"name": "BENCH", "subjects": ["bench.js"], "num_replicas": 3}
     _answered(port, "$JS.API.STREAM.CREATE.BENCH", config)
     leader = _answered(port, "$JS.API.STREAM.INFO.BENCH", {})["cluster"]["leader"]
-    return _publish_acknowledged(Wire(ports[int(leader[1:])]), size, count, window)
+    return publish_acknowledged(Wire(ports[int(leader[1:])]), size, count, window)
 
 
 def _answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
         time.sleep(0.2)
 
 
-def _publish_acknowledged(wire: Wire, size: int, count: int, window: int) -> float:
+def publish_acknowledged(wire: Wire, size: int, count: int, window: int) -> float:
     wire.send(b"SUB _A 1\r\n")
     wire.ping()
     one = b"PUB bench.js _A %d\r\n%s\r\n" % (size, payload(size))

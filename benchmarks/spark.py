@@ -1,0 +1,283 @@
+"""The data source `jetstream` in Spark, beside loops of nats-py on the same stream in the same run.
+
+`python -m benchmarks.spark PORT SCALE` measures one server and prints a JSON object; `section` runs it for
+both and gives the lines of a page. Spark has two threads (local[2]); its start is not counted, nor that of
+its Python: a small read and a small write go before. What counts is how many times as fast as nats-py it is,
+and that a worker's memory does not grow with what it reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import load, servers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SIZE = 128
+READ, WRITTEN = 1_000_000, 200_000
+PULLED, SEQUENTIAL = 100_000, 3_000  # enough for a rate of nats-py's
+IDLE_SECONDS = 20.0
+TICKS = os.sysconf("SC_CLK_TCK")
+MEMORY = "max_mem: 2G"
+WORKER = "pyspark"  # in the command line of Spark's Python processes
+
+
+# -- processes below this one, by Linux' /proc
+
+
+def below() -> list[int]:
+    """The processes that this one and its children have started."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        parents.setdefault(int(fields[1]), []).append(int(entry.parent.name))
+    found, left = [], [os.getpid()]
+    while left:
+        children = parents.get(left.pop(), [])
+        found += children
+        left += children
+    return found
+
+
+def is_python(pid: int) -> bool:
+    """Whether a process is one of Spark's Python ones; else it is Java."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return False
+    return WORKER in command and "java" not in command.split("\0")[0]
+
+
+def cpu(python: bool) -> float:
+    """Seconds of processor that Spark's Python processes, or its Java, have used so far."""
+    total = 0
+    for pid in below():
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if is_python(pid) == python:
+            total += int(fields[11]) + int(fields[12])
+    return total / TICKS
+
+
+@contextmanager
+def peak() -> Iterator[list[int]]:
+    """Give a list that at the end holds the most resident memory, in bytes, that a Python worker ever had."""
+    seen, over = [0], threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.02):
+            for pid in below():
+                try:
+                    status = Path(f"/proc/{pid}/status").read_text()
+                except OSError:
+                    continue
+                high = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+                if high and is_python(pid):
+                    seen[0] = max(seen[0], int(high[0].split()[1]) * 1024)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
+
+
+# -- nats-py
+
+
+async def pull_loop(url: str, count: int) -> float:
+    """Messages/s of a pull consumer without acks, 1,000 at a time."""
+    import nats
+    from nats.js.api import AckPolicy, ConsumerConfig
+
+    client = await nats.connect(url)
+    config = ConsumerConfig(ack_policy=AckPolicy.NONE)
+    subscription = await client.jetstream().pull_subscribe("bench.js", stream="BENCH", config=config)
+    seen, began = 0, time.perf_counter()
+    while seen < count:
+        seen += len(await subscription.fetch(1000, timeout=30))
+    taken = time.perf_counter() - began
+    await client.close()
+    return seen / taken
+
+
+async def publish_loop(url: str, count: int) -> float:
+    """Messages/s when each publish is awaited before the next."""
+    import nats
+
+    client = await nats.connect(url)
+    jetstream, body = client.jetstream(), load.payload(SIZE)
+    began = time.perf_counter()
+    for _ in range(count):
+        await jetstream.publish("bench.sequential", body)
+    taken = time.perf_counter() - began
+    await client.close()
+    return count / taken
+
+
+# -- Spark
+
+
+def table(spark: SparkSession, url: str, end: int, **options: str) -> DataFrame:
+    """The first `end` - 1 messages."""
+    reader = spark.read.format("jetstream").options(servers=url, stream="BENCH", **options)
+    return reader.option("endingOffsets", json.dumps({"BENCH": end})).load()
+
+
+def drained(frame: DataFrame) -> float:
+    """Seconds that it takes to compute every row with all of its columns."""
+    began = time.perf_counter()
+    frame.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - began
+
+
+def read(spark: SparkSession, url: str, count: int) -> float:
+    """Rows/s of a batch read, after a small one."""
+    drained(table(spark, url, 1000))
+    seconds = drained(table(spark, url, count + 1, minPartitions="4"))
+    whole = table(spark, url, count + 1).count()
+    if whole != count:
+        raise RuntimeError(f"{whole} rows of {count}")
+    return count / seconds
+
+
+def write(spark: SparkSession, url: str, count: int) -> float:
+    """Rows/s of a batch write of two tasks, each row acknowledged, after a small one."""
+
+    def saved(rows: int) -> float:
+        frame = spark.range(0, rows, 1, 2).selectExpr(
+            "'bench.written' as subject", f"cast(lpad(cast(id as string), {SIZE}, 'x') as binary) as data"
+        )
+        began = time.perf_counter()
+        frame.write.format("jetstream").mode("append").options(servers=url, stream="WRITTEN").save()
+        return time.perf_counter() - began
+
+    saved(1000)
+    return count / saved(count)
+
+
+def memory(spark: SparkSession, url: str, counts: tuple[int, int]) -> list[float]:
+    """MiB that a worker has at most after one task has read so many rows; the smaller count first."""
+    found = []
+    for count in counts:
+        with peak() as most:
+            drained(table(spark, url, count + 1))
+        found.append(most[0] / 2**20)
+    return found
+
+
+def idle(spark: SparkSession, url: str) -> list[float]:
+    """Percent of one processor that a query without new messages costs: Spark's Python, and its Java."""
+    frame = spark.readStream.format("jetstream").options(servers=url, stream="BENCH").load()
+    with tempfile.TemporaryDirectory(prefix="bench-spark-") as folder:
+        query = frame.writeStream.format("noop").option("checkpointLocation", folder).start()
+        try:
+            deadline = time.monotonic() + 60
+            while not query.lastProgress and time.monotonic() < deadline:
+                time.sleep(0.1)
+            time.sleep(2)
+            before, began = (cpu(True), cpu(False)), time.monotonic()
+            time.sleep(IDLE_SECONDS)
+            taken = time.monotonic() - began
+            return [
+                100 * (now - then) / taken for now, then in zip((cpu(True), cpu(False)), before, strict=True)
+            ]
+        finally:
+            query.stop()
+
+
+def measure(port: int, scale: float) -> dict[str, Any]:
+    """All figures of one server."""
+    from pyjs.pipeline.session import session
+
+    url = f"nats://127.0.0.1:{port}"
+    count = int(READ * scale)
+    wire = load.Wire(port)
+    for name, subject in (("BENCH", "bench.js"), ("WRITTEN", "bench.written"), ("SEQ", "bench.sequential")):
+        config = {"name": name, "subjects": [subject], "storage": "file", "allow_direct": True}
+        wire.request(f"$JS.API.STREAM.CREATE.{name}", config)
+    load.publish_acknowledged(wire, SIZE, count, 1000)
+    log = Path(tempfile.mkstemp(prefix="bench-spark-")[1])
+    found: dict[str, Any] = {}
+    try:
+        with session("pyjs benchmark", master="local[2]", log=log) as spark:
+            steps: dict[str, Callable[[], Any]] = {
+                "memory": lambda: memory(spark, url, (count // 10, count)),
+                "read": lambda: read(spark, url, count),
+                "pull": lambda: asyncio.run(pull_loop(url, int(PULLED * scale))),
+                "write": lambda: write(spark, url, int(WRITTEN * scale)),
+                "sequential": lambda: asyncio.run(publish_loop(url, int(SEQUENTIAL * scale))),
+                "idle": lambda: idle(spark, url),
+            }
+            for name, step in steps.items():
+                found[name] = step()
+                print(name, found[name], file=sys.stderr, flush=True)
+    finally:
+        log.unlink()
+    return found
+
+
+# -- the page
+
+ROWS: tuple[tuple[str, Callable[[dict[str, Any]], float]], ...] = (
+    ("batch read, rows/s", lambda found: found["read"]),
+    ("nats-py pull loop, messages/s", lambda found: found["pull"]),
+    ("**read, Spark / nats-py**", lambda found: found["read"] / found["pull"]),
+    ("batch write, rows/s", lambda found: found["write"]),
+    ("nats-py publish and await, messages/s", lambda found: found["sequential"]),
+    ("**write, Spark / nats-py**", lambda found: found["write"] / found["sequential"]),
+    ("worker's most memory, a tenth of the rows in one task, MiB", lambda found: found["memory"][0]),
+    ("worker's most memory, all rows in one task, MiB", lambda found: found["memory"][1]),
+    ("idle stream query, Python, % of a core", lambda found: found["idle"][0]),
+    ("idle stream query, Java, % of a core", lambda found: found["idle"][1]),
+)
+
+
+def section(scale: float, number: Callable[[float], str]) -> list[str]:
+    """The lines of the page, printed as well; `number` writes a figure."""
+    taken = {}
+    for name in ("pyjs", "reference"):
+        with servers.start(name, MEMORY) as server:
+            command = [sys.executable, "-m", "benchmarks.spark", str(server.port), str(scale)]
+            out = subprocess.check_output(command, cwd=Path(__file__).parents[1], text=True)
+            taken[name] = json.loads(out.splitlines()[-1])
+    lines = [
+        "",
+        "## Spark",
+        "",
+        f"`python -m benchmarks --only spark`: {int(READ * scale):,} messages of {SIZE} B are read and "
+        f"{int(WRITTEN * scale):,} written, file streams; after Spark's start, local[2].",
+        "nats-py reads the same stream in the same run, without acks; it writes one message after the other.",
+        "",
+        "| what | pyjs | reference |",
+        "|---|---:|---:|",
+    ]
+    lines += [
+        f"| {title} | {number(of(taken['pyjs']))} | {number(of(taken['reference']))} |" for title, of in ROWS
+    ]
+    print("\n".join(lines), flush=True)
+    return lines
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(int(sys.argv[1]), float(sys.argv[2]))))
