@@ -1,4 +1,4 @@
-"""The options as a table for the docs: `python -m pyjs.pipeline.options.docs docs/pipeline.md` renews it there."""
+"""The options as tables for the docs; `python -m pyjs.pipeline.options.docs docs/pipeline.md` renews them."""
 
 from __future__ import annotations
 
