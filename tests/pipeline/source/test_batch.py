@@ -11,8 +11,8 @@ import pytest
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess, free_port
 from lib.spark_query import QUICK, batch, sequences, settings
-from pyjs.pipeline.jetstream import DataLoss, UnknownStream
-from pyjs.pipeline.link import AuthorizationError, NoServers
+from pyjs.pipeline.jetstream import DataLoss, ShortRead, UnknownStream
+from pyjs.pipeline.link import AuthorizationError, LinkError, NoServers
 from pyjs.pipeline.options import OptionError, Settings
 from pyjs.pipeline.source import columns
 from pyjs.pipeline.source.batch import PUSHING_WORKER, BatchReader, PushingReader, reader
@@ -197,6 +197,29 @@ def test_a_secret_is_looked_up_where_it_connects(serve: Serve, monkeypatch: pyte
         batch(server, **options)
     monkeypatch.setenv("PYJS_TEST_PW", "right")
     assert len(batch(server, **options)) == 2
+
+
+def test_a_server_that_is_killed_in_mid_read_and_comes_back(
+    launch: Callable[[str], ServerProcess], unique: str
+) -> None:
+    server = launch(ALONE)
+    with JetStream.of(server) as js:
+        js.create(unique, subjects=[unique], storage="file")
+        js.fill(unique, 2000)
+    patient = {"stream": unique, "batchRows": "100", "timeout": "30s"}
+    made = settings("read", server, **patient, fetchRetries="100", fetchRetryInterval="100ms")
+    lasting, brief = (BatchReader(m, columns.schema(m)) for m in (made, settings("read", server, **patient)))
+    (task,) = lasting.partitions()
+    parts, cut_short = lasting.read(task), brief.read(task)
+    found = sequences(next(parts).to_pylist())
+    next(cut_short)
+    server.crash()
+    with pytest.raises((ShortRead, LinkError), match=r"lost|could not be read"):
+        list(cut_short)
+    server.launch()
+    for part in parts:
+        found += sequences(part.to_pylist())
+    assert found == list(range(1, 2001))
 
 
 def test_a_filter_makes_less_to_be_read(server: ServerProcess, js: JetStream, unique: str) -> None:
