@@ -12,6 +12,13 @@ _ROWS = (
     ("config", "reload:config", "A running server's configuration", ()),
     ("info", "info:info", "All about one server", ("i",)),
     ("list", "listing:ls", "List the servers", ("ls",)),
+    ("mappings", "mappings:mappings", "Try subject mappings", ("mapping",)),
+    (
+        "passwd",
+        "passwd:passwd",
+        "Hash a password for a server's configuration",
+        ("mkpasswd", "pass", "password"),
+    ),
     ("ping", "ping:ping", "How long each server takes to answer", ()),
     ("report", "report:report", "Reports on all servers", ("rep",)),
     ("request", "request:request", "What servers say of themselves, as JSON", ("req",)),

@@ -1,0 +1,48 @@
+"""`pyjs server mappings`: what a subject mapping makes of subjects, tried without a server."""
+
+from __future__ import annotations
+
+import random
+
+import click
+
+from ...cli import prompt, render
+from ...cli.command import Command
+from ...cli.errors import CliError
+from ...protocol.subject import has_wildcard, is_valid
+from ...protocol.transform import SubjectTransform, TransformError
+
+
+@click.command(cls=Command)
+@click.argument("source", required=False, default="")
+@click.argument("dest", required=False, default="")
+@click.argument("subject", required=False, default="")
+async def mappings(source: str, dest: str, subject: str) -> None:
+    """Try a subject mapping: SOURCE is a pattern, DEST what becomes of it, as in `{{wildcard(1)}}`."""
+    source = source or await prompt.text("Source subject pattern", flag="<SOURCE>")
+    dest = dest or await prompt.text("Destination subject pattern", flag="<DEST>")
+    try:
+        transform = SubjectTransform(source, dest, random_below=random.SystemRandom().randrange)
+    except TransformError as error:
+        raise CliError(str(error)) from None
+    if subject:
+        render.show(_mapped(transform, subject))
+        return
+    if not prompt.interactive():
+        raise prompt.needed("Subject", "<SUBJECT>")
+    render.show("Enter subjects to test, empty subject terminates.\n")
+    render.show("NOTE: This only tests mappings, it does not add them to the server\n")
+    while subject := await prompt.text("Subject", default="", flag="<SUBJECT>"):
+        try:
+            render.show(f"{_mapped(transform, subject)}\n")
+        except CliError as error:
+            render.show(f"Error: {error}\n")
+
+
+def _mapped(transform: SubjectTransform, subject: str) -> str:
+    if not is_valid(subject) or has_wildcard(subject):
+        raise CliError(f"invalid subject {subject!r}")
+    found = transform.apply(subject)
+    if found is None:
+        raise CliError("no matching transforms available", f"{subject} is not in {transform.source}")
+    return found
