@@ -4,7 +4,9 @@ Promises the same as reading each by itself: every record is checked. Ends befor
 as it should be, which is then for the patient way to look at, and at what is still in memory.
 """
 
-from collections.abc import Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from zlib import crc32
 
 from .. import record
@@ -14,6 +16,7 @@ from .reader import BlockReader
 
 _FIXED, _MAGIC = record.FIXED, record.MAGIC
 _CHECKSUM = 4  # bytes before what the checksum covers
+_BEFORE_SUBJECT = _FIXED - _CHECKSUM
 _unpack_all = record.unpack_all
 
 
@@ -21,41 +24,58 @@ def read_run(
     reader: BlockReader, block: Block, seqs: Sequence[int], names: Sequence[str], size: int
 ) -> list[StoredMessage]:
     """Read the messages `seqs` of a block, as far as they are in its file, until their bodies make `size`."""
-    offsets, lengths, subjects, seed = block.offsets, block.lengths, block.subjects, block.seed
-    first, dense, tail_row, last = block.first, block.sparse is None, block.tail_row, block.last_row_seq
-    make, kind = tuple.__new__, StoredMessage
+    rows = _rows(block, seqs)
+    if not len(rows):
+        return []
+    seed, make, kind = block.seed, tuple.__new__, StoredMessage
     found: list[StoredMessage] = []
-    start, data = 0, b""
-    end = _end_of(block, seqs)
-    for seq in seqs:
-        if seq > last:
-            break
-        row = seq - first if dense else block.row_of(seq)
-        if row >= tail_row:
-            break
-        length = lengths[row] & LENGTH
-        at = offsets[row] - start
-        if at + length > len(data):
-            start, at = offsets[row], 0
+    add = found.append
+    start = have = 0
+    data = b""
+    end = block.offsets[rows[-1]] + (block.lengths[rows[-1]] & LENGTH)
+    columns = (_taken(column, rows) for column in (block.offsets, block.lengths, block.subjects))
+    for seq, offset, flagged, name in zip(seqs, *columns, strict=False):
+        length = flagged & LENGTH
+        at = offset - start
+        if at + length > have:
+            start, at = offset, 0
             data = reader.stretch(block, start, length, end - start)
-            if len(data) < length:
+            have = len(data)
+            if have < length:
                 break
         checksum, magic, _, subject, whole, header, number, time = _unpack_all(data, at)
         checked = data[at + _CHECKSUM : at + length]
-        if magic != _MAGIC or whole != length or number != seq or crc32(checked, seed) != checksum:
+        if crc32(checked, seed) != checksum or number != seq or whole != length or magic != _MAGIC:
             break
-        at = _FIXED - _CHECKSUM + subject
-        head = checked[at : at + header] if header else b""
-        body = checked[at + header :]
-        found.append(make(kind, (seq, names[subjects[row]], head, body, time)))
+        at = _BEFORE_SUBJECT + subject
+        if header:
+            body = checked[at + header :]
+            add(make(kind, (seq, names[name], checked[at : at + header], body, time)))
+        else:
+            body = checked[at:]
+            add(make(kind, (seq, names[name], b"", body, time)))
         size -= len(body)
         if size <= 0:
             break
     return found
 
 
-def _end_of(block: Block, seqs: Sequence[int]) -> int:
-    """Where in the file the last of these messages ends."""
-    row = block.row_of(seqs[-1]) if seqs[-1] <= block.last_row_seq else len(block) - 1
-    row = min(row, block.tail_row - 1)
-    return block.offsets[row] + (block.lengths[row] & LENGTH) if row >= 0 else 0
+def _rows(block: Block, seqs: Sequence[int]) -> Sequence[int]:
+    """The rows of these messages, up to the first that is in memory or in another block."""
+    last = block.last_row_seq
+    if seqs[-1] > last:
+        seqs = seqs[: bisect_right(seqs, last)]
+    if not seqs:
+        return ()
+    rows: Sequence[int]
+    if block.sparse is None and seqs[-1] - seqs[0] == len(seqs) - 1:
+        rows = range(seqs[0] - block.first, seqs[-1] - block.first + 1)
+    else:
+        rows = [block.row_of(seq) for seq in seqs]
+    return rows[: bisect_left(rows, block.tail_row)]
+
+
+def _taken(column: "array[int]", rows: Sequence[int]) -> Iterable[int]:
+    if isinstance(rows, range):
+        return column[rows[0] : rows[-1] + 1]
+    return [column[row] for row in rows]

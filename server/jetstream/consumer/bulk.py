@@ -49,9 +49,14 @@ class Bulk:
         count = len(sizes) - len(sizes) % len(pulls)
         if count < _LEAST * len(pulls):
             return False
-        if any(message.header for message in messages[:count]) and not target[1].headers:
+        del messages[count:], frames[2 * count :]
+        headed = sum([len(message.header) for message in messages])
+        if headed and not target[1].headers:
             return False
-        self._send(messages[:count], b"".join(frames[: 3 * count]), target, now)
+        payloads = headed + sum(map(len, frames[1::2]))
+        frames[0] = frames[0][2:]
+        frames.append(b"\r\n")
+        self._send(messages, b"".join(frames), payloads, target, now)
         for place, pull in enumerate(pulls):
             pull.left -= count // len(pulls)
             pull.delivered += count // len(pulls)
@@ -72,39 +77,47 @@ class Bulk:
         return listener
 
     def _frames(self, messages: list[StoredMessage], sid: str, room: int) -> tuple[list[bytes], list[int]]:
-        """Three slices for each message, and what it counts; as many as count less than `room`, if given."""
+        """Line and body of each message, and what it counts; as many as count less than `room`, if given.
+
+        Each line begins with what ends the message before it.
+        """
         number, pending = self._consumer.ledger.consumer_seq, self._consumer.backlog.count
         leads: dict[str, tuple[str, int]] = {}
         frames: list[bytes] = []
         sizes: list[int] = []
         add, add_size, left = frames.append, sizes.append, room or UNBOUNDED
         for seq, subject, header, body, time in messages:
-            lead = leads.get(subject)
-            if lead is None:
+            if subject in leads:
+                lead, fixed = leads[subject]
+            else:
+                lead = f"{subject} {sid} {self._ack_prefix}"
                 fixed = len(subject.encode("utf-8", "surrogateescape")) + len(self._ack_prefix)
-                lead = leads[subject] = (f"{subject} {sid} {self._ack_prefix}", fixed)
+                leads[subject] = lead, fixed
             number += 1
             pending -= 1
             figures = f"{seq}.{number}.{time}.{pending}"
-            size = lead[1] + len(figures) + len(header) + len(body)
+            length = len(header) + len(body)
+            size = fixed + len(figures) + length
             left -= size
             if left <= 0:
                 break
             if header:
-                line = f"HMSG {lead[0]}{figures} {len(header)} {len(header) + len(body)}\r\n"
+                line = f"\r\nHMSG {lead}{figures} {len(header)} {length}\r\n"
                 add(line.encode("utf-8", "surrogateescape") + header)
             else:
-                add(f"MSG {lead[0]}{figures} {len(body)}\r\n".encode("utf-8", "surrogateescape"))
+                add(f"\r\nMSG {lead}{figures} {length}\r\n".encode("utf-8", "surrogateescape"))
             add(body)
-            add(b"\r\n")
             add_size(size)
         return frames, sizes
 
-    def _send(self, messages: list[StoredMessage], data: bytes, target: Target, now: int) -> None:
+    def _send(
+        self, messages: list[StoredMessage], data: bytes, payloads: int, target: Target, now: int
+    ) -> None:
+        """Write these messages, as `data`, down as delivered and send them; `payloads` bytes of it count."""
         consumer, count = self._consumer, len(messages)
         consumer.feed.skip(count)
         consumer.ledger.deliver_run(messages[-1].seq, count)
         consumer.backlog.count -= count
         consumer.sender.delivered_at = now
         target[0].delivered += count
-        target[1].send_run(data, count, sum([message.payload_size for message in messages]))
+        target[1].send_run(data, count, payloads)

@@ -118,9 +118,12 @@ class Feed:
 
     def skip(self, count: int) -> None:
         """Take messages that `peek` gave."""
-        for _ in range(count):
-            last = self._ahead.popleft()
-        self.next_seq = last.seq + 1
+        self.next_seq = self._ahead[count - 1].seq + 1
+        if count == len(self._ahead):
+            self._ahead.clear()
+        else:
+            for _ in range(count):
+                self._ahead.popleft()
 
     def _take_again(self) -> tuple[StoredMessage, int] | None:
         ledger = self._ledger
