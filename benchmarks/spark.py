@@ -208,7 +208,7 @@ def idle(spark: SparkSession, url: str) -> list[float]:
 
 def measure(port: int, scale: float) -> dict[str, Any]:
     """All figures of one server."""
-    from pyjs.pipeline.session import session
+    from pyspark.sql import SparkSession
 
     url = f"nats://127.0.0.1:{port}"
     count = int(READ * scale)
@@ -217,23 +217,26 @@ def measure(port: int, scale: float) -> dict[str, Any]:
         config = {"name": name, "subjects": [subject], "storage": "file", "allow_direct": True}
         wire.request(f"$JS.API.STREAM.CREATE.{name}", config)
     load.publish_acknowledged(wire, SIZE, count, 1000)
-    log = Path(tempfile.mkstemp(prefix="bench-spark-")[1])
+    # PySpark finds the source by itself, as for everyone who has installed pyjs.
+    builder = SparkSession.builder.appName("pyjs benchmark").master("local[2]")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    quiet = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    spark = quiet.getOrCreate()
     found: dict[str, Any] = {}
     try:
-        with session("pyjs benchmark", master="local[2]", log=log) as spark:
-            steps: dict[str, Callable[[], Any]] = {
-                "memory": lambda: memory(spark, url, (count // 10, count)),
-                "read": lambda: read(spark, url, count),
-                "pull": lambda: asyncio.run(pull_loop(url, int(PULLED * scale))),
-                "write": lambda: write(spark, url, int(WRITTEN * scale)),
-                "sequential": lambda: asyncio.run(publish_loop(url, int(SEQUENTIAL * scale))),
-                "idle": lambda: idle(spark, url),
-            }
-            for name, step in steps.items():
-                found[name] = step()
-                print(name, found[name], file=sys.stderr, flush=True)
+        steps: dict[str, Callable[[], Any]] = {
+            "memory": lambda: memory(spark, url, (count // 10, count)),
+            "read": lambda: read(spark, url, count),
+            "pull": lambda: asyncio.run(pull_loop(url, int(PULLED * scale))),
+            "write": lambda: write(spark, url, int(WRITTEN * scale)),
+            "sequential": lambda: asyncio.run(publish_loop(url, int(SEQUENTIAL * scale))),
+            "idle": lambda: idle(spark, url),
+        }
+        for name, step in steps.items():
+            found[name] = step()
+            print(name, found[name], file=sys.stderr, flush=True)
     finally:
-        log.unlink()
+        spark.stop()
     return found
 
 
