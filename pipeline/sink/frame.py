@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...protocol.subject import has_wildcard, is_valid
+from ...protocol.subject import is_literal
 from .errors import BadRow
 from .task import Task
 
@@ -40,10 +40,10 @@ class Encoder:
     _known: set[bytes] = field(default_factory=set)
 
     def frames(self, batch: pa.RecordBatch, first: int) -> Iterator[list[bytes]]:
-        """The frames of a batch whose first row is the task's row `first`, in lists of at most ROWS
-        and about SLICE bytes.
+        """The frames of a batch whose first row is the task's row `first`, in lists of a few.
 
-        A subject that is null is seen before any frame of the batch is given. Raises BadRow.
+        A list has at most ROWS of them, and about SLICE bytes. A subject that is null is seen before any
+        frame of the batch is given. Raises BadRow.
         """
         if not self.subject:
             self._check_presence(batch.column("subject"), first)
@@ -92,7 +92,7 @@ class Encoder:
         text = subject.decode()
         if not text:
             raise BadRow(self.task.row(row), "has no subject: it is empty")
-        if not is_valid(text) or has_wildcard(text):
+        if not is_literal(text):
             raise BadRow(
                 self.task.row(row), f"cannot be published: {text[:100]!r} is no subject without wildcards"
             )

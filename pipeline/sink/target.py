@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ...protocol.duration import SECOND, format_go
-from ...protocol.subject import has_wildcard, is_valid, matches
+from ...protocol.subject import matches
 from ..jetstream import Api, Facts
 from .errors import SinkError
 
@@ -28,8 +28,6 @@ def find(
     retry_window: seconds for which it must remember message ids, None without effectively-once. Raises
     SinkError saying what to change; ApiError and LinkError as they come.
     """
-    if subject and (not is_valid(subject) or has_wildcard(subject)):
-        raise SinkError(f"option subject: {subject!r} is no subject without wildcards")
     if not stream and subject:
         takers = api.streams(subject)
         if not takers:
