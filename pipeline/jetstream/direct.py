@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from ...protocol import headers
 from ...protocol.subject import matches
-from ...protocol.timestamp import parse_rfc3339
 from ..link import Frames, LinkError
 from .api import Api
 from .columns import Rows, Stretch, text
@@ -127,14 +126,23 @@ def _rows(frames: Frames) -> tuple[Rows, int]:
         previous = int(added[2])
         subjects.append(added[1])
         sequences.append(previous)
-        times.append(parse_rfc3339(added[3].decode()))
+        times.append(added[3])
         if added.start() > len(_EMPTY):
             blocks[row] = block[: added.start()] + b"\r\n"
     rows = Rows(
         text(pa.array(subjects, pa.binary())),
         np.array(sequences, np.int64),
-        np.array(times, np.int64),
+        _nanoseconds(times),
         frames.payloads,
         blocks,
     )
     return rows, previous + 1
+
+
+def _nanoseconds(times: list[bytes]) -> np.ndarray:
+    """RFC 3339 times as ns since the epoch. Raises Interrupted for what is none."""
+    try:
+        read = pa.array(times, pa.binary()).cast(pa.string()).cast(pa.timestamp("ns", "UTC"))
+    except pa.ArrowInvalid:
+        raise Interrupted("an answer to a direct get has no time") from None
+    return read.cast(pa.int64()).to_numpy()  # type: ignore[no-any-return]
