@@ -23,6 +23,8 @@ from ...cli.errors import CliError, RemoteError
 from ...cli.param import SIZE
 from ...protocol.api.stream import StreamConfig
 from . import page
+from .info import plain
+from .leadership import gathered, stream_asset
 from .options import apply
 
 CHUNK = 128 * 1024
@@ -147,7 +149,8 @@ async def restore(directory: str, progress: bool, file: str | None, **given: Any
         except RemoteError as error:
             raise error.while_doing(f"could not restore Stream {config.name}") from None
         await _send(link, answer["deliver_subject"], folder / DATA, progress)
-        info = await link.js.stream_info(config.name)
+        asset = stream_asset(link, config.name)
+        info = await gathered(asset, plain(await link.js.request(f"STREAM.INFO.{config.name}")))
     render.show(f'Restored stream "{config.name}" in {time.monotonic() - begin:.2f}s\n')
     page.show(info)
 
