@@ -14,7 +14,7 @@ help:
 	@echo "make check     format, lint and types"
 	@echo "make bench     compare with the reference server, and write benchmarks/results.md"
 	@echo "make soak      simulate many more replicated groups under faults"
-	@echo "make trust     play faults on whole clusters, and write docs/trust.md"
+	@echo "make trust     play faults on whole clusters, and write docs/trust.md (25 minutes; ROUNDS=n for more)"
 	@echo "make clean     remove the environment and what was built"
 
 demo: $(VENV)/.user

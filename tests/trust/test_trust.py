@@ -11,7 +11,7 @@ import pytest
 from lib.trust import plans
 from lib.trust.story import Fault, Plan, Story
 
-SEED = 20261121
+SEED = 102
 Play = Callable[[Story, int], Fault]
 
 
@@ -25,7 +25,8 @@ def in_turn(*plays: tuple[Play, int]) -> Play:
     return play
 
 
-# The leader and another one are killed; the leader is cut off; a block is damaged; the power goes everywhere.
+# The leader and another one are killed; the leader is cut off; a block is damaged, and one of those that have
+# it whole is killed; the power goes everywhere. So it is with this seed, and without long pauses.
 ROUNDS = [(plans.kill, 3), (plans.partition, 1), (plans.damaged, 1), (plans.power, 3)]
 
 
@@ -34,7 +35,7 @@ def test_what_was_acknowledged_is_there() -> None:
     plan = Plan("short", "one round of each kind", in_turn(*ROUNDS), rounds=len(ROUNDS), faulty=True)
     told: list[str] = []
     try:
-        report = Story(plan, seed=SEED, rate=15, tell=told.append).play(plan.rounds)
+        report = Story(plan, seed=SEED, rate=10, tell=told.append).play(plan.rounds)
         assert report.verdict.good, "\n".join(report.verdict.notes)
         assert report.acked > 100
     except Exception as fault:

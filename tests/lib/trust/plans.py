@@ -219,20 +219,21 @@ def mixed(story: Story, number: int) -> Fault:
     yield from story.dice.choice(plays)(story, story.dice.randint(1, 12))
 
 
+# So many rounds that `make trust` takes less than half an hour, and 3 or 5 servers meet every variant.
 PLANS = [
-    Plan("kill", "SIGKILL (at times SIGTERM) of one, a minority, a majority, all", kill, rounds=16),
-    Plan("pause", "SIGSTOP of the leader, a minority, a majority, then SIGCONT", pause, rounds=6),
+    Plan("kill", "SIGKILL (at times SIGTERM) of one, a minority, a majority, all", kill, rounds=4),
+    Plan("pause", "SIGSTOP of the leader, a minority, a majority, then SIGCONT", pause, rounds=3),
     Plan(
         "partition",
         "routes held or broken: the leader alone, halves, one way only, a bridge",
         partition,
-        rounds=8,
+        rounds=4,
     ),
     Plan(
         "power",
         "power cut of one, a majority, all: what was not synced is gone",
         power,
-        rounds=12,
+        rounds=3,
         faulty=True,
         reference=False,
     ),
@@ -240,7 +241,7 @@ PLANS = [
         "kill, then power",
         "everybody killed, and a power cut soon after the start",
         killed_then_power,
-        rounds=4,
+        rounds=2,
         faulty=True,
         reference=False,
     ),
@@ -248,7 +249,7 @@ PLANS = [
         "crash schedule",
         "a writer loses its power and comes back among those who were away",
         crash_schedule,
-        rounds=3,
+        rounds=2,
         faulty=True,
         reference=False,
     ),
@@ -256,14 +257,14 @@ PLANS = [
         "damage",
         "bit flips, truncation, removal, old bytes, in each kind of file, on a minority",
         damaged,
-        rounds=24,
+        rounds=4,
         faulty=True,
     ),
     Plan(
         "disk",
         "full disk, EIO on write, EIO on sync",
         bad_disk,
-        rounds=8,
+        rounds=3,
         faulty=True,
         reference=False,
     ),
@@ -271,9 +272,9 @@ PLANS = [
         "members",
         "scaling, removed peers and servers, emptied servers, streams made again, under partition",
         members,
-        rounds=12,
+        rounds=3,
         faulty=True,
         replicas=3,
     ),
-    Plan("mixed", "any of these at random", mixed, rounds=10, faulty=True, reference=False),
+    Plan("mixed", "any of these at random", mixed, rounds=2, faulty=True, reference=False),
 ]
