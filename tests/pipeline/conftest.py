@@ -26,18 +26,22 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A local session with two threads that knows the source `jetstream`.
-
-    Streaming queries are their test's to stop. Without Java the tests that need it are skipped, except in
-    CI, where they must run.
-    """
+def needs_java() -> None:
+    """Without Java a test that needs it is skipped, except in CI, where it must run."""
     try:
         java.find()
     except java.JavaError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(f"not run: {error}")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, needs_java: None) -> Iterator[SparkSession]:
+    """A local session with two threads that knows the source `jetstream`.
+
+    Streaming queries are their test's to stop.
+    """
     folder = tmp_path_factory.mktemp("spark")
     settings = SETTINGS | {"spark.sql.warehouse.dir": str(folder / "warehouse")}
     with session("pyjs tests", master="local[2]", settings=settings, log=folder / "java.log") as started:
