@@ -6,6 +6,7 @@ Text is escaped. More points than POINTS are put together: a run of weeks is no 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from html import escape
 WIDTH, HEIGHT = 960.0, 240.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 16.0, 12.0, 28.0
 POINTS = 300
+GAP = 8  # a time without points that is so many times the usual one breaks the line
 DOTS = 80  # a series of at most so many points shows each of them
 SPANS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
@@ -116,7 +118,8 @@ def _moment(x: float, text: str) -> str:
 
 def _series(series: Series, number: int, scale: _Scale, unit: str) -> list[str]:
     places = [(scale.x(when), scale.y(value)) for when, value in series.points]
-    path = " ".join(f"{'M' if not index else 'L'}{x:.1f} {y:.1f}" for index, (x, y) in enumerate(places))
+    gaps = _gaps(series.points)
+    path = " ".join(f"{'M' if index in gaps else 'L'}{x:.1f} {y:.1f}" for index, (x, y) in enumerate(places))
     parts = [f'<path class="line s{number % 6}" d="{path}"/>'] if len(places) > 1 else []
     visible = " seen" if len(places) <= DOTS else ""
     for (x, y), (when, value) in zip(places, series.points, strict=True):
@@ -127,3 +130,10 @@ def _series(series: Series, number: int, scale: _Scale, unit: str) -> list[str]:
             f"<title>{told}</title></circle>"
         )
     return parts
+
+
+def _gaps(points: Sequence[Point]) -> set[int]:
+    """The points before which the line breaks: the first, and those after a time without any batch."""
+    spans = [later - earlier for (earlier, _), (later, _) in itertools.pairwise(points)]
+    usual = sorted(spans)[len(spans) // 2] if spans else 0.0
+    return {0} | {index for index, span in enumerate(spans, 1) if span > GAP * usual}

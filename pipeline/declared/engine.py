@@ -23,6 +23,7 @@ ADDED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "30s",
 }
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 NO_CONNECT = "a remote session needs Spark Connect's packages: pip install 'pyspark[connect]'"
 
 
@@ -59,6 +60,7 @@ def opened(document: Document, log: Path | None) -> Iterator[SparkSession]:
 
     Raises session.SparkError and java.JavaError, whose texts say what to do.
     """
+    _hush()
     if not document.spark.remote:
         with sessions.session(
             f"pyjs {document.name}", master=place(document), settings=settings(document), log=log
@@ -70,6 +72,15 @@ def opened(document: Document, log: Path | None) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+
+
+def _hush() -> None:
+    """PySpark prints an error that it raises besides, as JSON on stderr; who catches it tells it better."""
+    with contextlib.suppress(ImportError):  # a missing PySpark is told by the session
+        from pyspark.logger import PySparkLogger
+
+        for name in LOGGERS:
+            PySparkLogger.getLogger(name).disabled = True
 
 
 def _remote(document: Document) -> SparkSession:

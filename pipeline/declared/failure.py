@@ -20,6 +20,8 @@ _PLAIN = {
     "RuntimeError",
     "AnalysisException",
 }
+_CLASS = re.compile(r"\[([A-Z_]+)(?:\.[A-Z_]+)*\] ")
+_WRAPPERS = {"STREAM_FAILED", "TASK_WRITE_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "INTERNAL_ERROR"}
 HINTS = (
     (
         re.compile(
@@ -46,7 +48,7 @@ HINTS = (
         "give the source a watermark on the column of the window, or the sink outputMode: update or complete",
     ),
     (
-        re.compile(r"Timed out while waiting for the Python worker"),
+        re.compile(r"Timed out while waiting for the Python worker|Python worker failed to connect back"),
         "the machine is too busy: Spark gives Python ten seconds to start; run it again",
     ),
     (re.compile(r"TABLE_OR_VIEW_NOT_FOUND"), "a query may name the sources and the transforms above it"),
@@ -55,29 +57,28 @@ HINTS = (
 
 def told(error: BaseException) -> tuple[str, str]:
     """The root cause in one short line, and a hint (perhaps empty)."""
-    text = str(error) or type(error).__name__
-    whole = _whole(error, text)
-    hint = next((hint for pattern, hint in HINTS if pattern.search(whole)), "")
-    return root(whole), hint
+    said = whole(error)
+    hint = next((hint for pattern, hint in HINTS if pattern.search(said)), "")
+    return root(said), hint
 
 
 def root(text: str) -> str:
     """The line of an error's text that says what happened."""
-    said = _of_python(text) or _of_java(text) or _first(text)
+    said = _of_python(text) or _of_class(text) or _of_java(text) or _first(text)
     said = _STATE.sub("", " ".join(said.split()))
     return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
 
 
-def _whole(error: BaseException, text: str) -> str:
+def whole(error: BaseException) -> str:
     """The text with that of the errors it came from, and Java's stack trace where there is one."""
-    texts = [text]
+    texts = [str(error) or type(error).__name__]
     for attribute in ("_stackTrace", "stackTrace", "_server_stacktrace"):
         found = getattr(error, attribute, None)
         if isinstance(found, str):
             texts.append(found)
     cause = error.__cause__ or getattr(error, "_cause", None)
     if isinstance(cause, BaseException) and cause is not error:
-        texts.append(f"Caused by: {_whole(cause, str(cause))}")
+        texts.append(f"Caused by: {whole(cause)}")
     return "\n".join(texts)
 
 
@@ -114,6 +115,13 @@ _OWN = (
     "DataLoss",
     "SinkError",
 )
+
+
+def _of_class(text: str) -> str:
+    """The first line, if it names an error class that says what is wrong."""
+    first = _first(text)
+    found = _CLASS.match(first)
+    return first if found and found.group(1) not in _WRAPPERS else ""
 
 
 def _of_java(text: str) -> str:

@@ -6,6 +6,7 @@ this promised by Spark, so that whatever goes wrong here means: not known.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,13 @@ class Reads:
 
     def _store(self) -> Any:
         return self._spark._jsparkSession.sharedState().statusStore()
+
+
+def activate(spark: SparkSession) -> None:
+    """Let this thread's work be that of the session: its data sources are found through the thread."""
+    with contextlib.suppress(Exception):  # a remote session needs no such thing
+        jvm: Any = spark._jvm
+        jvm.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def doing(spark: SparkSession) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from . import failure
 from .progress import Batch, of_query
 from .sinks import OBSERVED
 
@@ -13,13 +14,20 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
+RESTARTS = 3
+LATE_WORKER = "Python worker failed to connect back"
+
+
 class Query:
     """One sink's query. `finish` lets the batch under way be the last one; `stop` does not wait for it."""
 
-    def __init__(self, sink: str, query: StreamingQuery, counts: Mapping[int, int]) -> None:
+    def __init__(self, sink: str, start: Callable[[dict[int, int]], StreamingQuery]) -> None:
+        """Start it. `start` is given where to count the rows that Spark does not tell."""
         self.sink = sink
-        self._query = query
-        self._counts = counts
+        self._start = start
+        self._counts: dict[int, int] = {}
+        self._query = start(self._counts)
+        self._restarts = 0
         self._seen = -1
         self._looked: tuple[int, str] | None = None
         self._thread: Any = None  # Spark's thread of the query, once it has been asked to finish
@@ -32,6 +40,18 @@ class Query:
     def exception(self) -> BaseException | None:
         """What ended it, if that was a failure."""
         return self._query.exception()
+
+    def again(self, error: BaseException) -> bool:
+        """Start it once more, if it ended only because Python did not start in time; RESTARTS times at most.
+
+        Spark gives its streaming workers ten seconds, which is not enough when all processors are busy; the
+        checkpoint has it go on where it was.
+        """
+        if self._restarts >= RESTARTS or LATE_WORKER not in failure.whole(error):
+            return False
+        self._restarts += 1
+        self._query = self._start(self._counts)
+        return True
 
     def doing(self) -> str:
         """In Spark's words, what it does now."""

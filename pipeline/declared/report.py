@@ -50,8 +50,8 @@ def _head(run: Run, batches: Sequence[Batch]) -> str:
         ("batches", f"{totals.batches:,}"),
         ("rows/s in batches", chart.amount(read / busy) if busy else "-"),
         ("most behind", f"{max(lags):,}" if lags else "-"),
-        ("batch time, median", f"{_quantile(spent, 0.5):.2f} s" if spent else "-"),
-        ("batch time, 95 %", f"{_quantile(spent, 0.95):.2f} s" if spent else "-"),
+        ("median batch", f"{_quantile(spent, 0.5):.2f} s" if spent else "-"),
+        ("95th percentile", f"{_quantile(spent, 0.95):.2f} s" if spent else "-"),
     ]
     shown = "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>' for name, value in tiles
@@ -76,7 +76,7 @@ def _charts(batches: Sequence[Batch]) -> str:
     for title, note, unit, value, join in (
         ("Throughput", "rows read in a second of a batch", "rows/s", _rate, _mean),
         ("Lag", "messages that the streams had beyond a batch", "messages", _lag, _most),
-        ("Batch time", "from the start of a batch to its commit", "s", _seconds, _most),
+        ("Batch time", "seconds from the start of a batch to its commit", "s", _seconds, _most),
     ):
         drawn = chart.draw(title, _series(batches, names, value), unit, join=join)
         parts.append(f"<section><h2>{title} <small>{note}</small></h2>{drawn}</section>")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -32,9 +34,9 @@ class Observer(Protocol):
         """Nothing new; what each sink does at this moment, in Spark's words."""
 
     def rows(
-        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
     ) -> None:
-        """Rows of a batch for the console, the first ones of `total`."""
+        """Rows of a batch for the console, the first ones of `total` (None: of more)."""
 
 
 class Halt:
@@ -65,6 +67,7 @@ class Outcome:
     state: str
     error: str = ""
     hint: str = ""
+    detail: str = ""  # of an error, for the log: all that was said
 
     def to_json(self, when: float) -> dict[str, Any]:
         """As it is recorded."""
@@ -79,7 +82,7 @@ def play(spark: SparkSession, loaded: Loaded, checkpoint: str, observer: Observe
             return _batch(spark, loaded, made, observer, halt)
         return _stream(loaded, made, checkpoint, observer, halt)
     except RunError as error:
-        return Outcome(INTERRUPTED) if halt.now else Outcome(FAILED, str(error), error.hint)
+        return Outcome(INTERRUPTED) if halt.now else _failed(error)
     except OSError as error:  # of the connection to Spark's Java; a socket of ours would be in a RunError
         if halt.asked:
             return Outcome(INTERRUPTED)
@@ -94,14 +97,13 @@ def _stream(
     queries: list[Query] = []
     try:
         for name, sink in loaded.document.sinks.items():
-            counts: dict[int, int] = {}
+            start = functools.partial(
+                sinks.start, made[sink.origin], name, loaded, f"{checkpoint}/{name}", observer.rows
+            )
             try:
-                started = sinks.start(
-                    made[sink.origin], name, loaded, f"{checkpoint}/{name}", observer.rows, counts
-                )
+                queries.append(Query(name, start))
             except Exception as error:
                 raise tables.failed(loaded, ("sinks", name), error) from error
-            queries.append(Query(name, started, counts))
         return _watch(loaded, queries, observer, halt)
     finally:
         for query in queries:
@@ -118,8 +120,11 @@ def _watch(loaded: Loaded, queries: list[Query], observer: Observer, halt: Halt)
             for batch in query.batches():
                 observer.batch(batch)
             error = None if query.alive else query.exception()
-            if error is not None and failure is None:
+            if error is not None and failure is None and not halt.asked and query.again(error):
+                alive.append(query)
+            elif error is not None and failure is None:
                 failure = tables.failed(loaded, ("sinks", query.sink), error)
+                failure.__cause__ = error
         if halt.now:
             return Outcome(INTERRUPTED)
         if not alive:
@@ -130,8 +135,13 @@ def _watch(loaded: Loaded, queries: list[Query], observer: Observer, halt: Halt)
         observer.tick({query.sink: query.doing() for query in alive})
         time.sleep(TICK)
     if failure is not None:
-        return Outcome(FAILED, str(failure), failure.hint)
+        return _failed(failure)
     return Outcome(STOPPED if halt.asked else FINISHED)
+
+
+def _failed(error: RunError) -> Outcome:
+    detail = "".join(traceback.format_exception(error.__cause__ or error))
+    return Outcome(FAILED, str(error), error.hint, detail)
 
 
 def _batch(
@@ -149,7 +159,7 @@ def _batch(
             observer.tick({name: metrics.doing(spark)})
             work.join(TICK)
         if work.error is not None:
-            raise tables.failed(loaded, ("sinks", name), work.error)
+            raise tables.failed(loaded, ("sinks", name), work.error) from work.error
         assert work.batch is not None
         observer.batch(work.batch)
     return Outcome(FINISHED)
@@ -170,6 +180,7 @@ class _Work(threading.Thread):
     def run(self) -> None:
         """The thread's work."""
         began = time.monotonic()
+        metrics.activate(self._spark)
         reads = metrics.Reads(self._spark)
         try:
             written = sinks.write(self._frame, self._name, self._loaded, self._observer.rows)

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 OBSERVED = "out"  # the name under which Spark counts the rows of a sink
-Show = Callable[
-    [str, int, Sequence[str], Sequence[Sequence[Any]], int], None
-]  # sink, batch, columns, rows, of how many
+# sink, batch, columns, rows, of how many (None: of more)
+Show = Callable[[str, int, Sequence[str], Sequence[Sequence[Any]], int | None], None]
 
 
 def write(frame: DataFrame, name: str, loaded: Loaded, show: Show) -> int:
@@ -37,7 +36,9 @@ def write(frame: DataFrame, name: str, loaded: Loaded, show: Show) -> int:
 
     sink = loaded.document.sinks[name]
     if isinstance(sink, ConsoleSink):
-        return _show(frame, name, 0, sink, show)
+        first = frame.take(sink.rows + 1)  # all of them are not counted: that would read them once more
+        _show(frame, name, 0, sink, show, first, len(first) if len(first) <= sink.rows else None)
+        return min(len(first), sink.rows)
     counted = Observation(OBSERVED)
     frame = frame.observe(counted, functions.count(functions.lit(1)).alias("rows"))
     if isinstance(sink, StreamSink):
@@ -91,7 +92,9 @@ def _each(name: str, sink: AnySink, show: Show, counts: dict[int, int]) -> Calla
         assert isinstance(sink, ConsoleSink)
         frame = frame.persist()
         try:
-            counts[number] = _show(frame, name, number, sink, show)
+            counts[number] = frame.count()
+            if counts[number]:
+                _show(frame, name, number, sink, show, frame.take(sink.rows), counts[number])
         finally:
             frame.unpersist()
 
@@ -102,12 +105,16 @@ def _each(name: str, sink: AnySink, show: Show, counts: dict[int, int]) -> Calla
     return show_batch if isinstance(sink, ConsoleSink) else write_batch
 
 
-def _show(frame: DataFrame, name: str, number: int, sink: ConsoleSink, show: Show) -> int:
-    first = frame.take(sink.rows + 1)
-    total = len(first) if len(first) <= sink.rows else frame.count()
-    if total:
-        show(name, number, frame.columns, [_cells(row, sink.truncate) for row in first[: sink.rows]], total)
-    return total
+def _show(
+    frame: DataFrame,
+    name: str,
+    number: int,
+    sink: ConsoleSink,
+    show: Show,
+    rows: Sequence[Sequence[Any]],
+    total: int | None,
+) -> None:
+    show(name, number, frame.columns, [_cells(row, sink.truncate) for row in rows[: sink.rows]], total)
 
 
 def _cells(row: Sequence[Any], longest: int) -> list[str]:

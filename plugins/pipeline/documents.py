@@ -35,9 +35,25 @@ OPTIONS = {
     "inbox-prefix": "inboxPrefix",
 }
 
+
+def _judged(_context: click.Context, _param: click.Parameter, value: str) -> str:
+    """A trigger that a document could have. Raises click.BadParameter."""
+    try:
+        from ...pipeline.declared.document import AVAILABLE_NOW, BATCH, milliseconds
+    except ImportError as error:
+        raise lacking(error) from None
+    try:
+        if value not in {"", AVAILABLE_NOW, BATCH}:
+            milliseconds(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}, nor {BATCH} or {AVAILABLE_NOW}") from None
+    return value
+
+
 TRIGGER = click.option(
     "--trigger",
     default="",
+    callback=_judged,
     metavar="WHEN",
     help='batch, availableNow, or how often, such as "10s"; before the document\'s.',
 )

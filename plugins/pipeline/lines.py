@@ -31,7 +31,7 @@ class Words:
         """Nothing new: nothing to say."""
 
     def rows(
-        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
     ) -> None:
         """Rows for the console."""
         render.show(grid(sink, batch, columns, rows, total))
@@ -64,7 +64,7 @@ class Documents:
         """Nothing new: nothing to say."""
 
     def rows(
-        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
     ) -> None:
         """Rows for the console."""
         found = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -114,8 +114,13 @@ def summary(outcome: Outcome, totals: Totals, seconds: float) -> str:
     )
 
 
-def grid(sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int) -> str:
+def grid(
+    sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
+) -> str:
     """A batch's rows as a table."""
-    more = f", the first {render.number(len(rows))}" if total > len(rows) else ""
+    shown = f"the first {render.number(len(rows))}"
+    if total is None:
+        return render.table(f"{sink} batch {batch}: {shown} rows", columns, rows)
+    more = f", {shown}" if total > len(rows) else ""
     title = f"{sink} batch {batch}: {render.number(total)} row{'' if total == 1 else 's'}{more}"
     return render.table(title, columns, rows)

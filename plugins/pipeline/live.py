@@ -65,7 +65,7 @@ class Live:
             line.doing = doing.get(name, "")
 
     def rows(
-        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
     ) -> None:
         """Rows for the console, above the panel."""
         self.console.print(Text(grid(sink, batch, columns, rows, total), no_wrap=True, overflow="ellipsis"))

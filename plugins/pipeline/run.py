@@ -173,6 +173,8 @@ def _played(loaded: Loaded, checkpoint: str, recorder: Recorder, display: Any, *
     observer = _Noted(recorder, display, totals)
 
     def end(outcome: Outcome) -> Outcome:
+        if outcome.detail:
+            recorder.note(outcome.detail)
         recorder.end({**outcome.to_json(time.time()), "seconds": round(time.monotonic() - began, 3)})
         display.ended(recorder.id, outcome, totals, time.monotonic() - began)
         return outcome

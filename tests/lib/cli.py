@@ -57,6 +57,7 @@ class Cli:
             **kept,
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / ".config"),
+            "XDG_STATE_HOME": str(self.home / ".local" / "state"),
             "TZ": "UTC",
             **(more or {}),
         }

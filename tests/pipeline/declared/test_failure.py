@@ -6,8 +6,8 @@ import pytest
 from pyjs.pipeline.declared import failure
 
 STREAM = """\
-[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: Task 0 \
-in stage 0.0 failed 1 times, most recent failure: Lost task 0.0: org.apache.spark.api.python.PythonException: \
+[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: \
+Task 0 in stage 0.0 failed 1 times, most recent failure: org.apache.spark.api.python.PythonException: \
 Traceback (most recent call last):
   File "/x/worker.py", line 1, in main
     process()

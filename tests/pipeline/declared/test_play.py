@@ -1,0 +1,201 @@
+"""Documents played on Spark: what is read, made and written, how it stops, and what is said when it fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lib.jetstream import ALONE, JetStream
+from lib.process import ServerProcess
+from pyjs.pipeline.declared.progress import Batch
+from pyjs.pipeline.declared.reading import parse
+from pyjs.pipeline.declared.run import Halt, Outcome, play
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FUNCTION = """
+from pyspark.sql import functions
+
+@functions.udf("long")
+def number(data):
+    return int(bytes(data).decode().rpartition(" ")[2])
+
+def numbered(messages):
+    return messages.withColumn("number", number("data"))
+"""
+
+
+class Seen:
+    """An observer that remembers, and asks `halt` to stop when a batch came that `until` names."""
+
+    def __init__(self, halt: Halt, until: Callable[[Batch], int] = lambda batch: 0) -> None:
+        self.halt, self.until = halt, until
+        self.batches: list[Batch] = []
+        self.shown: list[tuple[str, Sequence[str], Sequence[Sequence[Any]], int]] = []
+
+    def batch(self, batch: Batch) -> None:
+        self.batches.append(batch)
+        for _ in range(self.until(batch)):
+            self.halt.ask()
+
+    def tick(self, doing: Mapping[str, str]) -> None:
+        pass
+
+    def rows(
+        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
+    ) -> None:
+        self.shown.append((sink, columns, rows, total))
+
+
+class Stage:
+    """A stream of forty messages `0` to `39`, and documents about it."""
+
+    def __init__(self, spark: SparkSession, server: ServerProcess, name: str, folder: Path) -> None:
+        self.spark, self.server, self.name, self.folder = spark, server, name, folder
+        self.js = JetStream.of(server)
+        self.js.create(name, subjects=[f"{name}.>"], allow_direct=True)
+        self.publish(0, 40)
+
+    def publish(self, first: int, last: int) -> None:
+        for number in range(first, last):
+            self.js.publish(f"{self.name}.{number % 2}", f"message {number}".encode())
+
+    def play(self, text: str, until: Callable[[Batch], int] = lambda batch: 0) -> tuple[Outcome, Seen]:
+        head = f"name: p\nconnection: {{servers: '{self.server.url}'}}\n"
+        loaded = parse(head + text.replace("NAME", self.name), self.folder / "p.yaml")
+        halt = Halt()
+        seen = Seen(halt, until)
+        outcome = play(self.spark, loaded, str(self.folder / "checkpoint"), seen, halt)
+        assert self.spark.streams.active == []
+        return outcome, seen
+
+    def rows(self, path: str, form: str = "parquet") -> list[Any]:
+        return self.spark.read.format(form).load(str(self.folder / path)).collect()
+
+
+@pytest.fixture
+def stage(
+    spark: SparkSession, serve: Callable[[str], ServerProcess], unique: str, tmp_path: Path
+) -> Iterator[Stage]:
+    made = Stage(spark, serve(ALONE), unique, tmp_path)
+    yield made
+    made.js.wire.close()
+
+
+@pytest.mark.parametrize("implementation", ["pyjs"])
+def test_a_batch_goes_through_queries_and_functions_into_all_sinks(stage: Stage) -> None:
+    (stage.folder / "t.py").write_text(FUNCTION)
+    outcome, seen = stage.play("""
+trigger: batch
+sources:
+  messages: {stream: NAME}
+transforms:
+  numbers: {python: "t.py:numbered", inputs: [messages]}
+  halves: {sql: "SELECT subject, count(*) AS n, max(number) AS top FROM numbers GROUP BY ALL ORDER BY 1"}
+  back: {sql: "SELECT CAST(top AS STRING) AS data FROM halves"}
+sinks:
+  files: {from: numbers, format: json, path: out, partitionBy: [subject]}
+  screen: {from: halves, format: console, rows: 1}
+  stream: {from: back, format: jetstream, stream: NAME, subject: NAME.back}
+  base: {from: halves, format: jdbc, url: "jdbc:derby:memory:NAME;create=true", table: halves}
+""")
+    assert outcome == Outcome("finished")
+    assert [(b.sink, b.rows_in, b.rows_out) for b in seen.batches] == [
+        ("files", 40, 40),
+        ("screen", 40, 1),
+        ("stream", 40, 2),
+        ("base", 40, 2),  # where streams end is looked at once, for all sinks
+    ]
+    assert sorted(row["number"] for row in stage.rows("out", "json")) == list(range(40))
+    assert seen.shown == [("screen", ["subject", "n", "top"], [[f"{stage.name}.0", "20", "38"]], None)]
+    assert sorted(stage.js.stored(stage.name, 41).values()) == [b"38", b"39"]
+
+
+def test_a_stream_goes_on_where_it_was_and_tells_its_lag(stage: Stage) -> None:
+    text = """
+sources:
+  messages: {stream: NAME, startingOffsets: earliest, maxOffsetsPerTrigger: 25}
+transforms:
+  even: {sql: "SELECT sequence, CAST(data AS STRING) AS data FROM messages WHERE subject LIKE '%.0'"}
+sinks:
+  files: {from: even, format: parquet, path: out}
+  screen: {from: messages, format: console, rows: 1}
+"""
+    outcome, seen = stage.play(text)
+    assert outcome == Outcome("finished")
+    told = [(b.sink, b.batch, b.rows_in, b.rows_out, b.lag) for b in seen.batches]
+    assert [line for line in told if line[0] == "files"] == [("files", 0, 25, 13, 15), ("files", 1, 15, 7, 0)]
+    assert [line[1:4] for line in told if line[0] == "screen"] == [(0, 25, 25), (1, 15, 15)]
+    assert [total for *_, total in seen.shown] == [25, 15]
+    assert all(b.seconds > 0 and b.rate for b in seen.batches)
+    stage.publish(40, 44)
+    outcome, seen = stage.play(text)
+    assert [(b.batch, b.rows_in, b.rows_out) for b in seen.batches if b.sink == "files"] == [(2, 4, 2)]
+    assert sorted(row["sequence"] for row in stage.rows("out")) == list(range(1, 45, 2))
+
+
+CONTINUOUS = """
+trigger: 0s
+sources:
+  messages: {stream: NAME, startingOffsets: earliest, maxOffsetsPerTrigger: 3}
+sinks:
+  files: {from: messages, format: parquet, path: out}
+"""
+
+
+@pytest.mark.parametrize("implementation", ["pyjs"])
+def test_a_stop_waits_for_the_batch_under_way_and_one_at_once_loses_nothing(stage: Stage) -> None:
+    outcome, seen = stage.play(CONTINUOUS, until=lambda batch: int(batch.batch == 1))
+    assert outcome == Outcome("stopped")
+    last = seen.batches[-1].batch
+    assert 1 <= last < 13
+    for kind in ("offsets", "commits"):
+        names = (each.name for each in (stage.folder / "checkpoint" / "files" / kind).iterdir())
+        assert sorted(int(name) for name in names if name.isdigit()) == list(range(last + 1))
+    committed = {
+        Path(json.loads(line)["path"]).name
+        for log in (stage.folder / "out" / "_spark_metadata").iterdir()
+        if log.name.isdigit()
+        for line in log.read_text().splitlines()[1:]
+    }
+    assert {each.name for each in (stage.folder / "out").glob("*.parquet")} == committed
+    outcome, _ = stage.play(CONTINUOUS, until=lambda batch: 2)
+    assert outcome == Outcome("interrupted")
+    outcome, _ = stage.play(CONTINUOUS.replace("0s", "availableNow"))
+    assert outcome == Outcome("finished")
+    assert sorted(row["sequence"] for row in stage.rows("out")) == list(range(1, 41))
+
+
+@pytest.mark.parametrize("implementation", ["pyjs"])
+def test_failures_are_told_in_a_line_with_the_place_in_the_document(stage: Stage) -> None:
+    (stage.folder / "t.py").write_text("def none(messages): return None\ndef fail(messages): return 1 / 0\n")
+    (stage.folder / "full").mkdir()
+    (stage.folder / "full" / "x").touch()
+    source = "trigger: batch\nsources: {messages: {stream: NAME}}\n"
+    sink = "sinks: {out: {from: messages, format: csv, path: out}}\n"
+    cases = [
+        (source.replace("NAME", "NONE") + sink, "sinks.out: stream NONE not found", ""),
+        (
+            source + "transforms: {a: {sql: SELECT * FROM nowhere}}\n" + sink,
+            r":5:18: .*`nowhere`",
+            "above it",
+        ),
+        (source + "transforms: {a: {python: 't.py:none'}}\n" + sink, "returned NoneType", ""),
+        (source + "transforms: {a: {python: 't.py:fail'}}\n" + sink, "division by zero", ""),
+        (source + sink, r"sinks\.out: .*BINARY", "CAST"),
+        (source + sink.replace("csv, path: out", "json, path: full"), "full already exists", "overwrite"),
+        (source + sink.replace("csv", "delta"), "delta", "packages"),
+    ]
+    for text, said, hint in cases:
+        outcome, _ = stage.play(text)
+        assert outcome.state == "failed"
+        assert "\n" not in outcome.error
+        assert outcome.error.startswith(str(stage.folder / "p.yaml") + ":")
+        assert re.search(said, outcome.error), outcome.error
+        assert hint in outcome.hint
+        assert "Traceback" in outcome.detail

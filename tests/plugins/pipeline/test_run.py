@@ -1,0 +1,86 @@
+"""`pyjs pipeline run` for real: its JSON lines, Ctrl-C, what it leaves behind, and going on there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lib.cli import PYJS, Cli
+from lib.jetstream import ALONE, JetStream
+from lib.process import ServerProcess
+from pyjs.pipeline import java
+
+TEXT = """\
+name: p
+trigger: 0s
+sources:
+  orders: {stream: NAME, startingOffsets: earliest, maxOffsetsPerTrigger: 5}
+sinks:
+  lake: {from: orders, format: parquet, path: out}
+spark:
+  conf: {spark.driver.memory: 1g, spark.driver.extraJavaOptions: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+"""
+
+
+@pytest.fixture(autouse=True)
+def needs_java() -> None:
+    try:
+        java.find()
+    except java.JavaError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"not run: {error}")
+
+
+@pytest.mark.parametrize("implementation", ["pyjs"])
+def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
+    serve: Callable[[str], ServerProcess], unique: str, tmp_path: Path
+) -> None:
+    server = serve(ALONE)
+    with JetStream.of(server) as js:
+        js.create(unique, subjects=[unique], allow_direct=True)
+        js.fill(unique, 200)
+    (tmp_path / "p.yaml").write_text(TEXT.replace("NAME", unique))
+    cli = Cli(tmp_path, "--server", server.url)
+    with subprocess.Popen(
+        [*PYJS, *cli.flags, "pipeline", "run", "p.yaml", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=cli.environment(),
+        cwd=tmp_path,
+        start_new_session=True,
+    ) as child:
+        assert child.stdout is not None
+        events: list[dict[str, Any]] = []
+        for line in child.stdout:
+            events.append(json.loads(line))
+            if events[-1]["event"] == "batch" and events[-1]["batch"] == 1:
+                status = json.loads(cli.ok("pipeline", "status", "p", "--json"))
+                assert (status["state"], status["pid"]) == ("running", child.pid)
+                assert "runs already, as p.1" in cli.run("pipeline", "run", "p.yaml").err
+                os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to Spark's Java as well
+        errors = child.stderr.read() if child.stderr else ""
+    assert (child.returncode, errors) == (0, "")
+    assert [each["event"] for each in events if each["event"] != "batch"] == ["started", "stopping", "ended"]
+    batches = [each for each in events if each["event"] == "batch"]
+    assert [each["batch"] for each in batches] == list(range(len(batches)))
+    assert {(each["run"], each["rows_in"], each["rows_out"]) for each in batches} == {("p.1", 5, 5)}
+    assert [each["lag"] for each in batches] == [195 - 5 * number for number in range(len(batches))]
+    ended = events[-1]
+    assert (ended["state"], ended["rows_in"], ended["error"]) == ("stopped", 5 * len(batches), "")
+    checkpoint = Path(events[0]["checkpoint"], "lake")
+    offsets, commits = (
+        {each.name for each in (checkpoint / kind).glob("[0-9]*")} for kind in ("offsets", "commits")
+    )
+    assert offsets == commits
+    found = json.loads(cli.ok("pipeline", "status", "p.1", "--json"))
+    assert (found["state"], found["batches"]) == ("stopped", len(batches))
+    cli.ok("pipeline", "report", "p.1")
+    assert "<svg" in (tmp_path / "p.1.html").read_text()
