@@ -5,6 +5,7 @@ Value 0 is "no time" and is written as the zero time ``0001-01-01T00:00:00Z``, w
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 ZERO = "0001-01-01T00:00:00Z"
 _SECOND = 1_000_000_000
@@ -23,9 +24,14 @@ def format_rfc3339(ns: int) -> str:
     if ns == 0:
         return ZERO
     seconds, fraction = divmod(ns, _SECOND)
-    stamp = _EPOCH + timedelta(seconds=seconds)
-    text = f"{stamp.year:04d}-{stamp.month:02d}-{stamp.day:02d}T{stamp:%H:%M:%S}"
+    text = _to_the_second(seconds)
     return f"{text}.{fraction:09d}".rstrip("0") + "Z" if fraction else text + "Z"
+
+
+@lru_cache(maxsize=64)  # times that are written together are mostly of the same few seconds
+def _to_the_second(seconds: int) -> str:
+    stamp = _EPOCH + timedelta(seconds=seconds)
+    return f"{stamp.year:04d}-{stamp.month:02d}-{stamp.day:02d}T{stamp:%H:%M:%S}"
 
 
 def parse_rfc3339(text: str) -> int:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 QUEUE = "_sys_"
 MOST_RESULTS = 1024
+_AHEAD = 128  # messages of a batch that are read at once, or so many bytes of them
+_AHEAD_SIZE = 1 << 18
 
 
 class _Refused(Exception):  # noqa: N818 - carries a status, which is an answer
@@ -162,8 +164,12 @@ class DirectGet:
         pending = store.count(filters, sequence)
         budget = request.max_bytes or self._stream.host.max_pending
         last, sent = 0, 0
+        ahead: list[StoredMessage] = []  # the next ones, last first
         for index in range(request.batch):
-            found = store.next(filters, sequence)
+            if not ahead:
+                most = min(request.batch - index, _AHEAD)
+                ahead = store.next_run(filters, sequence, store.last_seq, most, _AHEAD_SIZE)[::-1]
+            found = ahead.pop() if ahead else store.next(filters, sequence)
             if found is None:
                 if index == 0:
                     raise _Refused("404 Message Not Found")
