@@ -35,10 +35,24 @@ def snapshot(request: Request) -> Response:
     asked = request.read(SnapshotRequest)
     if not is_valid(asked.deliver_subject) or has_wildcard(asked.deliver_subject):
         raise api_error("JSSnapshotDeliverSubjectInvalidErr")
+    last = stream.store.last_seq
+
+    def begin(error: BaseException | None) -> None:
+        if error is not None:
+            request.fail(api_error("JSStreamSnapshotErrF", err=str(error)))
+        else:
+            _send(request, asked, stream, last)
+
+    stream.committer.after(begin)  # what is stored is safe then
+    return LATER
+
+
+def _send(request: Request, asked: SnapshotRequest, stream: Stream, last: int) -> None:
+    """Answer, and send the stream up to the sequence `last`."""
     state = report.state(stream)
     if asked.no_consumers:
         state.consumer_count = 0
-    state.last_seq = min(state.last_seq, max(stream.committed_seq, state.first_seq - 1))
+    state.last_seq = min(state.last_seq, last)
     host, account, started = request.account.host, request.account.account, request.account.host.clock.now()
     named = {"stream": stream.name, "client": client_of(request)}
 
@@ -68,7 +82,6 @@ def snapshot(request: Request) -> Response:
     fields = {**named, "state": state.to_json()}
     advisories.publish(account, host, f"STREAM.SNAPSHOT_CREATE.{stream.name}", "snapshot_create", fields)
     host.runner.soon(sender.start)
-    return LATER
 
 
 def client_of(request: Request) -> Response:

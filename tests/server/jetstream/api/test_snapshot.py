@@ -41,6 +41,19 @@ def test_who_acknowledges_nothing_gets_a_window_and_an_end(world: World) -> None
     assert len(ear.bodies) == 4
 
 
+def test_a_backup_waits_for_what_is_on_its_way_to_the_disk(world: World) -> None:
+    world.stream(storage="file")
+    world.runner.held = True
+    world.account.publish("S", b"not synced yet")
+    answer, data = Ear(world.account, "answer"), Ear(world.account, "deliver")
+    request = json.dumps({"deliver_subject": "deliver"}).encode()
+    world.account.publish("$JS.API.STREAM.SNAPSHOT.S", request, reply="answer")
+    assert answer.bodies == []
+    world.runner.release()
+    assert json.loads(answer.bodies[0])["state"]["messages"] == 1
+    assert b"not synced yet" in b"".join(data.bodies)
+
+
 def test_nothing_is_sent_to_nobody(world: World) -> None:
     world.stream()
     ended = Ear(world.account, "$JS.EVENT.ADVISORY.STREAM.SNAPSHOT_COMPLETE.S")
