@@ -44,5 +44,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory, needs_java: None) -> Iterato
     """
     folder = tmp_path_factory.mktemp("spark")
     settings = SETTINGS | {"spark.sql.warehouse.dir": str(folder / "warehouse")}
+    settings["spark.driver.extraJavaOptions"] += f" -Dderby.system.home={folder}"
     with session("pyjs tests", master="local[2]", settings=settings, log=folder / "java.log") as started:
         yield started
