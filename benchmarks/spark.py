@@ -64,17 +64,22 @@ def is_python(pid: int) -> bool:
     return WORKER in command and "java" not in command.split("\0")[0]
 
 
-def cpu(python: bool) -> float:
-    """Seconds of processor that Spark's Python processes, or its Java, have used so far."""
-    total = 0
+def cpu() -> dict[int, tuple[bool, float]]:
+    """Of each process of Spark: whether it is a Python one, else it is Java; seconds of processor so far."""
+    found = {}
     for pid in below():
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if is_python(pid) == python:
-            total += int(fields[11]) + int(fields[12])
-    return total / TICKS
+        found[pid] = (is_python(pid), (int(fields[11]) + int(fields[12])) / TICKS)
+    return found
+
+
+def used(before: dict[int, tuple[bool, float]], python: bool) -> float:
+    """Seconds of processor since `before`, of processes that still run."""
+    now = [(pid, seconds) for pid, (kind, seconds) in cpu().items() if kind == python]
+    return sum(seconds - before.get(pid, (python, 0.0))[1] for pid, seconds in now)
 
 
 @contextmanager
@@ -196,12 +201,10 @@ def idle(spark: SparkSession, url: str) -> list[float]:
             while not query.lastProgress and time.monotonic() < deadline:
                 time.sleep(0.1)
             time.sleep(2)
-            before, began = (cpu(True), cpu(False)), time.monotonic()
+            before, began = cpu(), time.monotonic()
             time.sleep(IDLE_SECONDS)
             taken = time.monotonic() - began
-            return [
-                100 * (now - then) / taken for now, then in zip((cpu(True), cpu(False)), before, strict=True)
-            ]
+            return [100 * used(before, python) / taken for python in (True, False)]
         finally:
             query.stop()
 
