@@ -23,7 +23,7 @@ ROOMS: dict[str, set[str]] = {
 }
 # What a room may import only inside a function: the command that runs it.
 INSIDE_COMMANDS = {"plugins": {"server", "pipeline"}}
-# A family whose modules are commands through and through: its package names them in a table, and imports none.
+# A family whose modules are commands through and through: its package lists them, and imports none.
 COMMANDS = {"plugins/pipeline/": "pipeline"}
 # Inside server/: a part imports only what stands lower. Parts of equal height do not know each other.
 HEIGHT = {
@@ -92,7 +92,9 @@ def nodes(path: Path) -> list[ast.AST]:
 
 def imports(path: Path) -> Iterator[tuple[list[str], bool]]:
     """(path of what is imported inside the package, whether at the top level), relative and absolute."""
-    inside = {id(n) for f in nodes(path) if isinstance(f, FUNCTIONS) for n in ast.walk(f)}
+    # What only the type checker reads is not imported at the top level either.
+    later = (f for f in nodes(path) if isinstance(f, FUNCTIONS) or _for_types(f))
+    inside = {id(n) for f in later for n in ast.walk(f)}
     here = list(path.relative_to(ROOT).parts[:-1])
     for node in nodes(path):
         top = id(node) not in inside
@@ -113,6 +115,10 @@ def imports(path: Path) -> Iterator[tuple[list[str], bool]]:
 
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def calls(path: Path) -> Iterator[tuple[str, int]]:
