@@ -55,9 +55,9 @@ def session(
         raise SparkError(MISSING) from None
     from . import register
 
+    java.find()
     if SparkContext._active_spark_context is not None:
         raise SparkError("a Spark session runs in this process already: use it, with pyjs.pipeline.register")
-    java.find()
     with contextlib.ExitStack() as last:
         output = last.enter_context(log.open("ab")) if log else None
         scratch = last.enter_context(
