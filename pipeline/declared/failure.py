@@ -38,10 +38,6 @@ HINTS = (
         re.compile(r"unresolved dependency|Unresolved dependencies|download failed"),
         "see spark: packages, and the network",
     ),
-    (
-        re.compile(r"UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE[^\n]*BINARY"),
-        "the column data holds bytes: CAST(data AS STRING) AS data makes text of it",
-    ),
     (re.compile(r"PATH_ALREADY_EXISTS"), "mode: overwrite replaces what is there, mode: append adds to it"),
     (
         re.compile(r"Append output mode not supported|STREAMING_OUTPUT_MODE\.UNSUPPORTED_OPERATION"),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 RESTARTS = 3
+PATIENCE = 100  # times that `finish` is called until it does not wait for a good moment any more
 LATE_WORKER = "Python worker failed to connect back"
 
 
@@ -28,6 +29,7 @@ class Query:
         self._counts: dict[int, int] = {}
         self._query = start(self._counts)
         self._restarts = 0
+        self._asked = 0
         self._seen = -1
         self._looked: tuple[int, str] | None = None
         self._thread: Any = None  # Spark's thread of the query, once it has been asked to finish
@@ -74,12 +76,24 @@ class Query:
     def finish(self) -> None:
         """Let the batch under way, if any, be the last. PySpark has no call for it."""
         if self._thread is None:
+            self._asked += 1
             try:
-                self._finish()
+                if self._settled() or self._asked > PATIENCE:
+                    self._finish()
             except Exception:  # not this Spark's inside, or a remote one: as well as it can be done
                 self._query.stop()
         elif self.alive and not self._query.status["isTriggerActive"]:
             self._query.stop()  # asleep until the next trigger
+
+    def _settled(self) -> bool:
+        """Whether no batch is being planned: one that is would be given up after its first task began."""
+        from pyspark import SparkContext
+
+        if not self._query.status["isTriggerActive"]:
+            return True
+        tracker = SparkContext.getOrCreate().statusTracker()
+        own = tracker.getJobIdsForGroup(str(self._query.runId))
+        return not set(own).isdisjoint(tracker.getActiveJobsIds())
 
     def _finish(self) -> None:
         from pyspark import SparkContext

@@ -71,10 +71,6 @@ def test_a_root_is_short() -> None:
         ("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure", "io.delta:delta-spark"),
         ("java.sql.SQLException: No suitable driver", "org.postgresql:postgresql"),
         ("Caused by: java.lang.ClassNotFoundException: com.mysql.cj.jdbc.Driver", "jars: [FILE]"),
-        (
-            '[UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE] The CSV datasource ... type "BINARY"',
-            "CAST(data AS STRING)",
-        ),
         ("[PATH_ALREADY_EXISTS] Path file:/out already exists", "mode: overwrite"),
     ],
 )
