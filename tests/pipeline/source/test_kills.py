@@ -89,8 +89,9 @@ def stop_and_copy(spark: SparkSession, server: ServerProcess, stream: str, folde
             os.kill(java, signal.SIGCONT)
     finally:
         query.stop()
-    eventually(lambda: not running_tasks(spark))  # they clear up behind them
-    shutil.rmtree(folder)
+    eventually(lambda: not running_tasks(spark))
+    # Not removed: a task that was ended may still be clearing up behind itself, what no batch has.
+    folder.rename(folder.with_name(f"ended-{query.runId}"))
     copy.rename(folder)
 
 
