@@ -148,6 +148,11 @@ class Settings:
         return float(self.values["maxTriggerDelay"])
 
     @property
+    def push_filters(self) -> bool:
+        """Take the filters of a query, if Spark offers them."""
+        return bool(self.values["pushFilters"])
+
+    @property
     def batch_rows(self) -> int:
         """Rows of a record batch at most."""
         return int(self.values["batchRows"])

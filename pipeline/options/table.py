@@ -161,6 +161,14 @@ READING = (
         default="true",
     ),
     Option("includeHeaders", values.flag, READERS, "have a column `headers`", default="false"),
+    Option(
+        "pushFilters",
+        values.flag,
+        frozenset({READ}),
+        "have the server do filters on subject, sequence, timestamp and stream, where the session pushes "
+        "them down; only for a DataFrame that one query uses once",
+        default="false",
+    ),
     Option("batchRows", values.count, READERS, "rows of an Arrow record batch", default="10000"),
     Option(
         "fetchRetries",

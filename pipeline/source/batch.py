@@ -86,7 +86,13 @@ class PushingReader(BatchReader):
 
 
 def reader(settings: Settings, schema: StructType) -> BatchReader:
-    """The reader for this session: Spark plans in a worker of its own when it has filters to push down."""
+    """The reader for this session: Spark plans in a worker of its own when it has filters to push down.
+
+    Only with the option pushFilters: Spark (4.3) keeps what a DataFrame's reader planned with the filters of
+    one scan, and gives that to its other scans, which have other filters or none. They would miss rows.
+    """
+    if not settings.push_filters:
+        return BatchReader(settings, schema)
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     pushing = PUSHING_WORKER in sys.modules or (main is not None and main.name == PUSHING_WORKER)
     return (PushingReader if pushing else BatchReader)(settings, schema)

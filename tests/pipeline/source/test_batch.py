@@ -242,14 +242,19 @@ def test_a_filter_makes_less_to_be_read(server: ServerProcess, js: JetStream, un
     ]
 
 
-def test_filters_are_taken_only_where_spark_offers_them(
+def test_filters_are_taken_only_where_spark_offers_them_and_the_option_says_so(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = settings("read", server, stream="S")
+    silent, asked = (
+        settings("read", server, stream="S"),
+        settings("read", server, stream="S", pushFilters="true"),
+    )
+    schema = columns.schema(silent)
     monkeypatch.delitem(sys.modules, PUSHING_WORKER, raising=False)
-    assert type(reader(made, columns.schema(made))) is BatchReader
+    assert type(reader(silent, schema)) is type(reader(asked, schema)) is BatchReader
     monkeypatch.setitem(sys.modules, PUSHING_WORKER, object())
-    assert type(reader(made, columns.schema(made))) is PushingReader
+    assert type(reader(silent, schema)) is BatchReader
+    assert type(reader(asked, schema)) is PushingReader
 
 
 def test_columns_can_be_chosen_by_a_schema(server: ServerProcess, js: JetStream, unique: str) -> None:

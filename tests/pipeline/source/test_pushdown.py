@@ -20,7 +20,8 @@ def fits(narrowed: Narrowed, name: str, sequence: int, ns: int) -> bool:
     return (
         not narrowed.nothing
         and (not narrowed.subjects or any(subject.matches(one, name) for one in narrowed.subjects))
-        and narrowed.first <= sequence < (narrowed.end or 10**9)
+        and sequence >= narrowed.first
+        and (narrowed.end is None or sequence < narrowed.end)
         and (narrowed.since is None or ns >= narrowed.since)
         and (narrowed.until is None or ns < narrowed.until)
     )
