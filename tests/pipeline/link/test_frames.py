@@ -68,3 +68,22 @@ def test_rows_are_dropped_with_their_headers() -> None:
 def test_what_no_server_sends_is_refused(data: bytes) -> None:
     with pytest.raises(LinkError, match="NATS server"):
         parse(data, Frames(), [])
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.sampled_from([0, 3, 21]), st.booleans()), max_size=6),
+    st.lists(st.integers(0, 3000), max_size=8),
+)
+def test_messages_of_one_size_after_each_other(runs: list[tuple[int, int, bool]], cuts: list[int]) -> None:
+    """Their payloads look like frames of that size themselves."""
+    header = b"NATS/1.0\r\nA: b\r\n\r\n"
+    messages = [
+        (b"s.%d" % number, b"r" * (number % 3), header * headed, b"MSG a 1 2\r\nMSG a 1 9\r\n"[:size])
+        for count, size, headed in runs
+        for number in range(count)
+    ]
+    data = b"".join(encode.msg(subject, b"7", *rest) for subject, *rest in messages)
+    frames, control = read_in_pieces(data, cuts)
+    told = [frames.message(row) for row in range(len(frames))]
+    assert [(m.subject.encode(), m.reply.encode(), m.header, m.payload) for m in told] == messages
+    assert not control
