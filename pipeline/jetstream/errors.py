@@ -41,12 +41,14 @@ class DataLoss(Exception):  # noqa: N818 - what happened
         super().__init__(stream, first, last, reason)
         self.stream, self.first, self.last, self.reason = stream, first, last, reason
 
-    def __str__(self) -> str:
+    @property
+    def happened(self) -> str:
+        """What is gone, without what to do about it: for those who go on."""
         reason = self.reason or "they were removed by its limits or a purge"
-        return (
-            f"stream {self.stream}: sequences {self.first} to {self.last} are gone: {reason}; "
-            "set failOnDataLoss to false to go on with what is left"
-        )
+        return f"stream {self.stream}: sequences {self.first} to {self.last} are gone: {reason}"
+
+    def __str__(self) -> str:
+        return f"{self.happened}; set failOnDataLoss to false to go on with what is left"
 
 
 class Interrupted(Exception):  # noqa: N818 - what happened

@@ -95,4 +95,4 @@ class Bounds:
     def _lose(self, loss: DataLoss) -> None:
         if self.settings.fail_on_data_loss:
             raise loss
-        LOG.warning("%s", loss)
+        LOG.warning("%s", loss.happened)

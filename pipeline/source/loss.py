@@ -14,11 +14,17 @@ class Recreated(DataLoss):
         self.args = (stream, sequence, before, now)
         self.before, self.now = before, now
 
-    def __str__(self) -> str:
+    @property
+    def happened(self) -> str:
+        """What is gone, without what to do about it."""
         return (
             f"stream {self.stream} was made anew on {self.now}: the one of {self.before}, read up to "
-            f"sequence {self.first - 1}, is gone with all that followed; set failOnDataLoss to false to go "
-            "on with the new one from its first message"
+            f"sequence {self.first - 1}, is gone with all that followed"
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.happened}; set failOnDataLoss to false to go on with the new one from its first message"
         )
 
 

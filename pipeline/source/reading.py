@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from ..jetstream import Api, Facts, Range, UnknownStream, read
+from ..jetstream import Api, DataLoss, Facts, Range, UnknownStream, read
 from ..link import Link
 from ..options import Settings
 from .directory import LIMITS
@@ -75,5 +75,6 @@ class Reading:
             loss = Recreated(wanted.stream, wanted.start, wanted.created, now.created)
         if self.settings.fail_on_data_loss:
             raise loss
-        LOG.warning("sequences %d to %d are not read: %s", wanted.start, wanted.end - 1, loss)
+        happened = loss.happened if isinstance(loss, DataLoss) else loss
+        LOG.warning("sequences %d to %d are not read: %s", wanted.start, wanted.end - 1, happened)
         return None

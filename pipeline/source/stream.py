@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from ..jetstream import Facts, Range, UnknownStream
+from ..jetstream import DataLoss, Facts, Range, UnknownStream
 from ..options import Settings
 from . import columns, offsets, queue
 from .bounds import Bounds
@@ -174,7 +174,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 continue
             if self.settings.fail_on_data_loss:
                 raise loss
-            self._warn(str(loss))
+            self._warn(loss.happened if isinstance(loss, DataLoss) else str(loss))
             kept[name] = resumed(mark, facts) if facts is not None else mark
         return kept
 

@@ -130,6 +130,7 @@ def test_a_start_that_is_gone_or_not_yet_there(
         assert batch(server, stream=unique, failOnDataLoss="false", **late) == []
     assert "sequences 2 to 4 are gone" in caplog.text
     assert "ends at 9" in caplog.text
+    assert "failOnDataLoss" not in caplog.text
 
 
 def test_what_goes_between_planning_and_reading(
@@ -155,6 +156,7 @@ def test_what_goes_between_planning_and_reading(
     with caplog.at_level(logging.WARNING):
         assert list(tolerant.read(task)) == []
     assert "sequences 1 to 9 are not read" in caplog.text
+    assert "failOnDataLoss" not in caplog.text
 
 
 def test_a_work_queue_may_be_looked_at(server: ServerProcess, js: JetStream, unique: str) -> None:

@@ -199,6 +199,7 @@ def test_a_purge_under_a_query_is_a_loss_of_what_was_not_read(
     with caplog.at_level(logging.WARNING):
         assert sequences(bold.step() or []) == [9, 10]
     assert "sequences 6 to 8 are gone" in caplog.text
+    assert "failOnDataLoss" not in caplog.text  # it is false already
 
 
 def test_messages_deleted_one_by_one_under_a_query_are_no_loss(
@@ -228,6 +229,7 @@ def test_a_recreated_stream_is_noticed_though_its_sequences_fit(
         assert sequences(bold.step() or []) == [1, 2, 3, 4, 5, 6, 7, 8]
         assert bold.step() is None
     assert caplog.text.count("was made anew") == 1
+    assert "failOnDataLoss" not in caplog.text
 
 
 def test_a_stream_that_is_gone_ends_a_query_or_is_waited_for(
