@@ -82,7 +82,8 @@ def run(
     if outcome.state == "failed":
         if as_json:
             ctx.exit(1)
-        raise CliError(outcome.error, outcome.hint, "" if verbose else f"all that Spark said is in {log}")
+        said = f"all that Spark said is in {log}" if not verbose and log.is_file() else ""
+        raise CliError(outcome.error, outcome.hint, said)
     done = outcome.state == "finished" or (outcome.state == "stopped" and loaded.document.continuous)
     ctx.exit(0 if done else EXIT_INTERRUPTED)
 

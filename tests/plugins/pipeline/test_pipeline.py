@@ -212,6 +212,7 @@ def test_without_java_a_run_says_how_to_install_it(alone: Cli, tmp_path: Path) -
     result = alone.process("pipeline", "run", "p.yaml", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
     assert result.code == 1
     assert "Spark needs Java 17 or newer, and there is none. Install it: " in result.err
+    assert "spark.log" not in result.err  # Spark said nothing
     page = alone.ok("pipeline", "status")
     assert "State: failed" in page
     assert "Error: Spark needs Java" in page
