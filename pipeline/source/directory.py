@@ -13,6 +13,7 @@ from ..options import OptionError, Settings
 
 T = TypeVar("T")
 LIMITS = "limits"
+WORK_QUEUE = "workqueue"
 
 
 class Directory:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ..jetstream import DataLoss, Facts, Range, UnknownStream
-from ..options import Settings
+from ..options import OptionError, Settings
 from . import columns, offsets, queue
 from .bounds import Bounds
-from .directory import LIMITS, Directory, check_retention
+from .directory import LIMITS, WORK_QUEUE, Directory, check_retention
 from .limits import ReadAllAvailable, ReadLimit, ReadMaxRows, ReadMinRows, SupportsTriggerAvailableNow
 from .loss import lost, resumed
 from .offsets import Mark, Marks, Offset
@@ -58,10 +58,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- offsets, on the driver
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name, as those below
-        """Where a new query starts. Raises as `Bounds.start`, and OptionError without a consumerDurable."""
+        """Where a new query starts. Raises as `Bounds.start`, and OptionError without a consumerDurable.
+
+        A work queue is read from its first message, else OptionError.
+        """
         found = self._look()
         bounds = Bounds(self.settings, self.directory)
-        self.position = {name: Mark(bounds.start(facts), facts.created) for name, facts in found.items()}
+        self.position = {
+            name: Mark(_kept(bounds.start(facts), facts), facts.created) for name, facts in found.items()
+        }
         return offsets.write(self.position)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -210,6 +215,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if text not in self.warned:
             self.warned.add(text)
             LOG.warning("%s", text)
+
+
+def _kept(start: int, facts: Facts) -> int:
+    """The start of a new query, unless it would take unread messages from a work queue."""
+    if facts.retention == WORK_QUEUE and start > facts.first:
+        raise OptionError(
+            "startingOffsets",
+            f"stream {facts.name} has workqueue retention: its messages {facts.first} to {start - 1} would "
+            "be acknowledged, and so removed, without being read",
+            "start at earliest, or remove them first",
+        )
+    return start
 
 
 def _moved(before: Marks, after: Marks) -> bool:

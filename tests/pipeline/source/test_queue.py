@@ -85,6 +85,19 @@ def test_many_more_messages_than_one_pull_asks_for(
     assert js.state(unique)["first_seq"] == 1101
 
 
+@pytest.mark.parametrize("starting", [{}, {"startingOffsets": '{"STREAM": 3}'}])
+def test_a_work_queue_loses_nothing_unread(
+    server: ServerProcess, js: JetStream, unique: str, start: Start, starting: dict[str, str]
+) -> None:
+    js.create(unique, subjects=[unique], retention="workqueue")
+    js.fill(unique, 5)
+    own = {key: value.replace("STREAM", unique) for key, value in starting.items()}
+    query = start(server, stream=unique, consumerDurable="spark", **own)
+    with pytest.raises(OptionError, match=r"startingOffsets: .* messages 1 to \d would be acknowledged"):
+        query.step()
+    assert js.state(unique)["messages"] == 5
+
+
 def test_only_the_subjects_that_are_read_are_acknowledged(
     server: ServerProcess, js: JetStream, unique: str, start: Start
 ) -> None:
