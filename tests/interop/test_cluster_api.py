@@ -71,12 +71,12 @@ async def publish(js: JetStreamContext, subject: str, number: int) -> None:
         await asyncio.sleep(0.05)
 
 
-def test_buckets_and_objects_with_replicas(mesh: JetMesh) -> None:
+def test_buckets_and_objects_with_replicas(mesh: JetMesh, unique: str) -> None:
     async def body(nc: Client, js: JetStreamContext) -> None:
-        bucket = await js.create_key_value(bucket="B", replicas=3, history=3)
+        bucket = await js.create_key_value(bucket=unique, replicas=3, history=3)
         for number in range(9):
             await bucket.put(f"k{number % 3}", b"%d" % number)
-        await move(nc, js, "KV_B")
+        await move(nc, js, f"KV_{unique}")
         found = await bucket.get("k2")
         assert (found.value, found.revision) == (b"8", 9)
         with pytest.raises(nats.js.errors.KeyWrongLastSequenceError):
@@ -84,19 +84,19 @@ def test_buckets_and_objects_with_replicas(mesh: JetMesh) -> None:
         assert await bucket.update("k2", b"9", last=9) == 10
         await bucket.delete("k0")
         assert sorted(await bucket.keys()) == ["k1", "k2"]
-        objects = await js.create_object_store("O", config=ObjectStoreConfig(replicas=3))
+        objects = await js.create_object_store(unique, config=ObjectStoreConfig(replicas=3))
         await objects.put("blob", b"x" * 300_000)
-        await move(nc, js, "OBJ_O")
+        await move(nc, js, f"OBJ_{unique}")
         assert (await objects.get("blob")).data == b"x" * 300_000
-        await js.delete_key_value("B")
-        await js.delete_object_store("O")
+        await js.delete_key_value(unique)
+        await js.delete_object_store(unique)
 
     run(mesh, body)
 
 
-def test_push_and_ordered_consumers_go_on_with_another_leader(mesh: JetMesh) -> None:
+def test_push_and_ordered_consumers_go_on_with_another_leader(mesh: JetMesh, unique: str) -> None:
     async def body(nc: Client, js: JetStreamContext) -> None:
-        await js.add_stream(StreamConfig(name="Q", subjects=["q"], num_replicas=3))
+        await js.add_stream(StreamConfig(name=unique, subjects=[unique], num_replicas=3))
         seen: set[int] = set()
         complete = asyncio.Event()
 
@@ -106,35 +106,35 @@ def test_push_and_ordered_consumers_go_on_with_another_leader(mesh: JetMesh) -> 
             if seen == set(range(20)):
                 complete.set()
 
-        await js.subscribe("q", durable="d", cb=take, manual_ack=True)
-        ordered = await js.subscribe("q", ordered_consumer=True)
+        await js.subscribe(unique, durable="d", cb=take, manual_ack=True)
+        ordered = await js.subscribe(unique, ordered_consumer=True)
         for number in range(10):
-            await publish(js, "q", number)
+            await publish(js, unique, number)
         got = [int((await ordered.next_msg(5)).data) for _ in range(10)]
-        await move(nc, js, "Q")
+        await move(nc, js, unique)
         for number in range(10, 20):
-            await publish(js, "q", number)
+            await publish(js, unique, number)
         got += [int((await ordered.next_msg(SECONDS)).data) for _ in range(10)]
         assert got == list(range(20))
         await complete.wait()  # the last acks before the move may be asked for again
-        await js.delete_stream("Q")
+        await js.delete_stream(unique)
 
     run(mesh, body)
 
 
-def test_what_was_acknowledged_outlives_the_leader(mesh: JetMesh) -> None:
+def test_what_was_acknowledged_outlives_the_leader(mesh: JetMesh, unique: str) -> None:
     """The leader's process ends; a client goes on, pulls all, and loses nothing."""
 
     async def body(nc: Client, js: JetStreamContext) -> None:
-        await js.add_stream(StreamConfig(name="P", subjects=["p"], num_replicas=3))
-        pull = await js.pull_subscribe("p", durable="d")
+        await js.add_stream(StreamConfig(name=unique, subjects=[unique], num_replicas=3))
+        pull = await js.pull_subscribe(unique, durable="d")
         for number in range(10):
-            await publish(js, "p", number)
-        before = await leader(js, "P")
+            await publish(js, unique, number)
+        before = await leader(js, unique)
         mesh[before].process.kill()  # type: ignore[union-attr]
         for number in range(10, 20):
-            await publish(js, "p", number)
-        assert await leader(js, "P") != before
+            await publish(js, unique, number)
+        assert await leader(js, unique) != before
         got: list[int] = []
         while len(got) < 20:
             with suppress(nats.errors.TimeoutError, nats.js.errors.APIError):
@@ -142,7 +142,7 @@ def test_what_was_acknowledged_outlives_the_leader(mesh: JetMesh) -> None:
                     await message.ack_sync(timeout=5)
                     got.append(int(message.data))
         assert got == list(range(20))
-        info = await js.consumer_info("P", "d")
+        info = await js.consumer_info(unique, "d")
         assert info.ack_floor is not None and info.ack_floor.stream_seq == 20
 
     run(mesh, body)
