@@ -48,6 +48,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.directory = Directory(settings)
         self.rest = rest or Rest()
         self.now = now
+        self.acknowledged: Marks | None = None  # up to where; at first where a new query starts
         self.position: Marks | None = None  # where the query stands, for Spark 4.1, which does not tell
         self.target: Marks | None = None  # where a query that takes what is there ends
         self.latest: Offset | None = None
@@ -67,6 +68,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.position = {
             name: Mark(_kept(bounds.start(facts), facts), facts.created) for name, facts in found.items()
         }
+        self.acknowledged = self.position
         return offsets.write(self.position)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -89,6 +91,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.rest.pause()
         given = offsets.read(start) if start is not None else self.position
         found = self._look(missing_ok=given is not None)
+        if start is not None and given is not None:
+            self._acknowledge(given)
         before = self._still_there(given, found) if given is not None else None
         end = {name: self._end(facts, before) for name, facts in found.items()}
         end |= {name: mark for name, mark in (before or {}).items() if name not in found}
@@ -129,15 +133,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Mapping[str, Any]) -> None:
         """The batches up to `end` are done: acknowledge them where that is asked for."""
         self.rest.busy()
+        if self.settings.durable:
+            self._look(missing_ok=True)
+            self._acknowledge(offsets.read(end))
+
+    def _acknowledge(self, done: Marks) -> None:
+        """Acknowledge what is done, once.
+
+        Spark commits a batch when it begins the next one. That it asks what comes after a batch tells us
+        sooner that the batch is done: a queue is empty when all of it was read.
+        """
         durable = self.settings.durable
-        if not durable:
+        if not durable or done == self.acknowledged:
             return
-        self._look(missing_ok=True)  # with a durable, all streams are acknowledged
-        for name, mark in offsets.read(end).items():
+        for name, mark in done.items():  # with a durable, all streams are acknowledged
             if self.known.get(name) == mark.created:
                 self.directory.ask(
                     functools.partial(queue.acknowledge, stream=name, durable=durable, end=mark.next)
                 )
+        self.acknowledged = done
 
     def stop(self) -> None:
         """Close the connection."""

@@ -69,6 +69,24 @@ def test_messages_leave_the_stream_when_their_batch_is_done(
     assert js.state(unique)["messages"] == 0
 
 
+@KEEPING
+def test_the_last_batch_is_acknowledged_when_what_follows_is_asked_for(
+    server: ServerProcess, js: JetStream, unique: str, start: Start, retention: str
+) -> None:
+    """As Spark does: it commits a batch only when there is another one."""
+    js.create(unique, subjects=[unique], retention=retention)
+    query = start(server, stream=unique, consumerDurable="spark", startingOffsets="earliest")
+    assert query.step() is None
+    js.fill(unique, 5)
+    end = query.plan()
+    assert end is not None and query.plan() == end
+    assert sequences(query.run(end)) == [1, 2, 3, 4, 5]
+    assert js.state(unique)["messages"] == 5
+    query.start = end  # the batch is in the checkpoint
+    assert query.plan() is None
+    assert js.state(unique)["messages"] == 0
+
+
 def test_many_more_messages_than_one_pull_asks_for(
     server: ServerProcess, js: JetStream, unique: str, start: Start
 ) -> None:
