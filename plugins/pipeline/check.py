@@ -46,6 +46,7 @@ def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
         render.show_json(_document(loaded, findings, connect))
     else:
         steps.show(loaded)
+        steps.warn_of_unread(loaded)
         if connect:
             render.show("\n" + render.table("Streams", COLUMNS, [_row(each) for each in findings]))
     bad = [finding for finding in findings if finding.error]

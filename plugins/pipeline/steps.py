@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...cli import render
+from ...cli.errors import warn
 
 if TYPE_CHECKING:
     from ...pipeline.declared.plan import Step
@@ -29,6 +30,15 @@ def show(loaded: Loaded) -> None:
     ):
         if value:
             render.show(render.field(label, value, 12))
+
+
+def warn_of_unread(loaded: Loaded) -> None:
+    """Warn of sources and transforms that nothing reads: a query may have mistyped their name."""
+    from ...pipeline.declared import plan
+
+    for step in plan.steps(loaded.document, loaded.folder):
+        if not step.used:
+            warn(f"nothing reads {step.kind} {step.name}: is the name right in the queries and in `from`?")
 
 
 def _row(step: Step) -> tuple[str, ...]:

@@ -52,6 +52,16 @@ def test_a_document_is_judged_and_its_plan_shown(alone: Cli, tmp_path: Path) -> 
     assert (found["valid"], found["trigger"], found["steps"][1]["reads"]) == (True, "10s", ["orders"])
 
 
+def test_what_nothing_reads_is_warned_of(alone: Cli, tmp_path: Path) -> None:
+    query = "transforms:\n  few: {sql: SELECT * FROM oders}\n"
+    (tmp_path / "p.yaml").write_text(
+        TEXT.replace("sinks:", f"{query}sinks:").replace("from: orders", "from: few")
+    )
+    result = alone.run("pipeline", "check", "p.yaml")
+    assert result.code == 0
+    assert "pyjs: warning: nothing reads source orders" in result.err
+
+
 def test_mistakes_are_told_with_their_places(alone: Cli, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(
         TEXT.replace("format: parquet", "fromat: parquet").replace("name", "nam")
