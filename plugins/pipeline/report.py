@@ -29,4 +29,5 @@ def report(run: str, file: Path | None) -> None:
     if not file.parent.is_dir():
         raise CliError(f"there is no folder {file.parent}", "--html FILE names where to write")
     file.write_text(pages.html(found), encoding="utf-8")
-    render.show(f"{file} was written: {len(found.batches()):,} batches of {found.id}")
+    count = len(found.batches())
+    render.show(f"{file} was written: {count:,} {'batch' if count == 1 else 'batches'} of {found.id}")
