@@ -22,13 +22,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put Spark's tests first, and run a test again in which the reference takes part when it fails.
+    """Put Spark's tests first, and run a test again when it fails in which the reference or Spark takes part.
 
-    The reference's timing is not ours to mend. Tests of pyjs alone are never run again: there a failure is
-    a bug.
+    Their timing is not ours to mend: Spark gives each Python process ten seconds to start. Tests of pyjs alone
+    are never run again: there a failure is a bug.
     """
     for item in items:
-        if "reference" in item.name.partition("[")[2]:
+        others = "needs_java" in getattr(item, "fixturenames", ())
+        if others or "reference" in item.name.partition("[")[2]:
             item.add_marker(pytest.mark.flaky(reruns=1))
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(600))  # its processes start by the dozen

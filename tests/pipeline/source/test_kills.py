@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KILLS, DRIVERS = 10, 2
-SECONDS = 300.0
+SECONDS = 120.0
 FILES = 20  # of some two batches
 TESTS = Path(__file__).parents[2]
 
@@ -38,10 +38,11 @@ def files(folder: Path) -> set[Path]:
     return {Path(place) / name for place, _, names in os.walk(folder) for name in names}
 
 
-def more_files(folder: Path, count: int) -> None:
-    """Wait until so many files have appeared."""
+def more_files(folder: Path, count: int, runs: Callable[[], bool]) -> None:
+    """Wait until so many files have appeared, or what writes them does not run any more."""
     before = files(folder)
-    eventually(lambda: len(files(folder) - before) >= count, SECONDS)
+    eventually(lambda: len(files(folder) - before) >= count or not runs(), SECONDS)
+    assert runs()
 
 
 def state(pid: int) -> str:
@@ -66,7 +67,7 @@ def kill_driver(server: ServerProcess, stream: str, folder: Path, count: int) ->
     try:
         assert driver.stdout is not None
         killed.insert(0, int(driver.stdout.readline()))
-        more_files(folder, count)
+        more_files(folder, count, lambda: driver.poll() is None)
     finally:
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
@@ -80,7 +81,7 @@ def stop_and_copy(spark: SparkSession, server: ServerProcess, stream: str, folde
     java = java_of(spark)
     query = start(spark, server.url, stream, folder)
     try:
-        more_files(folder, count)
+        more_files(folder, count, lambda: not query.exception())
         os.kill(java, signal.SIGSTOP)
         try:
             eventually(lambda: state(java).startswith("T"))
