@@ -24,8 +24,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put Spark's tests first, and run a test again when it fails in which the reference or Spark takes part.
 
-    Their timing is not ours to mend: Spark gives each Python process ten seconds to start. Tests of pyjs alone
-    are never run again: there a failure is a bug.
+    Their timing is not ours to mend: Spark gives each Python process ten seconds to start. Tests of pyjs
+    alone are never run again: there a failure is a bug.
     """
     for item in items:
         others = "needs_java" in getattr(item, "fixturenames", ())
