@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from lib.eventually import eventually
@@ -12,40 +10,15 @@ from lib.jetstream import JetStream
 from lib.operator_site import OperatorSite
 from lib.pool import START
 from lib.process import ServerProcess, free_port
+from lib.token_library import Library, library_of_tokens
 
 SLOWNESS = 0.3  # seconds that a look-up takes
 
 
-class Library(ThreadingHTTPServer):
-    """Tokens by path."""
-
-    tokens: dict[str, str]
-
-
 @pytest.fixture
 def library() -> Iterator[Library]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            assert isinstance(self.server, Library)
-            body = self.server.tokens.get(self.path, "").encode()
-            if body:
-                threading.Event().wait(SLOWNESS)
-            self.send_response(200 if body or self.path == "/jwt/" else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = Library(("127.0.0.1", 0), Handler)
-    server.tokens = {}
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with library_of_tokens(slowness=SLOWNESS) as found:
+        yield found
 
 
 @pytest.fixture

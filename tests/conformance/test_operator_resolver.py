@@ -9,9 +9,7 @@ import hashlib
 import shutil
 import signal
 import ssl
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from lib import pyjs_server
 from lib.eventually import eventually
 from lib.operator_site import UPDATE, Deployment, OperatorSite, SiteAccount, User, ask, soon, tampered
 from lib.process import ServerProcess
+from lib.token_library import Library, library_of_tokens
 from lib.wire import Wire
 
 Launch = Callable[[str], ServerProcess]
@@ -237,37 +236,12 @@ def test_the_system_account_may_be_pushed_through_itself(launch: Launch) -> None
 # --- HTTPS
 
 
-class Library(ThreadingHTTPServer):
-    """Tokens by path, over TLS."""
-
-    tokens: dict[str, str]
-
-
 @pytest.fixture
 def library() -> Iterator[Library]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            assert isinstance(self.server, Library)
-            body = self.server.tokens.get(self.path, "").encode()
-            self.send_response(200 if body or self.path == "/jwt/" else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = Library(("127.0.0.1", 0), Handler)
-    server.tokens = {}
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(PEMS / "server.pem", PEMS / "server-key.pem")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with library_of_tokens(tls=context) as found:
+        yield found
 
 
 def test_accounts_come_from_an_https_server(launch: Launch, library: Library) -> None:
