@@ -2,7 +2,9 @@
 
 Promises: a request is served here, refused here, or left to another server, as `answering.decide` says; what
 waits first is judged again before it is refused. Between two leaders members hold requests for a while, so
-that the next one serves them; what the leader could not hear is sent to it later.
+that the next one serves them; what the leader could not hear is sent to it later. A request that the former
+leader may have served is not served twice, unless that does no harm: see `HARMLESS` and
+`_admit`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,19 @@ if TYPE_CHECKING:
     from .domain import Domain
 
 HOLD, PAUSE = 3_000_000_000, 50_000_000  # ns that a request is held between leaders, and between two looks
+# What a stream's next leader may do once more after the former one. Not so: to purge again would remove what
+# was published since, to step down again would take the lead from who was just given it.
+HARMLESS = frozenset(
+    {
+        "STREAM.INFO.*",
+        "STREAM.MSG.GET.*",
+        "CONSUMER.INFO.*.*",
+        "CONSUMER.CREATE.*",
+        "CONSUMER.CREATE.*.>",
+        "CONSUMER.DURABLE.CREATE.*.*",
+    }
+)
+Version = tuple[int, int]  # created, revision
 
 
 class Gate:
@@ -50,19 +65,32 @@ class Gate:
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
         """See api.table.Gate."""
         if is_unheard(self._domain, request.message) and self._rule(pattern, request)[0] is Rule.META:
-            again = partial(self._admit, pattern, request, serve, HOLD)
+            again = partial(self._admit, pattern, request, serve)
             Errand(self._domain, request.message, again).start()
         else:
-            self._admit(pattern, request, serve, HOLD)
+            self._admit(pattern, request, serve)
 
-    def _admit(self, pattern: str, request: Request, serve: Callable[[], None], patience: int) -> None:
+    def _admit(
+        self,
+        pattern: str,
+        request: Request,
+        serve: Callable[[], None],
+        patience: int = HOLD,
+        found: Version | None = None,
+    ) -> None:
+        """found: what a request that is held is about, as it was when it came.
+
+        When that has changed since, the former leader has served the request already: it is not served again.
+        """
         rule, stream, consumer = self._rule(pattern, request)
         account, clock = request.account.name, request.account.host.clock
         act = decide(rule, self._domain.standing(account, stream, consumer))
-        if patience > 0 and self._is_undecided(rule, act, account, stream):
-            clock.call_later(PAUSE, lambda: self._admit(pattern, request, serve, patience - PAUSE))
+        if patience > 0 and self._is_undecided(pattern, rule, act, account, stream):
+            found = found or self._version(pattern, request)
+            clock.call_later(PAUSE, lambda: self._admit(pattern, request, serve, patience - PAUSE, found))
         elif act is Act.ANSWER:
-            serve()
+            if found in (None, self._version(pattern, request)):
+                serve()
         elif act.later:
             clock.call_later(DELAY, lambda: self._refuse_again(pattern, request, act))
         else:
@@ -81,7 +109,14 @@ class Gate:
         rule = rule_for(pattern, internal=bool(retention), retention=retention)
         return rule, stream, "" if rule_for(pattern) is not rule else consumer
 
-    def _is_undecided(self, rule: Rule, act: Act, account: str, stream: str) -> bool:
+    def _version(self, pattern: str, request: Request) -> Version | None:
+        """Of the consumer that a request names, or else of the stream."""
+        name, consumer = _names(pattern, request.tokens)
+        state, account = self._domain.state, request.account.name
+        found = state.consumer(account, name, consumer) if consumer else state.stream(account, name)
+        return None if found is None else (found.created, found.revision)
+
+    def _is_undecided(self, pattern: str, rule: Rule, act: Act, account: str, stream: str) -> bool:
         """Whether it may be this server's matter in a moment: nobody leads, or what it leads is not open yet.
 
         All who hold a request look again; who leads by then serves it.
@@ -95,7 +130,9 @@ class Gate:
         if act is Act.ANSWER:
             return asset is None or asset.stream is None
         led = None if asset is None else asset.led()
-        return act is Act.SILENT and assigned.replicated and (led is None or not led.leader)
+        if pattern not in HARMLESS or act is not Act.SILENT or not assigned.replicated:
+            return False
+        return led is None or not led.leader
 
     def _asks_inside(self, pattern: str, request: Request, stream: str) -> str:
         """The retention by which it counts who serves a mirror's or source's consumer; "" for any other."""

@@ -16,7 +16,7 @@ from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.clock import SECOND
 from pyjs.server.cluster.meta.answering import DELAY, Asset, Led, Meta, Standing
 from pyjs.server.cluster.meta.command import UpdateStream
-from pyjs.server.jetstream.domain.gate import HOLD
+from pyjs.server.jetstream.domain.gate import HOLD, PAUSE
 from pyjs.server.jetstream.domain.sysapi import SystemApi
 from pyjs.server.jetstream.domain.unserved import OF_ACCOUNTS, OF_THE_SYSTEM
 
@@ -70,20 +70,38 @@ def test_between_two_leaders_requests_are_held_for_the_next_one(site: ApiSite) -
     assert third.bodies == fourth.bodies == []
 
 
+def test_what_the_former_leader_has_served_is_not_served_again(site: ApiSite) -> None:
+    site.make()
+    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    held, beside = site.ask("STREAM.DELETE.S"), site.ask("STREAM.CREATE.NEW", {"name": "NEW"})
+    site.clock.advance(PAUSE)
+    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    assert codes(site.ask("STREAM.DELETE.S")) == [0]  # as the former leader did
+    site.make()
+    site.clock.advance(HOLD)
+    assert held.bodies == [] and site.domain.state.stream(ACCOUNT, "S") is not None
+    assert codes(beside) == [0]
+
+
 def test_members_hold_what_is_about_a_stream_that_nobody_leads(site: ApiSite) -> None:
     site.make()
     leader = [""]
     asset = SimpleNamespace(stream=site.stream("S"), led=lambda: Led(leader[0]))
     site.domain.assets[ACCOUNT, "S"] = asset
     site.domain.where = Asset.MEMBER
-    purge, late = site.ask("STREAM.PURGE.S"), site.ask("STREAM.PURGE.S")
+    get, purge, step_down = (
+        site.ask("STREAM.MSG.GET.S", {"seq": 1}),
+        site.ask("STREAM.PURGE.S"),
+        site.ask("STREAM.LEADER.STEPDOWN.S"),
+    )
     site.clock.advance(SECOND)
-    assert purge.bodies == []
+    assert get.bodies == []
     site.domain.where, leader[0] = Asset.LEADER, site.domain.me
     site.clock.advance(SECOND)
-    assert codes(purge) == codes(late) == [0]
+    assert codes(get) == [10037]
+    assert purge.bodies == step_down.bodies == []  # whoever led may have done it already
     site.domain.where, leader[0] = Asset.MEMBER, "n2"
-    elsewhere = site.ask("STREAM.PURGE.S")
+    elsewhere = site.ask("STREAM.MSG.GET.S", {"seq": 1})
     site.domain.where, leader[0] = Asset.LEADER, site.domain.me
     site.clock.advance(HOLD)
     assert elsewhere.bodies == []
