@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...cli.errors import close_matches
 from ..options import OptionError, Settings
@@ -48,32 +49,33 @@ def of_sink(document: Document, name: str, overlay: Overlay) -> Options:
 
 
 def problems(document: Document, overlay: Overlay) -> Iterator[tuple[Path, Problem]]:
-    """Every option that is unknown, misplaced or has a wrong value; the first of each section."""
+    """Every option that is unknown, misplaced or has a wrong value, where it stands, once."""
     names = {option.name.lower(): option.name for option in CONNECTION}
-    wrong = [key for key in document.connection if key.lower() not in names]
-    for key in wrong:
-        hint = (
-            close_matches(key, names.values())
-            or "what is not about the connection belongs to a source or sink"
-        )
-        yield ("connection", key), Problem("", "is no option of a connection", hint=hint)
-    if wrong:
-        return
+    for key in document.connection:
+        if key.lower() not in names:
+            hint = (
+                close_matches(key, names.values())
+                or "what is not about the connection belongs to a source or sink"
+            )
+            yield ("connection", key), Problem("", "is no option of a connection", hint=hint)
+    connection = {key: value for key, value in document.connection.items() if key.lower() in names}
+    document = document.model_copy(update={"connection": connection})
+    found = dict.fromkeys(_of_sections(document, overlay))  # what is shared is judged for each that shares it
+    yield from found
+
+
+def _of_sections(document: Document, overlay: Overlay) -> Iterator[tuple[Path, Problem]]:
     use = READ if document.trigger == BATCH else STREAM
     for name, source in document.sources.items():
-        if source.domains and "domain" in source.options:
+        if source.domains and _has(source.options, "domain"):
             yield ("sources", name, "domain"), Problem("", "is given besides domains")
-            continue
         for options in of_source(document, name, overlay):
-            found = _judged(options, use)
-            if found:
-                yield _found(found, ("sources", name), source.options, document)
-                break
+            for error in Settings.judged(options, use)[1]:
+                yield _found(error, ("sources", name), source.options, document)
     for name, sink in document.sinks.items():
         if isinstance(sink, StreamSink):
-            found = _judged(of_sink(document, name, overlay), WRITE)
-            if found:
-                yield _found(found, ("sinks", name), sink.options, document)
+            for error in Settings.judged(of_sink(document, name, overlay), WRITE)[1]:
+                yield _found(error, ("sinks", name), sink.options, document)
 
 
 def _merged(document: Document, own: Mapping[str, Option], overlay: Overlay) -> Options:
@@ -101,16 +103,8 @@ def _texts(options: Mapping[str, Option]) -> dict[str, str]:
     return {key: option_text(value) for key, value in options.items()}
 
 
-def _has(options: Mapping[str, str], name: str) -> bool:
+def _has(options: Mapping[str, Any], name: str) -> bool:
     return any(key.lower() == name for key in options)
-
-
-def _judged(options: Options, use: str) -> OptionError | None:
-    try:
-        Settings.of(options, use)
-    except OptionError as error:
-        return error
-    return None
 
 
 def _found(

@@ -1,11 +1,14 @@
 """From a file to a document that can be run: YAML, sections, what they say of each other, options.
 
-`load` finds all mistakes of a step at once and tells each with its place; a later step is only taken when
-the ones before found nothing.
+`load` finds all mistakes at once and tells each with its place. Where a section is not as it must be, it is
+judged without what is wrong in it; what sections say of each other only where all tables are left.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as File
@@ -21,6 +24,14 @@ from .options import NOTHING, Overlay
 from .positions import Path, Place, Written, dotted, read
 from .problem import DocumentError, Problem
 from .secrets import masked
+
+ROUNDS = 8  # of leaving out what is wrong: as deep as a document goes
+# What a document must have, where its own was left out: judged, but not told of.
+FILLING: dict[str, Any] = {
+    "name": "name",
+    "sources": {"_": {}},
+    "sinks": {"x": {"from": "_", "format": "console"}},
+}
 
 
 @dataclass(frozen=True)
@@ -61,27 +72,76 @@ def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHIN
     written = read(text, name)
     if not isinstance(written.value, dict):
         raise DocumentError(name, [Problem("", "holds no pipeline: keys such as name, sources, sinks", 1, 1)])
-    try:
-        document = Document.model_validate(written.value)
-    except ValidationError as error:
-        raise DocumentError(name, list(_problems(error, written))) from None
-    if trigger:
-        document = document.model_copy(update={"trigger": trigger})
-    loaded = Loaded(file, document, masked(text, written), written, overlay)
-    problems = [*judgement.problems(document, loaded.folder), *options.problems(document, overlay)]
-    found = [_placed(problem, path, written) for path, problem in problems]
-    if found:
-        raise DocumentError(name, found)
+    document, mistakes = _judged(written.value)
+    found: dict[Path, Problem] = {}
+    for path, detail in mistakes:  # a value that may be of several kinds has a mistake for each
+        message, hint = _worded(detail, path, written.value)
+        found.setdefault(path, Problem("", message, hint=hint))
+    problems = [_placed(problem, path, written) for path, problem in found.items()]
+    if document is not None:
+        if trigger:
+            document = document.model_copy(update={"trigger": trigger})
+        loaded = Loaded(file, document, masked(text, written), written, overlay)
+        more = list(options.problems(document, overlay))
+        if not found or _tables(document.sources, document.transforms) == _tables(
+            written.value.get("sources"), written.value.get("transforms", {})
+        ):
+            more += judgement.problems(document, loaded.folder)
+        problems += [_placed(problem, path, written) for path, problem in more if _new(path, found, written)]
+    if problems or document is None:
+        raise DocumentError(name, problems)
     return loaded
 
 
-def _problems(error: ValidationError, written: Written) -> Iterator[Problem]:
+def _judged(value: Mapping[str, Any]) -> tuple[Document | None, list[tuple[Path, ErrorDetails]]]:
+    """The document, or with mistakes what is left without them, if that is one."""
+    try:
+        return Document.model_validate(value), []
+    except ValidationError as error:
+        mistakes = list(_mistakes(error, value))
+    rest: dict[str, Any] = copy.deepcopy(dict(value))
+    wrong = [path for path, _ in mistakes]
+    for _ in range(ROUNDS):
+        for path in wrong:
+            _drop(rest, path)
+        try:
+            return Document.model_validate(FILLING | rest), mistakes
+        except ValidationError as error:
+            # What lacks something is no section any more.
+            wrong = [
+                path[:-1] if detail["type"] == "missing" else path for path, detail in _mistakes(error, rest)
+            ]
+    return None, mistakes
+
+
+def _tables(*sections: Any) -> set[str]:
+    """The names of tables in sections, as far as they are such."""
+    return {name for section in sections if isinstance(section, dict) for name in section}
+
+
+def _mistakes(error: ValidationError, value: Any) -> Iterator[tuple[Path, ErrorDetails]]:
     for detail in error.errors(include_url=False, include_input=False):
-        path = _path(detail["loc"], written.value)
-        if detail["type"] == "union_tag_invalid":
-            path = (*path, "format")
-        message, hint = _worded(detail, path, written.value)
-        yield _placed(Problem("", message, hint=hint), path, written)
+        path = _path(detail["loc"], value)
+        yield (*path, "format") if detail["type"] == "union_tag_invalid" else path, detail
+
+
+def _drop(value: Any, path: Path) -> None:
+    """Take what stands at `path` out of the document, if it is there."""
+    for part in path[:-1]:
+        try:
+            value = value[part]
+        except (LookupError, TypeError):
+            return  # left out already, with what is around it
+    if path and isinstance(value, dict):
+        value.pop(path[-1], None)
+    elif path and isinstance(value, list):
+        value.clear()  # its places would be others
+
+
+def _new(path: Path, found: Mapping[Path, Problem], written: Written) -> bool:
+    """Whether a mistake is one besides those `found`, and not what follows from leaving these out."""
+    about = path[:2] in written.places
+    return about and not any(path[: len(other)] == other[: len(path)] for other in found)
 
 
 def _path(location: tuple[str | int, ...], value: Any) -> Path:
@@ -126,8 +186,15 @@ def _worded(detail: ErrorDetails, path: Path, document: Any) -> tuple[str, str]:
     if kind in {"model_type", "dict_type", "model_attributes_type"}:
         return "is a section of keys and values", ""
     if kind in _KINDS:
-        return _KINDS[kind], ""
+        return _KINDS[kind], "in quotes: YAML makes a date of it" if _is_date(path, document) else ""
     return detail["msg"].removeprefix("Value error, "), ""
+
+
+def _is_date(path: Path, value: Any) -> bool:
+    with contextlib.suppress(LookupError, TypeError):
+        for part in path:
+            value = value[part]
+    return isinstance(value, datetime.date)
 
 
 _PATTERNS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,17 +9,11 @@ from typing import Any
 
 from ..jetstream.api import PREFIX, domain_prefix
 from ..link import Address
-from . import connection
+from . import connection, faults
 from .errors import OptionError
-from .positions import EARLIEST, EARLIEST_WORD, LATEST, Positions
-from .table import FOREIGN, OPTIONS, READ, SPARKS, STREAM, WRITE, Option
-
-_BY_NAME = {option.name.lower(): option for option in OPTIONS}
-_USE_WORDS = {READ: "a batch read", STREAM: "a stream read", WRITE: "a write"}
-_SECRET = frozenset({"password", "token", "nkey", "creds", "user", "servers"})
-# In Kafka's order: the first that is given counts.
-_STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
-_ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+from .faults import BY_NAME, ENDING, STARTING
+from .positions import EARLIEST, LATEST, Positions
+from .table import OPTIONS, STREAM
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,38 +34,48 @@ class Settings:
         Raises OptionError: an unknown option, one that has no place in this use, a wrong value, two that
         exclude each other, one that is missing.
         """
-        given = _given(options)
-        values = connection.with_context(
-            {name: _value(_BY_NAME[name.lower()], text) for name, text in given.items()}
-        )
+        found, wrong = cls.judged(options, use)
+        if wrong:
+            raise wrong[0]
+        return found
+
+    @classmethod
+    def judged(cls, options: Mapping[str, str], use: str = "") -> tuple[Settings, list[OptionError]]:
+        """As `of`, with all that is wrong; the settings count only when nothing is."""
+        given, named, wrong = _given(options)
+        values = {}
+        for name, text in given.items():
+            option = BY_NAME[name.lower()]
+            try:
+                values[name] = option.kind(text)
+            except ValueError as error:
+                wrong.append(faults.value(option, error, text))
+        try:
+            values = connection.with_context(values)
+        except OptionError as error:
+            wrong.append(error)
+            named.add("servers")  # the context may have them
         for option in OPTIONS:
-            if option.default and option.name not in values and option.name not in _STARTING + _ENDING:
+            if option.default and option.name not in values and option.name not in STARTING + ENDING:
                 values[option.name] = option.kind(option.default)
+        wrong += faults.together(values, named)
+        values["starting"] = _positions(values, STARTING)
+        values["ending"] = _positions(values, ENDING) or Positions(LATEST)
+        if use:
+            wrong += faults.in_use(values, given.keys(), named, use)
+        address = Address(())
+        try:
+            address = connection.address(values)
+        except OptionError as error:
+            wrong += [error] if error.option not in named else []
         prefix, domain = values.get("jsApiPrefix"), values.get("domain", "")
-        if "domain" in given and "jsApiPrefix" in given:
-            raise OptionError("jsApiPrefix", "is given besides domain", "give one of the two")
-        _judge(values)
-        values["starting"] = _positions(values, _STARTING)
-        values["ending"] = _positions(values, _ENDING) or Positions(LATEST)
         api = (prefix or PREFIX).rstrip(".") if not domain else domain_prefix(domain)
-        found = cls(connection.address(values), api, domain, values, frozenset(given))
-        return found.for_use(use) if use else found
+        return cls(address, api, domain, values, frozenset(given), use), wrong
 
     def for_use(self, use: str) -> Settings:
         """The same for one use. Raises OptionError for an option that has no place in it."""
-        for name in sorted(self.given):
-            uses = _BY_NAME[name.lower()].uses
-            if use not in uses:
-                places = " and ".join(_USE_WORDS[place] for place in (READ, STREAM, WRITE) if place in uses)
-                raise OptionError(name, f"has no place in {_USE_WORDS[use]}", f"it is for {places}")
-        if use in {READ, STREAM} and not (self.streams or self.pattern):
-            raise OptionError(
-                "stream", "is missing", "name a stream, several with streams, or a streamPattern"
-            )
-        positions: Positions | None = self.values["starting"]
-        if use == READ and positions and LATEST in {positions.every, *positions.named.values()}:
-            what = "a batch read that starts at the latest message reads nothing"
-            raise OptionError(positions.option, what, f"give {EARLIEST_WORD} or a sequence")
+        for error in faults.in_use(self.values, self.given, self.given, use):
+            raise error
         return replace(self, use=use)
 
     def __repr__(self) -> str:
@@ -185,36 +188,12 @@ class Settings:
         return float(self.values["fetchRetryInterval"])
 
 
-def _given(options: Mapping[str, str]) -> dict[str, str]:
-    """The options by their proper names; unknown ones raise."""
-    found = {}
-    for key in options:
-        name = key.lower()
-        option = _BY_NAME.get(name)
-        if option is None:
-            if name in SPARKS:
-                continue
-            raise OptionError(key, "is unknown", _advice(name))
-        found[option.name] = options[key]
-    return found
-
-
-def _advice(name: str) -> str:
-    known = FOREIGN.get(name)
-    if known:
-        return known
-    if name.startswith("kafka."):
-        return "there is no Kafka client here to give it to; leave it out"
-    near = difflib.get_close_matches(name.removeprefix("nats."), list(_BY_NAME), n=1, cutoff=0.6)
-    return f"did you mean {_BY_NAME[near[0]].name}?" if near else "see the options in docs/pipeline.md"
-
-
-def _value(option: Option, text: str) -> Any:
-    try:
-        return option.kind(text)
-    except ValueError as error:
-        shown = "has no such value" if option.name in _SECRET and text.strip() else str(error)
-        raise OptionError(option.name, shown, "") from None
+def _given(options: Mapping[str, str]) -> tuple[dict[str, str], set[str], list[OptionError]]:
+    """The options by their proper names; with those that unknown ones may mean; what is wrong with these."""
+    found = {BY_NAME[key.lower()].name: text for key, text in options.items() if key.lower() in BY_NAME}
+    strangers = list(faults.unknown(options))
+    meant = {name for _, names in strangers for name in names}
+    return found, found.keys() | meant, [error for error, _ in strangers]
 
 
 def _positions(values: Mapping[str, Any], names: tuple[str, ...]) -> Positions | None:
@@ -223,43 +202,3 @@ def _positions(values: Mapping[str, Any], names: tuple[str, ...]) -> Positions |
             found: Positions = values[name]
             return Positions(found.every, found.named, name)
     return None
-
-
-def _judge(values: Mapping[str, Any]) -> None:
-    """What options say of each other."""
-    which = [name for name in ("stream", "streams", "streamPattern") if name in values]
-    if len(which) > 1:
-        raise OptionError(which[1], f"is given besides {which[0]}", "give one of them")
-    if "password" in values and "user" not in values:
-        raise OptionError("password", "is given without user", "give both, or a token")
-    if ("tlsCert" in values) != ("tlsKey" in values):
-        given, missing = ("tlsCert", "tlsKey") if "tlsCert" in values else ("tlsKey", "tlsCert")
-        raise OptionError(given, f"is given without {missing}", "give both")
-    most, least = values.get("maxOffsetsPerTrigger"), values.get("minOffsetsPerTrigger")
-    if most and least and least > most:
-        raise OptionError("minOffsetsPerTrigger", f"{least} is more than maxOffsetsPerTrigger, {most}")
-    _judge_positions(values)
-
-
-def _judge_positions(values: Mapping[str, Any]) -> None:
-    streams = {values["stream"]} if "stream" in values else set(values.get("streams") or ())
-    for name in _STARTING + _ENDING:
-        found: Positions | None = values.get(name)
-        if found is None:
-            continue
-        if streams and found.named and set(found.named) != streams:
-            missing, extra = sorted(streams - set(found.named)), sorted(set(found.named) - streams)
-            what = f"has no position for {missing[0]}" if missing else f"names {extra[0]}, which is not read"
-            raise OptionError(name, what, f"name these streams: {', '.join(sorted(streams))}")
-        if name in _ENDING and EARLIEST in {found.every, *found.named.values()}:
-            raise OptionError(name, "nothing can end at the earliest message", "give latest or a sequence")
-    _judge_order(values.get("startingOffsets"), values.get("endingOffsets"))
-
-
-def _judge_order(start: Positions | None, end: Positions | None) -> None:
-    for stream, last in (end.named if end else {}).items():
-        first = start.of(stream) if start else None
-        if first and first.kind == last.kind == "sequence" and first.value > last.value:
-            raise OptionError(
-                "endingOffsets", f"{stream} ends at {last.value}, before its start at {first.value}"
-            )

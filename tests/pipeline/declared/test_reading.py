@@ -153,6 +153,59 @@ sinks:
     assert "a stream read" in found[1][3]
 
 
+def test_all_mistakes_of_a_document_are_told_at_once(tmp_path: Path) -> None:
+    text = """\
+name: p
+triger: 10s
+connection: {servers: s, startingOffsets: latest, timeout: soon}
+sources:
+  orders: {strem: A, minPartitions: no, failOnDataLoss: perhaps}
+  third: {stream: A, startingOffsets: {C: 1, A: 2}, startingTimestamp: 2026-11-22, domains: []}
+  north: {stream: A, domains: [n, s], timeout: later}
+transforms:
+  t: {python: "none.py:f"}
+sinks:
+  out: {from: ordrs, format: jetstream, subject: "a.*", guarantee: once}
+  two: {from: orders, format: parquet, pth: x}
+  bad: {from: orders, format: parket}
+"""
+    assert [(path, line) for path, line, *_ in mistakes(text, tmp_path)] == [
+        ("triger", 2),
+        ("connection.startingOffsets", 3),
+        ("connection.timeout", 3),
+        ("sources.orders.strem", 5),
+        ("sources.orders.minPartitions", 5),
+        ("sources.orders.failOnDataLoss", 5),
+        ("sources.third.startingOffsets", 6),
+        ("sources.third.startingTimestamp", 6),
+        ("sources.third.domains", 6),
+        ("sources.north.timeout", 7),
+        ("transforms.t.python", 9),
+        ("sinks.out.from", 11),
+        ("sinks.out.subject", 11),
+        ("sinks.out.guarantee", 11),
+        ("sinks.two.path", 12),
+        ("sinks.two.pth", 12),
+        ("sinks.bad.format", 13),
+    ]
+
+
+def test_what_is_left_out_for_a_mistake_makes_no_others(tmp_path: Path) -> None:
+    text = WHOLE.replace("    stream: ORDERS", "    stream: []").replace("lake:", "lake: 7\n  more:")
+    assert [(path, message) for path, _, _, message, _ in mistakes(text, tmp_path)] == [
+        ("sources.orders.stream", "is empty"),
+        ("sinks.lake", "is a section of keys and values"),
+    ]
+    text = WHOLE.replace("  orders:\n    stream: ORDERS", "  orders: []")
+    assert [path for path, *_ in mistakes(text, tmp_path)] == ["sources.orders"]
+
+
+def test_a_date_has_to_stand_in_quotes(tmp_path: Path) -> None:
+    text = WHOLE.replace("ORDERS\n", "ORDERS\n    startingTimestamp: 2026-11-22T08:00:00Z\n")
+    ((path, *_, hint),) = mistakes(text, tmp_path)
+    assert (path, hint) == ("sources.orders.startingTimestamp", "in quotes: YAML makes a date of it")
+
+
 def test_a_connection_has_only_options_of_connections(tmp_path: Path) -> None:
     text = WHOLE.replace("{servers", "{startingOffsets: latest, servers")
     assert [(path, line) for path, line, *_ in mistakes(text, tmp_path)] == [

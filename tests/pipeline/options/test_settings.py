@@ -135,6 +135,38 @@ def test_what_does_not_go_together_or_has_no_place_is_refused(
     assert refused(use, **options).option == option
 
 
+def test_all_that_is_wrong_is_told_and_nothing_that_follows_from_it() -> None:
+    options = {"kafka.bootstrap.servers": "s", "strem": "A", "timeout": "x", "usr": "a", "password": "p"}
+    _, wrong = Settings.judged({**options, "tlsCert": "c", "endingOffsets": "latest"}, "stream")
+    assert [error.option for error in wrong] == [
+        "kafka.bootstrap.servers",
+        "strem",
+        "usr",
+        "timeout",
+        "tlsCert",
+        "endingOffsets",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"stream": "A", "startingOffsets": '{"B": 1}'}, "names B, which is not read; streams read: A;"),
+        (
+            {"streams": "A,C", "startingOffsets": '{"B": 1, "C": 2, "D": 3}'},
+            "names B, D, which are not read; streams read: A, C;",
+        ),
+        ({"streams": "A,B", "startingOffsets": '{"A": 1}'}, "has no position for B; streams read: A, B;"),
+        (
+            {"streamPattern": "A.*", "startingOffsets": '{"AB": 1, "B": 1}'},
+            'names B, which is not read; streamPattern "A.*"',
+        ),
+    ],
+)
+def test_positions_are_for_the_streams_that_are_read(options: dict[str, str], said: str) -> None:
+    assert f"option startingOffsets: {said}" in str(refused("stream", **options))
+
+
 def test_what_spark_adds_to_a_writers_options_is_left_alone() -> None:
     assert settings("write", checkpointLocation="x", queryName="q").use == "write"
 
