@@ -109,6 +109,8 @@ _OWN = (
     "UnknownStream",
     "ShortRead",
     "DataLoss",
+    "Recreated",
+    "Beyond",
     "SinkError",
 )
 

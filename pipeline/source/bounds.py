@@ -9,6 +9,7 @@ from ..jetstream import DataLoss, Facts
 from ..options import OptionError, Settings
 from ..options.positions import Position, Positions
 from .directory import LIMITS, Directory
+from .loss import Beyond
 
 LOG = logging.getLogger("pyjs.pipeline")
 
@@ -23,9 +24,9 @@ class Bounds:
     def start(self, facts: Facts) -> int:
         """The first sequence to read.
 
-        Raises DataLoss when it is named and no longer or not yet there (with failOnDataLoss=false it warns,
-        and reading starts at what is nearest), OptionError when the options have no position for this
-        stream or no message has its time.
+        Raises DataLoss when it is named and no longer there, Beyond when not yet (with failOnDataLoss=false
+        it warns, and reading starts at what is nearest), OptionError when the options have no position for
+        this stream or no message has its time.
         """
         option = self.settings.starting
         position = self._position(option, facts.name)
@@ -48,14 +49,7 @@ class Bounds:
         position = self._position(option, facts.name)
         if position.kind == "sequence":
             if position.value > facts.last + 1:
-                self._lose(
-                    DataLoss(
-                        facts.name,
-                        facts.last + 1,
-                        position.value - 1,
-                        f"{option.option} names {position.value}, and the stream ends at {facts.last}",
-                    )
-                )
+                self._lose(Beyond(facts.name, option.option, position.value, facts.last))
             return min(position.value, facts.last + 1)
         if position.kind == "time":
             return self.at(facts, position.value) or facts.last + 1
@@ -82,14 +76,7 @@ class Bounds:
                 )
             )
         if sequence > facts.last + 1:
-            self._lose(
-                DataLoss(
-                    facts.name,
-                    facts.last + 1,
-                    sequence - 1,
-                    f"{option} names {sequence}, and the stream ends at {facts.last}",
-                )
-            )
+            self._lose(Beyond(facts.name, option, sequence, facts.last))
         return min(max(sequence, facts.first), facts.last + 1)
 
     def _lose(self, loss: DataLoss) -> None:

@@ -28,6 +28,25 @@ class Recreated(DataLoss):
         )
 
 
+class Beyond(DataLoss):
+    """An option names a sequence that the stream has not come to: none is gone, and none is there."""
+
+    def __init__(self, stream: str, option: str, sequence: int, last: int) -> None:
+        super().__init__(stream, last + 1, sequence - 1)
+        self.args = (stream, option, sequence, last)
+        self.option, self.sequence = option, sequence
+
+    @property
+    def happened(self) -> str:
+        """What was asked for, and what there is."""
+        last = self.first - 1
+        ends = f"ends at sequence {last}" if last else "has had no message yet"
+        return f"option {self.option}: {self.sequence} lies beyond stream {self.stream}, which {ends}"
+
+    def __str__(self) -> str:
+        return f"{self.happened}; name {self.first} or latest for its end, or set failOnDataLoss to false"
+
+
 def lost(mark: Mark, facts: Facts) -> DataLoss | None:
     """What a reader at `mark` has lost of the stream that `facts` tells of.
 

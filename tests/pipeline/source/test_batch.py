@@ -121,15 +121,17 @@ def test_a_start_that_is_gone_or_not_yet_there(
     early, late = {"startingOffsets": f'{{"{unique}": 2}}'}, {"startingOffsets": f'{{"{unique}": 20}}'}
     with pytest.raises(DataLoss, match=rf"stream {unique}: sequences 2 to 4 are gone.*begins at 5"):
         batch(server, stream=unique, **early)
-    with pytest.raises(DataLoss, match=r"startingOffsets names 20, and the stream ends at 9"):
+    with pytest.raises(
+        DataLoss, match=r"startingOffsets: 20 lies beyond stream .*, which ends at sequence 9"
+    ):
         batch(server, stream=unique, **late)
-    with pytest.raises(DataLoss, match="endingOffsets names 50"):
+    with pytest.raises(DataLoss, match="option endingOffsets: 50 lies beyond stream"):
         batch(server, stream=unique, endingOffsets=f'{{"{unique}": 50}}')
     with caplog.at_level(logging.WARNING):
         assert sequences(batch(server, stream=unique, failOnDataLoss="false", **early)) == [5, 6, 7, 8, 9]
         assert batch(server, stream=unique, failOnDataLoss="false", **late) == []
     assert "sequences 2 to 4 are gone" in caplog.text
-    assert "ends at 9" in caplog.text
+    assert "ends at sequence 9" in caplog.text
     assert "failOnDataLoss" not in caplog.text
 
 
