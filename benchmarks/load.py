@@ -216,7 +216,7 @@ def _answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
             answer = wire.request(subject, body)
             if answer.get("cluster", {}).get("leader"):
                 return answer
-        except (RuntimeError, TimeoutError):
+        except (RuntimeError, TimeoutError, ValueError):  # no JSON: nobody listens yet
             if time.monotonic() > deadline:
                 raise
         finally:
