@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import java
+from .scratch import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,11 +60,9 @@ def session(
         raise SparkError("a Spark session runs in this process already: use it, with pyjs.pipeline.register")
     with contextlib.ExitStack() as last:
         output = last.enter_context(log.open("ab")) if log else None
-        scratch = last.enter_context(
-            tempfile.TemporaryDirectory(prefix="pyjs-spark-", ignore_cleanup_errors=True)
-        )
+        own = last.enter_context(scratch())
         conf = SparkConf().setAppName(name).setMaster(master)
-        conf.setAll(list(_settings(master, settings or {}, scratch).items()))
+        conf.setAll(list(_settings(master, settings or {}, str(own)).items()))
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # PySpark has Ctrl-C cancel its jobs; whose it was before gets it back.
         last.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
@@ -90,14 +88,14 @@ def session(
             raise SparkError(str(error)).with_traceback(error.__traceback__) from None
 
 
-def _settings(master: str, given: Mapping[str, str], scratch: str) -> dict[str, str]:
+def _settings(master: str, given: Mapping[str, str], folder: str) -> dict[str, str]:
     """All settings: those given, and where they say nothing pyjs' own."""
     settings = dict(QUIET)
     options = LOGGING
     if master.startswith("local"):
         settings.update(LOCAL)
-        settings["spark.local.dir"] = scratch
-        options += f" -Djava.io.tmpdir={scratch}"
+        settings["spark.local.dir"] = folder
+        options += f" -Djava.io.tmpdir={folder}"
     settings.update(given)
     settings[JAVA_OPTIONS] = f"{options} {given.get(JAVA_OPTIONS, '')}".strip()
     return settings
