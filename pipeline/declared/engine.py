@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from .. import session as sessions
-from .document import Document, FolderSink, option_text
+from . import failure, secrets
+from .document import BATCH, ConsoleSink, Document, FolderSink, Sink, option_text
+from .problem import Problem
+from .reading import Loaded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,12 +29,21 @@ ADDED = {
     "spark.sql.streaming.stopTimeout": "30s",
 }
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+CONNECT_PORT = 15002
+CONNECT_SECONDS = 10.0
+NO_DELTA = "Delta is not part of Spark: add its package"
+DELTA_HINT = (
+    "spark: {packages: ['io.delta:delta-spark_2.13:VERSION']}; docs.delta.io/releases says which VERSION is "
+    "for which Spark"
+)
+NO_CONSOLE = "with Spark Connect a stream's batches are in the server: none can be shown here"
+CONSOLE_HINT = "trigger: batch shows rows; a stream can go to files or to another stream"
 NO_CONNECT = "a remote session needs Spark Connect's packages: pip install 'pyspark[connect]'"
 
 
 def place(document: Document) -> str:
-    """Where it runs: a master, or the URL of a remote session."""
-    return document.spark.remote or document.spark.master or LOCAL
+    """Where it runs: a master, or the URL of a remote session, without its token."""
+    return secrets.clean(document.spark.remote or document.spark.master or LOCAL)
 
 
 def on_this_machine(document: Document) -> bool:
@@ -90,18 +104,70 @@ def _remote(document: Document) -> SparkSession:
         from pyspark.sql import SparkSession
     except ImportError:
         raise sessions.SparkError(sessions.MISSING) from None
+    _reach(document)
     try:
         builder = SparkSession.builder.remote(str(document.spark.remote))
         for key, value in document.spark.conf.items():
             builder = builder.config(key, option_text(value))
         spark = builder.getOrCreate()
+        register(spark)
     except ImportError as error:
         raise sessions.SparkError(f"{NO_CONNECT} ({error})") from None
     except Exception as error:
-        raise sessions.SparkError(f"no session at {document.spark.remote}: {error}") from error
-    register(spark)
+        told = "; ".join(filter(None, failure.told(error)))
+        raise sessions.SparkError(f"no session at {place(document)}: {told}") from error
     return spark
 
 
+def _reach(document: Document) -> None:
+    """Whether anything listens where the session is to be: Connect itself tries for ten minutes."""
+    url = urlsplit(str(document.spark.remote))
+    try:
+        address = (url.hostname or "", url.port or CONNECT_PORT)
+        socket.create_connection(address, CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise sessions.SparkError(f"no session at {place(document)}: {error}") from None
+
+
+def problems(loaded: Loaded) -> list[Problem]:
+    """What the document's session cannot do: Delta on this machine without its package (a cluster has its
+    own), and the console of a stream by Connect, whose server runs what is done with each batch."""
+    document = loaded.document
+    found = []
+    for name, sink in document.sinks.items():
+        if _is_delta(sink) and on_this_machine(document) and not _has_delta(document):
+            found.append(_at(loaded, name, NO_DELTA, DELTA_HINT))
+        if isinstance(sink, ConsoleSink) and document.spark.remote and document.trigger != BATCH:
+            found.append(_at(loaded, name, NO_CONSOLE, CONSOLE_HINT))
+    return found
+
+
+def _at(loaded: Loaded, sink: str, message: str, hint: str) -> Problem:
+    place = loaded.place("sinks", sink, "format")
+    line, column = (place.line, place.column) if place else (0, 0)
+    return Problem(f"sinks.{sink}.format", message, line, column, hint)
+
+
+def _has_delta(document: Document) -> bool:
+    """Whether Delta is among what the document, or Spark's own folders, load."""
+    spark = document.spark
+    loads = [*spark.packages, *spark.jars, *(str(value) for value in spark.conf.values())]
+    if any("delta" in each for each in loads):
+        return True
+    with contextlib.suppress(ImportError, OSError):
+        import pyspark
+
+        home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+        if any(home.glob("jars/*delta*.jar")):
+            return True
+        defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
+        return "delta" in defaults.read_text(encoding="utf-8", errors="replace")
+    return False
+
+
+def _is_delta(sink: Sink) -> bool:
+    return isinstance(sink, FolderSink) and sink.format == "delta"
+
+
 def _uses_delta(document: Document) -> bool:
-    return any(isinstance(sink, FolderSink) and sink.format == "delta" for sink in document.sinks.values())
+    return any(_is_delta(sink) for sink in document.sinks.values())

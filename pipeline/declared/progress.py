@@ -92,18 +92,33 @@ def of_query(sink: str, progress: Mapping[str, Any], rows_out: int | None) -> Ba
     milliseconds = (
         (progress.get("durationMs") or {}).get("triggerExecution") or progress.get("batchDuration") or 0
     )
-    lags = [lag for source in progress.get("sources") or () if (lag := behind(source)) is not None]
+    sources = progress.get("sources") or ()
+    lags = [lag for source in sources if (lag := behind(source)) is not None]
+    rows_in = progress.get("numInputRows")
+    if rows_in is None:  # a remote session leaves the sum to us
+        rows_in = sum(source.get("numInputRows") or 0 for source in sources)
     mark = (progress.get("eventTime") or {}).get("watermark")
     return Batch(
         sink=sink,
         batch=int(progress["batchId"]),
         time=_ended(str(progress["timestamp"]), float(milliseconds)),
-        rows_in=int(progress.get("numInputRows") or 0),
+        rows_in=int(rows_in),
         rows_out=rows_out,
         lag=sum(lags) if lags else None,
         seconds=round(float(milliseconds) / 1000, 3),
         watermark=None if mark is None or str(mark).startswith("1970-") else str(mark),
     )
+
+
+def observed(progress: Mapping[str, Any], name: str) -> int | None:
+    """The count that a query's report has under `name`, None without.
+
+    A session of this process gives a row with a field `rows`, a remote one its JSON: values and schema.
+    """
+    row = (progress.get("observedMetrics") or {}).get(name)
+    if row is None:
+        return None
+    return int(row["values"][0] if "values" in row else row["rows"])
 
 
 def behind(source: Mapping[str, Any]) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import failure
-from .progress import Batch, of_query
+from .progress import Batch, observed, of_query
 from .sinks import OBSERVED
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Query:
         self._query = start(self._counts)
         self._restarts = 0
         self._asked = 0
+        self._last: int | None = None  # the newest batch when a remote query was asked to finish
         self._seen = -1
         self._looked: tuple[int, str] | None = None
         self._thread: Any = None  # Spark's thread of the query, once it has been asked to finish
@@ -71,16 +72,20 @@ class Query:
             if number <= self._seen or not _complete(report):
                 continue
             self._seen = number
-            yield of_query(self.sink, report, self._counts.get(number, _rows(report)))
+            yield of_query(self.sink, report, self._counts.get(number, observed(report, OBSERVED)))
 
     def finish(self) -> None:
         """Let the batch under way, if any, be the last. PySpark has no call for it."""
-        if self._thread is None:
+        if not hasattr(self._query, "_jsq"):  # a remote one: its inside is in another process
+            self._last = self._seen if self._last is None else self._last
+            if self._seen > self._last or not self._query.status["isTriggerActive"]:
+                self._query.stop()
+        elif self._thread is None:
             self._asked += 1
             try:
                 if self._settled() or self._asked > PATIENCE:
                     self._finish()
-            except Exception:  # not this Spark's inside, or a remote one: as well as it can be done
+            except Exception:  # not this Spark's inside: as well as it can be done
                 self._query.stop()
         elif self.alive and not self._query.status["isTriggerActive"]:
             self._query.stop()  # asleep until the next trigger
@@ -117,10 +122,3 @@ class Query:
 def _complete(report: Mapping[str, Any]) -> bool:
     """Whether this tells of a batch that was run; idle queries report now and then, too."""
     return "addBatch" in (report.get("durationMs") or {})
-
-
-def _rows(report: Mapping[str, Any]) -> int | None:
-    observed = (report.get("observedMetrics") or {}).get(OBSERVED)
-    if observed is None:
-        return None
-    return int(observed["rows"])

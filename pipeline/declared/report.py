@@ -13,9 +13,18 @@ from html import escape
 from . import chart
 from .chart import Point, Series
 from .progress import Batch, Totals
-from .record import Run
+from .record import CRASHED, FAILED, FINISHED, INTERRUPTED, RUNNING, STOPPED, Run
 
 ROWS = 200  # of the newest batches, as a table
+# What it means that a run in this state has no batch.
+EMPTY = {
+    FINISHED: "This run had no batch, for the streams had nothing new to read",
+    STOPPED: "This run was stopped before its first batch",
+    INTERRUPTED: "This run was interrupted before its first batch was completed",
+    FAILED: "This run failed before its first batch was completed",
+    CRASHED: "The process of this run ended before its first batch was completed",
+    RUNNING: "This run has not completed a batch yet",
+}
 Value = Callable[[Batch], float | None]
 
 
@@ -28,7 +37,7 @@ def html(run: Run) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(run.id)}: pipeline run</title><style>{STYLE}</style></head><body>",
         _head(run, batches),
-        _charts(batches) if batches else '<p class="empty">No batch was completed.</p>',
+        _charts(batches) if batches else f'<p class="none">{escape(empty(run))}</p>',
         _plan(run),
         _table(batches),
         f"<details><summary>Document</summary><pre>{escape(run.document())}</pre></details>",
@@ -36,6 +45,11 @@ def html(run: Run) -> str:
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def empty(run: Run) -> str:
+    """Why a run without batches has none."""
+    return EMPTY.get(run.state, "This run completed no batch") + ": there is nothing to draw."
 
 
 def _head(run: Run, batches: Sequence[Batch]) -> str:
@@ -204,5 +218,6 @@ th { text-align: left; color: var(--dim); font-weight: 600; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule);
   font-variant-numeric: tabular-nums; }
 pre { overflow-x: auto; font-size: .85rem; } details { margin: 1rem 0; } summary { cursor: pointer; }
-.empty { color: var(--dim); }
+.empty { color: var(--dim); } .none { font-size: 1.1rem; border-left: 4px solid var(--warn);
+  padding: .4rem 1rem; }
 """

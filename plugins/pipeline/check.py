@@ -36,6 +36,7 @@ def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
         raise documents.lacking(error) from None
     try:
         loaded = documents.loaded(file, trigger=trigger)
+        documents.playable(loaded)
     except DocumentError as error:
         if as_json:
             problems = [asdict(problem) for problem in error.problems]

@@ -79,6 +79,16 @@ def lacking(error: ImportError) -> CliError:
     return CliError(f"pipelines need packages that are not installed ({error.name})", INSTALL)
 
 
+def playable(loaded: Loaded) -> None:
+    """Raises DocumentError for what the document's session cannot do."""
+    from ...pipeline.declared import engine
+    from ...pipeline.declared.problem import DocumentError
+
+    problems = engine.problems(loaded)
+    if problems:
+        raise DocumentError(str(loaded.file), problems)
+
+
 def refused(error: DocumentError) -> CliError:
     """A document's mistakes as an error of the command line; all but the last are said at once."""
     *others, last = error.problems

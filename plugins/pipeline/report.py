@@ -30,4 +30,7 @@ def report(run: str, file: Path | None) -> None:
         raise CliError(f"there is no folder {file.parent}", "--html FILE names where to write")
     file.write_text(pages.html(found), encoding="utf-8")
     count = len(found.batches())
+    if not count:
+        render.show(f"{file} was written, but {found.id} has no batches. {pages.empty(found)}")
+        return
     render.show(f"{file} was written: {count:,} {'batch' if count == 1 else 'batches'} of {found.id}")

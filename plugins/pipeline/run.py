@@ -74,10 +74,10 @@ def run(
     except ImportError as error:
         raise documents.lacking(error) from None
     try:
-        loaded = documents.loaded(file, trigger=trigger)
+        loaded = _placed(documents.loaded(file, trigger=trigger), master, remote)
+        documents.playable(loaded)
     except DocumentError as error:
         raise documents.refused(error) from None
-    loaded = _placed(loaded, master, remote)
     outcome, log = _recorded(loaded, as_json=as_json, verbose=verbose)
     if outcome.state == "failed":
         if as_json:

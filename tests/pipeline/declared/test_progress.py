@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pyjs.pipeline.declared.progress import Batch, Totals, behind, of_query
+from pyjs.pipeline.declared.progress import Batch, Totals, behind, observed, of_query
 
 REPORT: dict[str, Any] = {
     "batchId": 7,
@@ -31,6 +31,14 @@ def test_a_batch_of_sparks_report() -> None:
     assert batch.rate == 200
     assert batch.to_json()["rate"] == 200
     assert Batch.from_json({**batch.to_json(), "added": "by a later version"}) == batch
+
+
+def test_a_remote_sessions_report_has_its_numbers_elsewhere() -> None:
+    sources = [{**source, "numInputRows": 40} for source in REPORT["sources"]]
+    assert of_query("lake", {**REPORT, "numInputRows": None, "sources": sources}, None).rows_in == 80
+    assert observed({"observedMetrics": {"out": {"values": [5], "schema": {"type": "struct"}}}}, "out") == 5
+    assert observed({"observedMetrics": {"out": {"rows": 6}}}, "out") == 6
+    assert observed({"observedMetrics": {}}, "out") is None
 
 
 def test_the_first_watermark_is_none() -> None:

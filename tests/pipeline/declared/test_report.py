@@ -57,7 +57,14 @@ def test_a_page_has_three_plots_of_all_sinks_and_nothing_to_load() -> None:
 def test_a_page_of_a_run_that_failed_at_once() -> None:
     text = page([], error="orders.yaml:3:1: <no> table")
     assert "orders.yaml:3:1: &lt;no&gt; table" in text
-    assert "No batch was completed" in text
+    assert "This run failed before its first batch was completed: there is nothing to draw." in text
+    assert "<svg" not in text
+
+
+def test_a_page_of_a_run_without_batches_says_why() -> None:
+    text = page([])
+    assert "This run had no batch, for the streams had nothing new to read" in text
+    assert "<svg" not in text
     assert "<svg" not in text
 
 
