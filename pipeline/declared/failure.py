@@ -47,6 +47,10 @@ HINTS = (
         re.compile(r"Timed out while waiting for the Python worker|Python worker failed to connect back"),
         "the machine is too busy: Spark gives Python ten seconds to start; run it again",
     ),
+    (
+        re.compile(r"STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY[^\n]*/offsets should"),
+        "if it was killed as its first batch began, nothing was written: remove this checkpoint and run it again",
+    ),
     (re.compile(r"TABLE_OR_VIEW_NOT_FOUND"), "a query may name the sources and the transforms above it"),
 )
 

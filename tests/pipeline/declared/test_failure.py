@@ -72,6 +72,10 @@ def test_a_root_is_short() -> None:
         ("java.sql.SQLException: No suitable driver", "org.postgresql:postgresql"),
         ("Caused by: java.lang.ClassNotFoundException: com.mysql.cj.jdbc.Driver", "jars: [FILE]"),
         ("[PATH_ALREADY_EXISTS] Path file:/out already exists", "mode: overwrite"),
+        (
+            "[STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY] The checkpoint location c/offsets should be",
+            "remove this checkpoint",
+        ),
     ],
 )
 def test_what_to_do_is_said_where_it_is_known(text: str, hint: str) -> None:
