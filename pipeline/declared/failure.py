@@ -49,7 +49,7 @@ HINTS = (
     ),
     (
         re.compile(r"STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY[^\n]*/offsets should"),
-        "if it was killed as its first batch began, nothing was written: remove this checkpoint and run it again",
+        "if it was killed as its first batch began, nothing was written: remove this checkpoint",
     ),
     (re.compile(r"TABLE_OR_VIEW_NOT_FOUND"), "a query may name the sources and the transforms above it"),
 )
