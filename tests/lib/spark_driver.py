@@ -2,6 +2,7 @@
 
 `python -m lib.spark_driver SERVERS STREAM FOLDER`: from the stream into FOLDER/rows by FOLDER/checkpoint.
 Its first line is the process id of its Java: that would end by itself with this process, but in good order.
+Then it waits for a line: the query may start.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def main(servers: str, stream: str, folder: str) -> None:
     with session("pyjs killed", master="local[2]", settings=SETTINGS) as spark:
         sys.stdout.write(f"{java_of(spark)}\n")
         sys.stdout.flush()
-        start(spark, servers, stream, Path(folder)).awaitTermination()
+        if sys.stdin.readline():
+            start(spark, servers, stream, Path(folder)).awaitTermination()
 
 
 if __name__ == "__main__":

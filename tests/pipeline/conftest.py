@@ -6,6 +6,8 @@ The tests that ask for it are collected first (tests/conftest.py), so that one w
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,15 @@ SETTINGS = {
 }
 
 
+# Spark puts its Python sources, zipped, before the same ones that are installed: each process it starts would
+# compile them again, for a second.
+PYTHON = """\
+#!/bin/sh
+export PYTHONPATH="${{PYTHONPATH#*/pyspark.zip:}}"
+exec {python} "$@"
+"""
+
+
 @pytest.fixture(scope="session")
 def needs_java() -> None:
     """Without Java a test that needs it is skipped, except in CI, where it must run."""
@@ -37,7 +48,20 @@ def needs_java() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory, needs_java: None) -> Iterator[SparkSession]:
+def quick_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Spark's Python processes start in half a second."""
+    script = tmp_path_factory.mktemp("python") / "python"
+    script.write_text(PYTHON.format(python=shlex.quote(sys.executable)))
+    script.chmod(0o755)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_PYTHON", str(script))
+        yield
+
+
+@pytest.fixture(scope="session")
+def spark(
+    tmp_path_factory: pytest.TempPathFactory, needs_java: None, quick_python: None
+) -> Iterator[SparkSession]:
     """A local session with two threads that knows the source `jetstream`.
 
     Streaming queries are their test's to stop.
