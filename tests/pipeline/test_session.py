@@ -23,7 +23,8 @@ from pyjs.pipeline.session import SparkError, session
 
 asked = signal.getsignal(signal.SIGINT)
 try:
-    settings = {"spark.driver.memory": "512m"}
+    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    settings = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
     with session("a test", master="local[1]", settings=settings, log=Path("java.log")) as spark:
         process = SparkContext._gateway.proc
         print(spark.conf.get("spark.app.name"), process.poll(), *[p.name[:11] for p in Path("tmp").iterdir()])

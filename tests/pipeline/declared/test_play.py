@@ -116,6 +116,7 @@ sinks:
     assert sorted(stage.js.stored(stage.name, 41).values()) == [b"38", b"39"]
 
 
+@pytest.mark.parametrize("implementation", ["pyjs"])
 def test_a_stream_goes_on_where_it_was_and_tells_its_lag(stage: Stage) -> None:
     text = """
 sources:
