@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ...pipeline.declared.progress import Batch, Totals
     from ...pipeline.declared.run import Outcome
 
+STOPPING_NOW = "stopping at once: the batch under way is broken off"
+
 
 class Words:
     """One line for each batch, on stdout."""
@@ -36,13 +38,16 @@ class Words:
         """Rows for the console."""
         render.show(grid(sink, batch, columns, rows, total))
 
-    def stopping(self) -> None:
-        """Ctrl-C was pressed."""
-        render.show("stopping after the batch under way; once more stops at once")
+    def stopping(self, *, now: bool) -> None:
+        """Ctrl-C was pressed; a second time: `now`."""
+        render.show(STOPPING_NOW if now else "stopping after the batch under way; once more stops at once")
 
     def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
         """The run is over."""
         render.show(f"{run} {summary(outcome, totals, seconds)}")
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class Documents:
@@ -70,9 +75,9 @@ class Documents:
         found = [dict(zip(columns, row, strict=True)) for row in rows]
         self._say("rows", {"sink": sink, "batch": batch, "rows": found, "total": total})
 
-    def stopping(self) -> None:
-        """A signal came."""
-        self._say("stopping", {})
+    def stopping(self, *, now: bool) -> None:
+        """A signal came; a second one: `now`."""
+        self._say("stopping", {"now": now})
 
     def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
         """The run is over."""
@@ -86,6 +91,9 @@ class Documents:
                 "hint": outcome.hint,
             },
         )
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def _say(self, event: str, document: Mapping[str, Any]) -> None:
         render.show(json.dumps({"event": event, "run": self._run, **document}, ensure_ascii=False))

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...cli import render
-from .lines import grid, summary
+from .lines import STOPPING_NOW, grid, summary
 
 if TYPE_CHECKING:
     from ...pipeline.declared.progress import Batch, Totals
@@ -46,6 +46,10 @@ class Live:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the terminal back, with its cursor."""
         self._live.stop()
 
     def started(self, facts: Mapping[str, Any]) -> None:
@@ -70,9 +74,11 @@ class Live:
         """Rows for the console, above the panel."""
         self.console.print(Text(grid(sink, batch, columns, rows, total), no_wrap=True, overflow="ellipsis"))
 
-    def stopping(self) -> None:
-        """Ctrl-C was pressed."""
-        self._state = "stopping after the batch under way; Ctrl-C once more stops at once"
+    def stopping(self, *, now: bool) -> None:
+        """Ctrl-C was pressed; a second time: `now`."""
+        self._state = (
+            STOPPING_NOW if now else "stopping after the batch under way; Ctrl-C once more stops at once"
+        )
 
     def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
         """The run is over: the panel stays as it is, with how it ended."""

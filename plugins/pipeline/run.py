@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,11 +41,14 @@ class Display(Protocol):
     def started(self, facts: dict[str, Any]) -> None:
         """The run has its folder; Spark starts now."""
 
-    def stopping(self) -> None:
-        """It was asked to stop after the batch under way."""
+    def stopping(self, *, now: bool) -> None:
+        """It was asked to stop after the batch under way, or `now`."""
 
     def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
         """The run is over."""
+
+    def close(self) -> None:
+        """Give back what it holds of the terminal."""
 
 
 @click.command(cls=Command)
@@ -180,12 +183,20 @@ def _played(loaded: Loaded, checkpoint: str, recorder: Recorder, display: Any, *
         display.ended(recorder.id, outcome, totals, time.monotonic() - began)
         return outcome
 
+    def leave() -> None:
+        """End the process now; Spark's Java ends when its parent is gone."""
+        if not recorder.ended:
+            end(Outcome("interrupted"))
+        display.close()
+        sys.stdout.flush()
+        os._exit(EXIT_INTERRUPTED)
+
     ended: Outcome | None = None
     try:
         with (
             contextlib.nullcontext() if verbose else _warnings(recorder),
             engine.opened(loaded.document, None if verbose else recorder.log) as spark,
-            _stoppable(halt, display, recorder),
+            _stoppable(halt, display, leave),
         ):
             ended = play(spark, loaded, checkpoint, observer, halt)
             return end(ended)
@@ -230,16 +241,15 @@ class _Noted:
 
 
 @contextlib.contextmanager
-def _stoppable(halt: Halt, display: Display, recorder: Recorder) -> Iterator[None]:
+def _stoppable(halt: Halt, display: Display, leave: Callable[[], None]) -> Iterator[None]:
     """SIGINT and SIGTERM ask `halt`; the second one also sees to it that the process ends soon."""
 
     def asked(_number: int, _frame: FrameType | None) -> None:
         halt.ask()
-        if not halt.now:
-            display.stopping()
-            return
+        if halt.level <= 2:
+            display.stopping(now=halt.now)
         if halt.level == 2:
-            last = threading.Timer(LAST_SECONDS, _leave, (recorder,))
+            last = threading.Timer(LAST_SECONDS, leave)
             last.daemon = True
             last.start()
 
@@ -249,12 +259,3 @@ def _stoppable(halt: Halt, display: Display, recorder: Recorder) -> Iterator[Non
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _leave(recorder: Recorder) -> None:
-    """End the process now; Spark's Java ends when its parent is gone."""
-    if not recorder.ended:
-        from ...pipeline.declared.run import Outcome
-
-        recorder.end(Outcome("interrupted").to_json(time.time()))
-    os._exit(EXIT_INTERRUPTED)
