@@ -35,7 +35,8 @@ def _apply(data: bytearray, offset: int, change: bytes | None) -> None:
         del data[offset:]
         data.extend(bytes(max(0, offset - len(data))))
         return
-    data.extend(bytes(max(0, offset - len(data))))
+    if offset > len(data):
+        data.extend(bytes(offset - len(data)))
     data[offset : offset + len(change)] = change
 
 
@@ -116,11 +117,15 @@ class FakeDisk:
         self.seen, self.safe = dict(names), dict(names)
         self.changes = []
 
-    def _check(self, operation: str, path: str = "") -> None:
+    def _check(self, operation: str, of: str | Inode) -> None:
+        """Fail when that is due; `of`: a path, or a file that has one."""
         if self._left is not None:
             self._left -= 1
             if self._left < 0:
                 raise PowerCut
+        if not self._failures:
+            return
+        path = of if isinstance(of, str) else self._path_of(of)
         for place, (failing, code, where) in enumerate(self._failures):
             if failing == operation and where in path:
                 del self._failures[place]
@@ -157,12 +162,12 @@ class FakeDisk:
 
     def read(self, file: int, size: int, offset: int) -> bytes:
         inode = self.files[file]
-        self._check("read", self._path_of(inode))
+        self._check("read", inode)
         return bytes(inode.seen[offset : offset + size])
 
     def write(self, file: int, data: bytes, offset: int) -> None:
         inode = self.files[file]
-        self._check("write", self._path_of(inode))
+        self._check("write", inode)
         self.writes += 1
         if self.space is not None:
             taken = data[: self.space]
@@ -181,13 +186,13 @@ class FakeDisk:
         return len(self.files[file].seen)
 
     def truncate(self, file: int, size: int) -> None:
-        self._check("truncate", self._path_of(self.files[file]))
+        self._check("truncate", self.files[file])
         self._write(self.files[file], size, None)
 
     def sync(self, file: int) -> None:
         inode = self.files[file]
         try:
-            self._check("sync", self._path_of(inode))
+            self._check("sync", inode)
         except OSError:
             if self.forgets:
                 inode.unsynced = []

@@ -7,8 +7,9 @@ is given is never anything else than what was written.
 
 from __future__ import annotations
 
+import copy
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -167,6 +168,7 @@ def test_what_was_written_is_read_again(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_a_power_cut_at_every_operation(seed: int) -> None:
+    steps = list(plan(Random(seed)))
     cut = 0
     while True:
         disk = FakeDisk()
@@ -174,7 +176,7 @@ def test_a_power_cut_at_every_operation(seed: int) -> None:
         disk.cut_after(cut)
         possible = [Model()]
         dice = Random(seed * 1000 + cut)
-        for call, outcomes in plan(Random(seed)):
+        for call, outcomes in steps:
             if _cut(disk, partial(call, store), dice, lose_sectors=cut % 3 == 0):
                 possible = outcomes
                 break
@@ -190,10 +192,11 @@ def test_a_power_cut_at_every_operation(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_power_cut_at_every_operation_of_opening(seed: int) -> None:
+    steps = list(plan(Random(seed)))
     for cut in range(60):
         disk = FakeDisk()
         store = made(disk)
-        model = _done(store, seed)
+        model = _done(store, steps)
         disk.kill()
         disk.cut_after(cut)
         if not _cut(disk, partial(reopened, disk), Random(cut)):
@@ -208,13 +211,14 @@ def test_a_power_cut_at_every_operation_of_opening(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_refusal_ends_it_and_who_opens_it_goes_on(seed: int, operation: str) -> None:
     """Also on a system that forgets what a failed sync left unwritten, and shows it nevertheless."""
+    steps = list(plan(Random(seed)))
     for when in range(12):
         disk = FakeDisk()
         disk.forgets = True
         store = made(disk)
         possible = [Model()]
         try:
-            for place, (call, outcomes) in enumerate(plan(Random(seed))):
+            for place, (call, outcomes) in enumerate(steps):
                 if place == when and operation == "full":
                     disk.space = Random(when).randint(0, 120)
                 elif place == when:
@@ -239,10 +243,10 @@ def test_a_refusal_ends_it_and_who_opens_it_goes_on(seed: int, operation: str) -
         works(disk, again, store)
 
 
-def _done(store: RaftStore, seed: int, steps: int = 14) -> Model:
+def _done(store: RaftStore, steps: Iterable[Step]) -> Model:
     """All of a plan; what is there afterwards."""
     model = Model()
-    for call, outcomes in plan(Random(seed), steps):
+    for call, outcomes in steps:
         call(store)
         model = outcomes[-1]
     return model
@@ -261,7 +265,7 @@ def _cut(disk: FakeDisk, action: Callable[[], object], dice: Random, *, lose_sec
 def _full(seed: int) -> tuple[FakeDisk, Model]:
     disk = FakeDisk()
     store = made(disk)
-    model = _done(store, seed, 25)
+    model = _done(store, plan(Random(seed), 25))
     store.close()
     disk.kill()
     return disk, model
@@ -289,9 +293,9 @@ def _hurt(disk: FakeDisk, path: str, how: str, at: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_damage_of_every_kind_of_file_is_told_or_harmless(seed: int) -> None:
-    disk, model = _full(seed)
-    for path, how, at in list(_damages(disk, Random(seed))):
-        disk, model = _full(seed)
+    whole, model = _full(seed)
+    for path, how, at in list(_damages(whole, Random(seed))):
+        disk = copy.deepcopy(whole)
         _hurt(disk, path, how, at)
         what = f"{how} {path} at {at}"
         try:
