@@ -11,13 +11,14 @@ from lib.fake_disk import FakeDisk
 from pyjs.store.consumer import ConsumerState, FileConsumer, MemoryConsumer
 from pyjs.store.errors import Damaged, StoreClosed, StoreFailed
 
+PENDING = 2_000
 PLACE = st.integers(1, 40)
 STATES = st.builds(
     ConsumerState,
     st.tuples(PLACE, PLACE),
     st.tuples(PLACE, PLACE),
-    st.dictionaries(PLACE, st.tuples(PLACE, st.integers(0, 2**62))),
-    st.dictionaries(PLACE, PLACE),
+    st.dictionaries(PLACE, st.tuples(PLACE, st.integers(0, 2**62)), max_size=6),
+    st.dictionaries(PLACE, PLACE, max_size=4),
 )
 
 
@@ -85,18 +86,19 @@ def test_a_crash_leaves_a_state_not_older_than_the_last_commit(
 def test_a_save_costs_by_what_changed_and_the_log_stays_bounded() -> None:
     disk = FakeDisk()
     store = FileConsumer("/c", fs=disk)
-    pending = {seq: (seq, seq) for seq in range(1, 10_001)}
+    pending = {seq: (seq, seq) for seq in range(1, PENDING + 1)}
     for number in range(1, 601):
         pending = dict(pending)
         del pending[number]
-        pending[10_000 + number] = (10_000 + number, 1)
-        store.save(ConsumerState((10_000 + number, 10_000 + number), (number, number), pending, {}))
+        pending[PENDING + number] = (PENDING + number, 1)
+        store.save(ConsumerState((PENDING + number, PENDING + number), (number, number), pending, {}))
         before = store._end
         store.commit_sync()
         if number > 1:
             assert store._end - before < 200
-    assert len(disk.seen["/c/state"].seen) < 5 * 10_000 * 24
-    assert FileConsumer("/c", fs=disk).load() == ConsumerState((10_600, 10_600), (600, 600), pending, {})
+    assert len(disk.seen["/c/state"].seen) < 5 * PENDING * 24
+    last = PENDING + 600
+    assert FileConsumer("/c", fs=disk).load() == ConsumerState((last, last), (600, 600), pending, {})
 
 
 def test_the_log_is_begun_anew_when_it_has_grown() -> None:
