@@ -1,12 +1,15 @@
 """Reading many messages of one block in a row: what serves a consumer that catches up.
 
 Promises the same as reading each by itself: every record is checked. Ends before the first record that is not
-as it should be, which is then for the patient way to look at, and at what is still in memory.
+as it should be, which is then for the patient way to look at, and at what is still in memory. Works in
+columns: a loop over the records would take twice as long.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import islice, repeat
+from operator import add, eq
 from zlib import crc32
 
 from .. import record
@@ -14,50 +17,70 @@ from ..message import StoredMessage
 from .block import LENGTH, Block
 from .reader import BlockReader
 
-_FIXED, _MAGIC = record.FIXED, record.MAGIC
+_MAGIC = record.MAGIC
 _CHECKSUM = 4  # bytes before what the checksum covers
-_BEFORE_SUBJECT = _FIXED - _CHECKSUM
+_BEFORE_SUBJECT = record.FIXED - _CHECKSUM
 _unpack_all = record.unpack_all
+_make = tuple.__new__
 
 
 def read_run(
     reader: BlockReader, block: Block, seqs: Sequence[int], names: Sequence[str], size: int
 ) -> list[StoredMessage]:
-    """Read the messages `seqs` of a block, as far as they are in its file, until their bodies make `size`."""
+    """Read the first of the messages `seqs` of a block, those that are in its file: as many as one stretch
+    of it holds, and no more once their records make `size` bytes.
+    """
     rows = _rows(block, seqs)
     if not len(rows):
         return []
-    seed, make, kind = block.seed, tuple.__new__, StoredMessage
-    found: list[StoredMessage] = []
-    add = found.append
-    start = have = 0
-    data = b""
-    end = block.offsets[rows[-1]] + (block.lengths[rows[-1]] & LENGTH)
-    columns = (_taken(column, rows) for column in (block.offsets, block.lengths, block.subjects))
-    for seq, offset, flagged, name in zip(seqs, *columns, strict=False):
-        length = flagged & LENGTH
-        at = offset - start
-        if at + length > have:
-            start, at = offset, 0
-            data = reader.stretch(block, start, length, end - start)
-            have = len(data)
-            if have < length:
-                break
-        checksum, magic, _, subject, whole, header, number, time = _unpack_all(data, at)
-        checked = data[at + _CHECKSUM : at + length]
-        if crc32(checked, seed) != checksum or number != seq or whole != length or magic != _MAGIC:
-            break
-        at = _BEFORE_SUBJECT + subject
-        if header:
-            body = checked[at + header :]
-            add(make(kind, (seq, names[name], checked[at : at + header], body, time)))
-        else:
-            body = checked[at:]
-            add(make(kind, (seq, names[name], b"", body, time)))
-        size -= len(body)
-        if size <= 0:
-            break
-    return found
+    offsets = _taken(block.offsets, rows)
+    start = offsets[0]
+    lengths = [flagged & LENGTH for flagged in _taken(block.lengths, rows)]
+    count = bisect_left(offsets, start + size, 1)
+    data = reader.stretch(block, start, lengths[0], offsets[count - 1] + lengths[count - 1] - start)
+    count = bisect_right(offsets, start + len(data), 0, count)
+    if count and offsets[count - 1] + lengths[count - 1] > start + len(data):
+        count -= 1
+    if not count:
+        return []
+    places = [offset - start for offset in offsets[:count]]
+    subjects = map(names.__getitem__, _taken(block.subjects, rows[:count]))
+    return _decode(data, block.seed, places, lengths[:count], seqs[:count], subjects)
+
+
+def _decode(
+    data: bytes,
+    seed: int,
+    places: Sequence[int],
+    lengths: Sequence[int],
+    seqs: Sequence[int],
+    subjects: Iterable[str],
+) -> list[StoredMessage]:
+    """Make messages of the records at these places, up to the first that is not as it should be."""
+    fields = map(_unpack_all, repeat(data), places)
+    checksums, magics, _, keys, wholes, headers, numbers, times = zip(*fields, strict=True)
+    bounds = zip(places, lengths, strict=True)
+    checked = [data[place + _CHECKSUM : place + length] for place, length in bounds]
+    sums = tuple(map(crc32, checked, repeat(seed)))
+    good = _agreeing(
+        (checksums, wholes, numbers, magics),
+        (sums, tuple(lengths), tuple(seqs), (_MAGIC,) * len(sums)),
+    )
+    starts: Iterable[int] = [_BEFORE_SUBJECT + key for key in keys]
+    blocks: Iterable[bytes] = repeat(b"")
+    if any(headers):
+        blocks = [one[at : at + size] for one, at, size in zip(checked, starts, headers, strict=True)]
+        starts = map(add, starts, headers)
+    bodies = [one[at:] for one, at in zip(checked, starts, strict=True)]
+    columns = zip(seqs, subjects, blocks, bodies, times, strict=False)
+    return list(map(_make, repeat(StoredMessage), islice(columns, good)))
+
+
+def _agreeing(said: tuple[tuple[int, ...], ...], true: tuple[tuple[int, ...], ...]) -> int:
+    """How many rows of these columns are the same in both before the first that is not."""
+    if said == true:
+        return len(true[0])
+    return [*map(eq, zip(*said, strict=True), zip(*true, strict=True)), False].index(False)
 
 
 def _rows(block: Block, seqs: Sequence[int]) -> Sequence[int]:
@@ -75,7 +98,7 @@ def _rows(block: Block, seqs: Sequence[int]) -> Sequence[int]:
     return rows[: bisect_left(rows, block.tail_row)]
 
 
-def _taken(column: "array[int]", rows: Sequence[int]) -> Iterable[int]:
+def _taken(column: "array[int]", rows: Sequence[int]) -> Sequence[int]:
     if isinstance(rows, range):
         return column[rows[0] : rows[-1] + 1]
     return [column[row] for row in rows]

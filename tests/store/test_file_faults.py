@@ -94,6 +94,38 @@ def test_a_flipped_bit_in_a_sealed_block_is_found_when_it_is_read() -> None:
     assert stream.bytes == sum(stream.size_of("a.1", 0, 46) for _ in range(39))
 
 
+@pytest.mark.parametrize("damaged", [1, 3, 4])
+@pytest.mark.parametrize("back", [0, 30])
+def test_a_run_of_messages_ends_before_a_damaged_one(damaged: int, back: int) -> None:
+    disk = made(40, block_size=500)
+    disk.flip(block(disk), place_of(disk, block(disk), damaged) - back)
+    stream = opened(disk, block_size=500)
+    run = stream.next_run((), 1, 40, 40, 1 << 20)
+    assert [message.seq for message in run] == list(range(1, damaged))
+    rest = stream.next_run((), damaged + 1, 40, 40, 1 << 20)
+    assert [message.body[:6] for message in rest] == [b"%06d" % seq for seq in range(damaged + 1, 41)]
+
+
+def test_a_run_of_messages_is_what_single_reads_give() -> None:
+    disk = FakeDisk()
+    stream = opened(disk, block_size=2000)
+    for seq in range(1, 101):
+        header = b"NATS/1.0\r\nA: b\r\n\r\n" if seq % 3 == 0 else b""
+        stream.append("a" * (seq % 5 + 1), header, b"x" * (seq * 7 % 40), seq)
+        if seq % 4 == 0:
+            stream.commit_sync()
+    for seq in range(5, 100, 9):
+        stream.remove(seq)
+    stream.commit_sync()
+    disk.kill()
+    stream = opened(disk, block_size=2000)
+    single = [stream.get(seq) for seq in range(1, 101) if seq % 9 != 5]
+    assert stream.next_run((), 1, 100, 100, 1 << 20) == single
+    some = stream.next_run((), 1, 100, 100, 200)
+    assert some == single[: len(some)]
+    assert sum(len(message.body) for message in some[:-1]) < 200
+
+
 def test_a_sealed_block_without_its_sidecar_is_read_whole_and_damage_in_it_found() -> None:
     disk = made(40, block_size=500)
     for path in [path for path in disk.seen if path.endswith(".idx")]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .acks import ack_prefix
+from .frames import Run, fitting
 
 if TYPE_CHECKING:
-    from ....store.message import StoredMessage
     from ...accounts.plan import Target
     from .core import Consumer
     from .pull import Pull
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 RUN = 512  # messages
 _LEAST = 4  # messages for each request; fewer are not worth the trouble
 _MOST_PULLS = 8
-UNBOUNDED = 1 << 62  # bytes
 
 
 class Bulk:
@@ -44,19 +43,16 @@ class Bulk:
         if most < _LEAST * len(pulls) or (target := self._listener(pulls)) is None:
             return False
         messages = consumer.feed.peek(most)
+        if not messages:
+            return False
+        run = Run(messages, self._ack_prefix, consumer.ledger.consumer_seq, consumer.backlog.count)
         room = min([pull.max_bytes for pull in pulls if pull.max_bytes], default=0)
-        frames, sizes = self._frames(messages, target[0].sid.decode(), room)
-        count = len(sizes) - len(sizes) % len(pulls)
-        if count < _LEAST * len(pulls):
+        sizes = run.sizes() if room else []
+        count = fitting(sizes, room) if room else len(messages)
+        count -= count % len(pulls)
+        if count < _LEAST * len(pulls) or (run.headed and not target[1].headers):
             return False
-        del messages[count:], frames[2 * count :]
-        headed = sum([len(message.header) for message in messages])
-        if headed and not target[1].headers:
-            return False
-        payloads = headed + sum(map(len, frames[1::2]))
-        frames[0] = frames[0][2:]
-        frames.append(b"\r\n")
-        self._send(messages, b"".join(frames), payloads, target, now)
+        self._send(run, messages[count - 1].seq, count, target, now)
         for place, pull in enumerate(pulls):
             pull.left -= count // len(pulls)
             pull.delivered += count // len(pulls)
@@ -76,47 +72,12 @@ class Bulk:
             listener = found
         return listener
 
-    def _frames(self, messages: list[StoredMessage], sid: str, room: int) -> tuple[list[bytes], list[int]]:
-        """Line and body of each message, and what it counts; as many as count less than `room`, if given.
-
-        Each line begins with what ends the message before it.
-        """
-        number, pending = self._consumer.ledger.consumer_seq, self._consumer.backlog.count
-        leads: dict[str, tuple[str, int]] = {}
-        frames: list[bytes] = []
-        sizes: list[int] = []
-        add, add_size, left = frames.append, sizes.append, room or UNBOUNDED
-        for seq, subject, header, body, time in messages:
-            if subject in leads:
-                lead, fixed = leads[subject]
-            else:
-                lead = f"{subject} {sid} {self._ack_prefix}"
-                fixed = len(subject.encode("utf-8", "surrogateescape")) + len(self._ack_prefix)
-                leads[subject] = lead, fixed
-            number += 1
-            pending -= 1
-            figures = f"{seq}.{number}.{time}.{pending}"
-            length = len(header) + len(body)
-            size = fixed + len(figures) + length
-            left -= size
-            if left <= 0:
-                break
-            if header:
-                line = f"\r\nHMSG {lead}{figures} {len(header)} {length}\r\n"
-                add(line.encode("utf-8", "surrogateescape") + header)
-            else:
-                add(f"\r\nMSG {lead}{figures} {length}\r\n".encode("utf-8", "surrogateescape"))
-            add(body)
-            add_size(size)
-        return frames, sizes
-
-    def _send(
-        self, messages: list[StoredMessage], data: bytes, payloads: int, target: Target, now: int
-    ) -> None:
-        """Write these messages, as `data`, down as delivered and send them; `payloads` bytes of it count."""
-        consumer, count = self._consumer, len(messages)
+    def _send(self, run: Run, last_seq: int, count: int, target: Target, now: int) -> None:
+        """Write the first of these messages, up to `last_seq`, down as delivered and send them."""
+        consumer = self._consumer
+        data, payloads = run.data(target[0].sid, count), run.payloads(count)
         consumer.feed.skip(count)
-        consumer.ledger.deliver_run(messages[-1].seq, count)
+        consumer.ledger.deliver_run(last_seq, count)
         consumer.backlog.count -= count
         consumer.sender.delivered_at = now
         target[0].delivered += count
