@@ -103,7 +103,7 @@ def first_round(scene: Play) -> None:
     stage.notice("The header Nats-Stream-Source says which stream an order was copied from.")
     stage.claim(
         "Each shop's stream has its own orders only, and the hub's has all of them",
-        _gathered(scene) and HEADER.search(text) is not None,
+        gathered(scene) and HEADER.search(text) is not None,
         _counts(scene),
     )
 
@@ -143,7 +143,7 @@ def hub_away(scene: Play) -> None:
         ", ".join(f"{name} {count}" for name, count in taken.items()),
     )
     stage.start("hub", stage.directory / "hub.conf")
-    held = _gathered(scene)
+    held = gathered(scene)
     stage.run(f"pyjs --server {scene.net.url('hub')} stream report")
     stage.claim("Back again, the hub has every order of both shops, each once", held, _counts(scene))
 
@@ -165,7 +165,7 @@ def _take(scene: Play, round_: int) -> None:
     scene.stage.console.print()
 
 
-def _gathered(scene: Play) -> bool:
+def gathered(scene: Play) -> bool:
     """Whether the hub's stream has come to hold what the shops' streams hold, and these what was ordered."""
     hub, total = scene.net.url("hub"), sum(scene.ledger.orders.values())
     if not settle(lambda: messages(hub, "hub", "aggregate") == total):
