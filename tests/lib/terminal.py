@@ -23,6 +23,7 @@ import pyte
 
 ROWS, COLUMNS = 400, 180
 SECONDS = 40.0
+QUIET = 0.01  # a question is drawn at one go: nothing more comes
 HINTS = re.compile(r"\s*(\[\? for help\]|\[arrows[^\]]*\]|\((?:[^()]*)\))\s*$")
 
 
@@ -119,7 +120,7 @@ class Terminal:
         while True:
             asked = self._asked()
             if asked and fits(asked):
-                if self._still or not self.read(0.05):
+                if self._still or not self.read(QUIET):
                     self._still = True
                     return asked
             elif not self.read(max(0.0, deadline - time.monotonic())):
