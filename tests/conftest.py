@@ -13,6 +13,7 @@ from lib.pool import START, Pool
 from lib.process import ServerProcess
 
 NUMBERS = itertools.count(1)
+LONG = {"walkthroughs", "trust"}  # folders
 
 # Servers and command lines start hundreds of times here: with compiled modules they do in half the time.
 sys.dont_write_bytecode = False
@@ -22,7 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put Spark's tests first, and run a test again when it fails in which the reference or Spark takes part.
+    """Put what takes long first; run a test again that fails and in which the reference or Spark takes part.
 
     Their timing is not ours to mend: Spark gives each Python process ten seconds to start. Tests of pyjs
     alone are never run again: there a failure is a bug.
@@ -33,8 +34,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1))
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(600))  # its processes start by the dozen
-    # First, and so all in the first worker's first share: a Spark session is started once.
-    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Spark's tests first, and so all in the first worker's first share: a session is started once.
+
+    Then those that take a minute each: whoever came to one last would have the others wait for it.
+    """
+    if "spark" in getattr(item, "fixturenames", ()):
+        return 0
+    return 1 if LONG & set(item.path.parts) else 2
 
 
 @pytest.fixture(params=["reference", "pyjs"])
