@@ -6,11 +6,12 @@ What is made here is made a column at a time; only headers, when wanted, cost wo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...protocol.headers import decode
 
@@ -39,13 +40,13 @@ def names(*, headers: bool) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Rows:
-    """Messages in ascending order of sequence, as columns. `headers`: blocks by row, where there is one."""
+    """Messages in ascending order of sequence, as columns."""
 
     subjects: pa.Array  # string
     sequences: np.ndarray  # int64
     times: np.ndarray  # int64, ns since the epoch
-    payloads: list[bytes]
-    headers: dict[int, bytes] = field(default_factory=dict)
+    payloads: pa.Array  # binary
+    headers: pa.Array | None = None  # binary: header blocks, empty without one; None when there are none
 
     def __len__(self) -> int:
         return len(self.payloads)
@@ -62,18 +63,18 @@ class Rows:
             self.sequences[:count],
             self.times[:count],
             self.payloads[:count],
-            {row: block for row, block in self.headers.items() if row < count},
+            None if self.headers is None else self.headers.slice(0, count),
         )
 
     def chosen(self, rows: Sequence[int]) -> Rows:
         """These rows only."""
-        headers = {at: self.headers[row] for at, row in enumerate(rows) if row in self.headers}
+        at = pa.array(rows, pa.int64())
         return Rows(
-            self.subjects.take(pa.array(rows, pa.int64())),
+            self.subjects.take(at),
             self.sequences[list(rows)],
             self.times[list(rows)],
-            [self.payloads[row] for row in rows],
-            headers,
+            self.payloads.take(at),
+            None if self.headers is None else self.headers.take(at),
         )
 
     def missing(self, start: int, end: int) -> int:
@@ -92,31 +93,31 @@ class Rows:
         if name == "subject":
             return self.subjects
         if name == "data":
-            return pa.array(self.payloads, COLUMNS[name])
+            return self.payloads
         if name == "sequence":
             return pa.array(self.sequences, COLUMNS[name])
         if name == "timestamp":
             return pa.array(self.times // 1000, pa.int64()).cast(COLUMNS[name])
         if name == "size":
-            return pa.array(self._sizes(), COLUMNS[name])
+            return self._sizes()
         if name == HEADERS:
             return self._maps()
         return pa.repeat(pa.scalar(stream if name == "stream" else domain, COLUMNS[name]), len(self))
 
-    def _sizes(self) -> np.ndarray:
-        sizes = np.fromiter(map(len, self.payloads), np.int64, len(self))
-        for row, block in self.headers.items():
-            sizes[row] += len(block)
-        return sizes
+    def _sizes(self) -> pa.Array:
+        sizes = pc.binary_length(self.payloads)
+        if self.headers is not None:
+            sizes = pc.add(sizes, pc.binary_length(self.headers))
+        return sizes.cast(COLUMNS["size"])
 
     def _maps(self) -> pa.Array:
         """A map per row, an empty one without headers: each key once, with all its values in their order."""
         offsets, value_offsets = [0], [0]
         keys: list[str] = []
         values: list[str] = []
-        for row in range(len(self)):
-            if row in self.headers:
-                for key, several in decode(self.headers[row]).items():
+        for block in [b""] * len(self) if self.headers is None else self.headers.to_pylist():
+            if block:
+                for key, several in decode(block).items():
                     keys.append(key)
                     values.extend(several)
                     value_offsets.append(len(values))

@@ -15,9 +15,10 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from ...protocol import headers
-from ..link import Frames, LinkError
+from ..link import Block, LinkError
 from . import deliveries
 from .api import Api
 from .columns import Rows, Stretch
@@ -51,7 +52,7 @@ class Consumer:
         self._number = 0  # of the last delivery
         self._left = 0  # messages that the consumer has left, as it said last
         self._sid = b""
-        self._frames = Frames()  # received, not given yet
+        self._blocks: list[Block] = []  # received, not given yet
         self._most_bytes = max(ASKED_BYTES, self._link.max_payload + ROOM)
         self._stuck_at = 0  # the position when a message was last too large for a request
         self._config = self._configuration(start, subjects)
@@ -104,12 +105,15 @@ class Consumer:
         while self._position < self._end and self._left:
             self._ask()
             try:
-                frames = self._link.take()
+                block = self._link.take_block()
             except LinkError:
                 yield from self._give()
                 raise
-            quiet = self._keep(frames)
-            full = len(self._frames) >= self._batch or self._frames.size >= 2 * ASKED_BYTES
+            quiet = self._keep(block)
+            full = (
+                sum(len(block) for block in self._blocks) >= self._batch
+                or sum(block.size for block in self._blocks) >= 2 * ASKED_BYTES
+            )
             if full or quiet or not self._left or self._position >= self._end:
                 yield from self._give()
             if quiet:
@@ -135,23 +139,18 @@ class Consumer:
         )
         self._asked += wanted
 
-    def _keep(self, frames: Frames) -> str:
+    def _keep(self, block: Block) -> str:
         """Put by what came; give why nothing more can be expected, if so."""
         quiet = ""
-        own = self._inbox.encode()
-        statuses = [row for row in frames.headers if frames.heads[row].startswith(own)]
-        for row in statuses:
-            quiet = self._status(frames.headers[row]) or quiet
-        for row in reversed(statuses):
-            frames.drop(row)
-        if not len(frames):
+        if block.headers is not None and (own := pc.starts_with(block.heads, self._inbox)).true_count:
+            for status in block.headers.filter(own).to_pylist():
+                quiet = self._status(status) or quiet
+            block = block.only(pc.invert(own))
+        if not len(block):
             return quiet
-        if len(self._frames):
-            self._frames.extend(frames)
-        else:
-            self._frames = frames
-        self._asked -= len(frames)
-        last = deliveries.one(frames.heads[-1])
+        self._blocks.append(block)
+        self._asked -= len(block)
+        last = deliveries.one(block.heads[-1].as_py())
         self._position, self._left = last.sequence + 1, last.pending
         return ""
 
@@ -175,12 +174,13 @@ class Consumer:
 
     def _give(self) -> Iterator[Stretch]:
         """Give what was put by, up to the first number that is missing; raises Interrupted for that one."""
-        if not len(self._frames):
+        if not self._blocks:
             return
-        frames, self._frames = self._frames, Frames()
-        subjects, figures = deliveries.read(frames.heads)
+        block = Block.join(self._blocks)
+        self._blocks = []
+        subjects, figures = deliveries.read(block.heads)
         sequences, numbers = figures[:, 0], figures[:, 1]
-        rows = Rows(subjects, sequences, figures[:, 2], frames.payloads, frames.headers)
+        rows = Rows(subjects, sequences, figures[:, 2], block.payloads, block.headers)
         due = np.arange(self._number + 1, self._number + 1 + len(rows))
         wrong = np.flatnonzero(numbers != due)
         if len(wrong):

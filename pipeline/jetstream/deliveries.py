@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
 
+from ..link import pieces
 from .columns import text
 from .errors import Interrupted
 
 _SHORT, _LONG = 9, 11  # tokens
 _NUMBERS = 4
-_PLAIN = {"quote_char": False, "escape_char": False}
+_SPACE, _DOT = b" ."
 
 
 class Delivery(NamedTuple):
@@ -41,51 +41,39 @@ def one(head: bytes) -> Delivery:
     raise Interrupted("a message came that its consumer did not send")
 
 
-def read(heads: list[bytes]) -> tuple[pa.Array, np.ndarray]:
+def read(heads: pa.Array) -> tuple[pa.Array, np.ndarray]:
     """The subjects, and a row of four figures (see `Delivery`) for each head. Raises Interrupted."""
-    first = heads[0].partition(b" ")[2]  # sid and reply
-    lead, *figures = first.rsplit(b".", _NUMBERS)
-    common = b" " + lead + b"."
-    whole = b"\n".join(heads)
-    if len(figures) == _NUMBERS and first.count(b".") in {_SHORT - 1, _LONG - 1}:
-        # All that two deliveries of a consumer have in common goes in one sweep; the figures keep their dots.
-        whole = whole.replace(common, b" .")
-        found = _columns(whole, ["subject", "figures"])
-        subjects, dotted = found.column(0), found.column(1)
-        numbers = _numbers(dotted)
-        if numbers is not None and len(numbers) == len(heads) * _NUMBERS:
-            return text(subjects), numbers.reshape(-1, _NUMBERS)
-    subjects = pa.array([head.partition(b" ")[0] for head in heads], pa.binary())
-    return text(subjects), np.array([one(head) for head in heads], np.int64)
+    found = _read_alike(heads)
+    if found is not None:
+        return found
+    several = heads.to_pylist()
+    subjects = pa.array([head.partition(b" ")[0] for head in several], pa.binary())
+    return text(subjects), np.array([one(head) for head in several], np.int64)
 
 
-def _columns(data: bytes, names: list[str]) -> pa.RecordBatch:
-    table = csv.read_csv(
-        pa.py_buffer(data),
-        csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
-        csv.ParseOptions(delimiter=" ", ignore_empty_lines=False, **_PLAIN),
-        csv.ConvertOptions(check_utf8=False, column_types=dict.fromkeys(names, pa.binary())),
-    )
-    return table.combine_chunks().to_batches()[0]
-
-
-def _numbers(dotted: pa.Array) -> np.ndarray | None:
-    """The numbers of values such as `.1.2.3.4`, one after the other; None if there is anything else."""
-    _, offsets, data = dotted.buffers()
-    bounds = np.frombuffer(offsets, np.int32)
-    start, end = int(bounds[dotted.offset]), int(bounds[dotted.offset + len(dotted)])
-    digits = data[start:end].to_pybytes()
-    if not digits.startswith(b".") or digits.replace(b".", b"").isdigit() is False:
+def _read_alike(heads: pa.Array) -> tuple[pa.Array, np.ndarray] | None:
+    """The same for heads that all have three words, the last of as many tokens, ending with the figures."""
+    _, offsets, values = heads.buffers()
+    bounds = np.frombuffer(offsets, np.int32)[heads.offset : heads.offset + len(heads) + 1]
+    letters = np.frombuffer(values, np.uint8)[: bounds[-1]]
+    starts, ends = bounds[:-1], bounds[1:]
+    spaces = np.flatnonzero(letters == _SPACE)
+    if len(spaces) != 2 * len(heads):
         return None
-    lines = digits.replace(b".", b"\n")[1:]
+    first, second = spaces[0::2], spaces[1::2]
+    dots = np.flatnonzero(letters == _DOT)
+    after = np.searchsorted(dots, ends)
+    tokens = after - np.searchsorted(dots, second) + 1
+    if (first < starts).any() or (second >= ends).any():
+        return None
+    if tokens[0] not in {_SHORT, _LONG} or (tokens != tokens[0]).any():
+        return None
+    leading = dots[np.add.outer(after, np.arange(-_NUMBERS, 0))]  # the dot before each figure
+    following = np.column_stack([leading[:, 1:], ends])
+    places = np.stack([leading + 1, following], axis=2).reshape(len(heads), -1)
     try:
-        read = csv.read_csv(
-            pa.py_buffer(lines),
-            csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=["n"]),
-            csv.ParseOptions(**_PLAIN),
-            csv.ConvertOptions(column_types={"n": pa.int64()}),
-        )
+        figures = pieces(values, places, range(0, 2 * _NUMBERS, 2), pa.string()).cast(pa.int64())
     except pa.ArrowInvalid:
         return None
-    numbers: np.ndarray = read.column(0).to_numpy()
-    return numbers
+    subjects = pieces(values, np.column_stack([starts, first]), [0])
+    return text(subjects), figures.to_numpy().reshape(-1, _NUMBERS)

@@ -116,7 +116,7 @@ class Direct:
 
 def _rows(frames: Frames) -> tuple[Rows, int]:
     """The messages, and the sequence after the last. Raises Interrupted when one is missing between them."""
-    subjects, sequences, times, blocks = [], [], [], {}
+    subjects, sequences, times, blocks = [], [], [], []
     previous = 0
     for row in range(len(frames)):
         block = frames.headers.get(row, b"")
@@ -127,14 +127,13 @@ def _rows(frames: Frames) -> tuple[Rows, int]:
         subjects.append(added[1])
         sequences.append(previous)
         times.append(added[3])
-        if added.start() > len(_EMPTY):
-            blocks[row] = block[: added.start()] + b"\r\n"
+        blocks.append(block[: added.start()] + b"\r\n" if added.start() > len(_EMPTY) else b"")
     rows = Rows(
         text(pa.array(subjects, pa.binary())),
         np.array(sequences, np.int64),
         _nanoseconds(times),
-        frames.payloads,
-        blocks,
+        pa.array(frames.payloads, pa.binary()),
+        pa.array(blocks, pa.binary()),
     )
     return rows, previous + 1
 

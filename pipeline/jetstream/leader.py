@@ -59,11 +59,13 @@ class Leader:
 
 
 def _rows(found: list[dict[str, Any]]) -> Rows:
-    headers = {row: base64.b64decode(one["hdrs"]) for row, one in enumerate(found) if one.get("hdrs")}
+    def binary(field: str) -> pa.Array:
+        return pa.array([base64.b64decode(one.get(field) or "") for one in found], pa.binary())
+
     return Rows(
         pa.array([one["subject"] for one in found], pa.string()),
         np.array([one["seq"] for one in found], np.int64),
         np.array([parse_rfc3339(one["time"]) for one in found], np.int64),
-        [base64.b64decode(one.get("data") or "") for one in found],
-        headers,
+        binary("data"),
+        binary("hdrs"),
     )

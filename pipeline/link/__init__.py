@@ -1,6 +1,7 @@
 """A blocking NATS client on one socket, made for bulk: whole reads are parsed at once, into columns."""
 
 from .address import Address
+from .block import Block
 from .errors import (
     AuthorizationError,
     LinkError,
@@ -13,10 +14,12 @@ from .errors import (
 )
 from .frames import Frames, Message
 from .link import Link
+from .pieces import pieces
 
 __all__ = [
     "Address",
     "AuthorizationError",
+    "Block",
     "Frames",
     "Link",
     "LinkError",
@@ -27,4 +30,5 @@ __all__ = [
     "NotPermitted",
     "TimedOut",
     "TooLarge",
+    "pieces",
 ]

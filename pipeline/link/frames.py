@@ -6,8 +6,6 @@ not whole is left to the next read. Never looks into subjects or payloads.
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from .errors import LinkError
@@ -89,7 +87,6 @@ def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
     find, rfind, end = data.find, data.rfind, len(data)
     add_head, add_payload = frames.heads.append, frames.payloads.append
     pos = 0
-    last = b""  # the payload's size in the message before, as it stands in the line
     frames.size += end
     try:
         while (line_end := find(b"\r\n", pos)) >= 0:
@@ -103,9 +100,6 @@ def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
                 add_head(data[pos + 4 : size_at])
                 add_payload(data[body:stop])
                 pos = stop + 2
-                size = data[size_at:line_end]
-                pos = _take_alike(data, pos, size, frames) if size == last else pos
-                last = size
             elif verb == _H:
                 size_at = rfind(b" ", pos, line_end)
                 head_at = rfind(b" ", pos, size_at)
@@ -126,24 +120,3 @@ def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
     if end - pos > LONGEST_LINE:
         raise LinkError("the server sent a line without end: is this a NATS server?")
     return pos, 0
-
-
-def _take_alike(data: bytes, pos: int, size: bytes, frames: Frames) -> int:
-    """Append the messages from `pos` on that are as the one before: without headers, of that size.
-
-    A stream's messages often are, and one expression then finds them all in half the time.
-    """
-    scanner = _alike(size).scanner(data, pos)  # type: ignore[attr-defined]
-    found = [match.groups() for match in iter(scanner.match, None)]
-    if not found:
-        return pos
-    frames.heads += [head for head, _ in found]
-    frames.payloads += [payload for _, payload in found]
-    line = len(b"MSG ") + len(size) + len(b"\r\n")
-    each = line + int(size) + len(b"\r\n")
-    return pos + each * len(found) + sum(map(len, frames.heads[-len(found) :]))
-
-
-@lru_cache(64)
-def _alike(size: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"(?s)MSG ([^\r]*)%b\r\n(.{%d})\r\n" % (re.escape(size), int(size)))

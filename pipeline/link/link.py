@@ -15,6 +15,7 @@ from typing import Any
 
 from ...protocol.wire import encode
 from .address import Address
+from .block import Block, scan
 from .door import Opened, open_first
 from .errors import (
     AuthorizationError,
@@ -28,6 +29,7 @@ from .errors import (
 from .frames import Frames, Message, parse
 
 READ = 1 << 20  # bytes asked for with one read
+SCANNED = 16 << 10  # bytes; in less of them there is nothing to gain
 NO_RESPONDERS = 503
 ERR = b"-ERR"
 
@@ -159,6 +161,21 @@ class Link:
         self._frames, self._next = Frames(), 0
         return frames.since(start)
 
+    def take_block(self, timeout: float | None = None) -> Block:
+        """As `take`, as Arrow columns."""
+        deadline = self._deadline(timeout)
+        found = [] if self._next >= len(self._frames) else [Block.of(self.take())]
+        while not found:
+            self._frames, self._next = Frames(), 0
+            self._receive(deadline)
+            if self._held_size >= max(self._needed, SCANNED):
+                found += self._scan()
+            if self._held_size >= self._needed:
+                self._parse()
+            if len(self._frames):
+                found.append(Block.of(self.take()))
+        return Block.join(found)
+
     def request(
         self, subject: str, payload: bytes = b"", headers: bytes = b"", timeout: float | None = None
     ) -> Message:
@@ -204,6 +221,12 @@ class Link:
 
     def _read(self, deadline: float) -> None:
         """Read once and parse what is whole."""
+        self._receive(deadline)
+        if self._held_size >= self._needed:
+            self._parse()
+
+    def _receive(self, deadline: float) -> None:
+        """Read once."""
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimedOut("nothing came in time")
@@ -218,17 +241,30 @@ class Link:
             raise self._end("the server closed the connection")
         self._held.append(data)
         self._held_size += len(data)
-        if self._held_size >= self._needed:
-            self._parse()
+
+    def _scan(self) -> list[Block]:
+        """What is held up to where it needs to be parsed."""
+        data = self._whole()
+        block, done = scan(data)
+        self._hold(data, done)
+        self._needed = 0
+        return [] if block is None else [block]
 
     def _parse(self) -> None:
-        data = self._held[0] if len(self._held) == 1 else b"".join(self._held)
+        data = self._whole()
         control: list[bytes] = []
         done, self._needed = parse(data, self._frames, control)
-        self._held = [data[done:]] if done < len(data) else []
-        self._held_size = len(data) - done
+        self._hold(data, done)
         for line in control:
             self._hear(line)
+
+    def _whole(self) -> bytes:
+        return self._held[0] if len(self._held) == 1 else b"".join(self._held)
+
+    def _hold(self, data: bytes, done: int) -> None:
+        """Keep what is not done."""
+        self._held = [data[done:]] if done < len(data) else []
+        self._held_size = len(data) - done
 
     def _hear(self, line: bytes) -> None:
         if line == b"PING":

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+import pyarrow as pa
 import pytest
 from lib.cuttable import Cuttable
 from lib.jetstream import ALONE
@@ -14,7 +15,7 @@ from lib.ranges import create, fill, listed
 from pyjs.pipeline.jetstream import Api, Range, ShortRead, read
 from pyjs.pipeline.jetstream.columns import Stretch
 from pyjs.pipeline.jetstream.direct import Direct
-from pyjs.pipeline.link import Address, Link, LinkLost
+from pyjs.pipeline.link import Address, Block, Link, LinkLost
 
 # More than a reader has under way, or the kernel holds for it.
 MESSAGES, SIZE = 3000, 12_000
@@ -129,16 +130,16 @@ def test_a_delivery_that_did_not_arrive_is_fetched_again(
 ) -> None:
     create(api, unique)
     fill(api, unique, 500)
-    take, dropped = Link.take, []
+    take, dropped = Link.take_block, []
 
-    def lossy(link: Link, timeout: float | None = None) -> object:
-        frames = take(link, timeout)
-        if not dropped and len(frames) > 20:
-            dropped.append(frames.heads[7])
-            frames.drop(7)
-        return frames
+    def lossy(link: Link, timeout: float | None = None) -> Block:
+        block = take(link, timeout)
+        if dropped or len(block) <= 20:
+            return block
+        dropped.append(block.heads[7])
+        return block.only(pa.array(row != 7 for row in range(len(block))))
 
-    monkeypatch.setattr(Link, "take", lossy)
+    monkeypatch.setattr(Link, "take_block", lossy)
     batches = list(read(api.link, api, Range(unique, 1, 501), retry_interval=0))
     assert dropped
     assert listed(batches, "sequence") == list(range(1, 501))

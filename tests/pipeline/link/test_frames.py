@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyjs.pipeline.link import Frames, LinkError
+from pyjs.pipeline.link import Block, Frames, LinkError
+from pyjs.pipeline.link.block import scan
 from pyjs.pipeline.link.frames import parse
 from pyjs.protocol.wire import encode
 
@@ -87,3 +89,77 @@ def test_messages_of_one_size_after_each_other(runs: list[tuple[int, int, bool]]
     told = [frames.message(row) for row in range(len(frames))]
     assert [(m.subject.encode(), m.reply.encode(), m.header, m.payload) for m in told] == messages
     assert not control
+
+
+def first_rows(data: bytes, count: int) -> Block:
+    frames = Frames()
+    parse(data, frames, [])
+    block = Block.of(frames)
+    return Block(block.heads[:count], block.every_header()[:count], block.payloads[:count])
+
+
+@settings(deadline=None)  # the first use of Arrow takes seconds
+@given(st.lists(MESSAGES, min_size=1, max_size=12), st.integers(0, 40))
+def test_a_scan_gives_what_the_parser_does(messages: list[tuple[bytes, ...]], missing: int) -> None:
+    data = b"".join(encode.msg(subject, b"7", *rest) for subject, *rest in messages)
+    data = data[: len(data) - missing]
+    frames = Frames()
+    done, _ = parse(data, frames, [])
+    block, scanned = scan(data)
+    assert scanned == done
+    assert (block is None) == (not len(frames))
+    if block is not None:
+        same = first_rows(data, len(frames))
+        assert (block.heads, block.payloads) == (same.heads, same.payloads)
+        assert block.every_header() == same.every_header()
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([b"", b"x", b"\r\n", b"\r\nMSG a 1 0\r\n", b"\r\n\r\nHMSG a 1 0 0\r\n\r\n"])))
+def test_a_scan_is_not_deceived_by_payloads(payloads: list[bytes]) -> None:
+    data = b"".join(encode.msg(b"a", b"1", b"", b"", payload) for payload in payloads)
+    block, done = scan(data)
+    count = 0 if block is None else len(block)
+    assert done == sum(len(encode.msg(b"a", b"1", b"", b"", payload)) for payload in payloads[:count])
+    if block is not None:
+        assert block.heads.to_pylist() == [b"a 1"] * count
+        assert block.payloads.to_pylist() == payloads[:count]
+    assert count == len(payloads) or any(b"MSG" in payload for payload in payloads)
+
+
+@pytest.mark.parametrize(
+    ("data", "whole"),
+    [
+        (b"PING\r\nMSG a 1 1\r\nx\r\n", 0),
+        (b"MSG a 1 1\r\nx\r\nPING\r\nMSG a 1 1\r\ny\r\n", 1),
+        (b"MSG a 1 1\r\nx\r\nMSG a 1 13\r\n\r\nMSG a 1 2\r\n", 1),
+        (b"MSG a 1 1\r\nx\r\nMSG a 1 x\r\n\r\n", 1),
+        (b"MSG a 1 1\r\nx\r\nMSG a 1 \r\n\r\n", 1),
+        (b"MSG a 1 1\r\nx\r\nHMSG a 1 y12\r\n" + b"x" * 14, 1),
+        (b"MSG a 1 1\r\nx\r\nHMSG a 1 13 12\r\n" + b"x" * 14, 1),
+        (b"MSG a 1 1\r\nx\r\nMSG a 1 99999999999\r\nx\r\n", 1),
+        (b"MSG a 1 1\r\nx\r\nMSG 1\r\nx\r\n", 1),
+        (b"", 0),
+        (b"\r\n", 0),
+    ],
+)
+def test_a_scan_ends_before_what_it_cannot_be_sure_of(data: bytes, whole: int) -> None:
+    block, done = scan(data)
+    assert (block is None) == (not whole)
+    assert done == whole * len(b"MSG a 1 1\r\nx\r\n")
+    if block is not None:
+        assert block.payloads.to_pylist() == [b"x"] * whole
+
+
+def test_blocks_are_joined_and_filtered_with_their_headers() -> None:
+    header = b"NATS/1.0\r\nA: b\r\n\r\n"
+    plain, _ = scan(encode.msg(b"a", b"1", b"", b"", b"x") * 2)
+    headed, _ = scan(encode.msg(b"b", b"1", b"r", header, b"y"))
+    assert plain is not None
+    assert headed is not None
+    assert Block.join([plain, plain]).headers is None
+    joined = Block.join([plain, headed])
+    assert joined.every_header().to_pylist() == [b"", b"", header]
+    last = joined.only(pa.array([False, False, True]))
+    assert (last.heads.to_pylist(), last.payloads.to_pylist()) == ([b"b 1 r"], [b"y"])
+    assert last.every_header().to_pylist() == [header]

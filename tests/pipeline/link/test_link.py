@@ -11,6 +11,7 @@ from lib.cuttable import Cuttable
 from lib.process import ServerProcess, free_port
 from pyjs.pipeline.link import (
     Address,
+    Block,
     Link,
     LinkLost,
     NoResponders,
@@ -75,6 +76,24 @@ def test_an_answer_passes_what_came_before_it(link: Link) -> None:
         link.request("mine.silent", b"5", timeout=0.05)
     taken = link.take()
     assert taken.payloads == [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_blocks_hold_all_messages_in_their_order(link: Link) -> None:
+    """Small and large ones, with and without headers, some that look like frames, and pongs between them."""
+    link.subscribe("mine.>")
+    bodies = [b"%d" % number + b"\r\nMSG a 1 0\r\n" * (number % 50) * 20 for number in range(2000)]
+    for number, body in enumerate(bodies):
+        link.publish("mine.a", body, headers=headers.encode({"N": ["1"]}) if number % 3 == 0 else b"")
+        if number % 400 == 0:
+            link.send(b"PING\r\n")
+    link.publish("mine.a", b"last")
+    blocks = [link.take_block()]
+    while blocks[-1].payloads[-1].as_py() != b"last":
+        blocks.append(link.take_block())
+    whole = Block.join(blocks)
+    assert whole.payloads.to_pylist() == [*bodies, b"last"]
+    named = [bool(header) for header in whole.every_header().to_pylist()]
+    assert named == [number % 3 == 0 for number in range(2000)] + [False]
 
 
 def test_what_is_too_large_is_not_sent(link: Link) -> None:
