@@ -110,4 +110,4 @@ class Cli:
 
     def terminal(self, words: Sequence[str], env: Mapping[str, str] | None = None) -> Terminal:
         """Start `pyjs words…` on a terminal."""
-        return Terminal([*PYJS, *self.flags, *words], env=self.environment(env), cwd=self.home)
+        return Terminal([*self.flags, *words], env=self.environment(env), cwd=self.home)

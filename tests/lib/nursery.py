@@ -1,13 +1,14 @@
-"""Processes of pyjs-server that need not import anything: one process has done it, and forks for each start.
+"""Processes of a program that need not import anything: one process has done it, and forks for each start.
 
-A server so begun is a process like any other: it has its own id, takes signals and can be killed. What a
-start by the command line itself does is tested in tests/server/main.
+One so begun is a process like any other: it has its own id, takes signals and can be killed. What a start by
+the command line itself does is tested in tests/server/main and tests/cli.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import functools
 import gc
 import importlib
@@ -19,24 +20,35 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 PAUSE = 0.005
-PRELOADED = ("pyjs.protocol", "pyjs.store", "pyjs.server")
-# A plug-in of pytest, and what only other programs run.
-LEFT_OUT = ("pyjs.server.embed", "pyjs.server.config.docs")
+# By program: where it starts, and what is imported beforehand, with all that is below.
+PROGRAMS = {
+    "pyjs-server": ("pyjs.server.main", ("pyjs.protocol", "pyjs.store", "pyjs.server")),
+    "pyjs": ("pyjs.cli.entry", ("pyjs.protocol", "pyjs.keys", "pyjs.cli", "pyjs.plugins", "questionary")),
+}
+# A plug-in of pytest, and what only other programs run or takes long.
+LEFT_OUT = (
+    "pyjs.server.embed",
+    "pyjs.server.config.docs",
+    "pyjs.plugins.pipeline",
+    "pyjs.plugins.demo.pipeline",
+)
 
 
 class Child:
     """A forked process, to be used as subprocess.Popen is; the nursery reaps it when it is asked for."""
 
-    def __init__(self, nursery: Nursery, pid: int) -> None:
+    def __init__(self, nursery: Nursery, program: str, pid: int) -> None:
         self._nursery = nursery
+        self._program = program
         self.pid = pid
         self.returncode: int | None = None
 
@@ -51,7 +63,7 @@ class Child:
         deadline = time.monotonic() + (timeout if timeout is not None else float("inf"))
         while (code := self.poll()) is None:
             if time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired("pyjs-server", timeout or 0)
+                raise subprocess.TimeoutExpired(self._program, timeout or 0)
             time.sleep(PAUSE)
         return code
 
@@ -69,11 +81,12 @@ class Child:
 class Nursery:
     """The side of the tests. Its process ends, and all it has forked, with the process that made it."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: str) -> None:
+        self._program = program
         self._socket, far = socket.socketpair()
         with far:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(far.fileno())],
+                [sys.executable, "-P", __file__, program, str(far.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[far.fileno()],
@@ -84,10 +97,23 @@ class Nursery:
         self._lock = threading.Lock()
         atexit.register(self.close)
 
-    def start(self, arguments: Sequence[str], log: Path, directory: Path) -> Child:
-        """Begin `pyjs-server arguments…` in `directory`; what it prints is added to `log`."""
+    def start(
+        self,
+        arguments: Sequence[str],
+        log: Path,
+        directory: Path,
+        *,
+        env: Mapping[str, str] = os.environ,
+        terminal: str = "",
+    ) -> Child:
+        """Begin the program in `directory`; what it prints is added to `log`.
+
+        terminal: the path of the terminal it reads from and prints to; then only errors go to `log`. It is
+        open in the new process when this returns.
+        """
         request = {"arguments": [*arguments], "log": str(log), "directory": str(directory)}
-        return Child(self, self.ask(do="start", env=dict(os.environ), **request)["pid"])
+        answer = self.ask(do="start", env=dict(env), terminal=terminal, **request)
+        return Child(self, self._program, answer["pid"])
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """One question and its answer."""
@@ -109,14 +135,15 @@ class Nursery:
 
 
 @functools.cache
-def nursery() -> Nursery:
-    """The nursery of this process."""
-    return Nursery()
+def nursery(program: str) -> Nursery:
+    """This process's nursery of a program."""
+    return Nursery(program)
 
 
-def _preload() -> None:
-    for package in PRELOADED:
-        found = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+def _preload(program: str) -> None:
+    for package in PROGRAMS[program][1]:
+        path = importlib.import_module(package).__path__
+        found = pkgutil.walk_packages(path, f"{package}.") if package.startswith("pyjs.") else ()
         for module in found:
             if not module.name.startswith(LEFT_OUT) and not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
@@ -124,7 +151,7 @@ def _preload() -> None:
     gc.freeze()
 
 
-def _tend(door: socket.socket) -> None:
+def _tend(program: str, door: socket.socket) -> None:
     """Answer until nobody asks any more."""
     children: set[int] = set()
     with door.makefile("r") as requests:
@@ -132,10 +159,13 @@ def _tend(door: socket.socket) -> None:
             request = json.loads(line)
             number = request.pop("number")
             if request["do"] == "start":
+                opened = _opened(request)
                 pid = os.fork()
                 if pid == 0:
                     os.close(door.fileno())
-                    _become(request)
+                    _become(program, request, opened)
+                for file in set(opened):
+                    os.close(file)
                 children.add(pid)
                 answer = {"pid": pid}
             else:
@@ -153,22 +183,42 @@ def _reap(pid: int, children: set[int]) -> int | None:
     return os.waitstatus_to_exitcode(status)
 
 
-def _become(request: dict[str, Any]) -> NoReturn:
-    """Be the server in this forked process."""
-    from pyjs.server import main
+def _opened(request: dict[str, Any]) -> tuple[int, int, int]:
+    """What will be stdin, stdout and stderr."""
+    log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    if request["terminal"]:
+        terminal = os.open(request["terminal"], os.O_RDWR | os.O_NOCTTY)
+        return terminal, terminal, log
+    return os.open(os.devnull, os.O_RDONLY), log, log
+
+
+def _attach(opened: tuple[int, int, int], *, terminal: bool) -> None:
+    for number, file in enumerate(opened):
+        os.dup2(file, number)
+    for file in set(opened):
+        os.close(file)
+    if terminal:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        # As the interpreter makes them for a terminal.
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+        sys.stdout = open(1, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+
+
+def _become(program: str, request: dict[str, Any], opened: tuple[int, int, int]) -> NoReturn:
+    """Be the program in this forked process."""
+    main = importlib.import_module(PROGRAMS[program][0]).main
 
     code = 1
     try:
-        log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        os.close(log)
+        _attach(opened, terminal=bool(request["terminal"]))
         os.chdir(request["directory"])
         os.environ.clear()
         os.environ.update(request["env"])
         time.tzset()
-        sys.argv = ["pyjs-server", *request["arguments"]]
-        main.main()
+        sys.argv = [program, *request["arguments"]]
+        main()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -181,5 +231,5 @@ def _become(request: dict[str, Any]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _preload()
-    _tend(socket.socket(fileno=int(sys.argv[1])))
+    _preload(sys.argv[1])
+    _tend(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))

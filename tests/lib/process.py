@@ -94,7 +94,7 @@ class ServerProcess:
         """Start the process, and wait for nothing."""
         configured = ["-c", str(self.directory / "server.conf")]
         if not self.command:
-            self.process = nursery().start(configured, self.directory / "log", self.directory)
+            self.process = nursery("pyjs-server").start(configured, self.directory / "log", self.directory)
             return
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(

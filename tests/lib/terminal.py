@@ -1,7 +1,7 @@
-"""A command on a terminal of its own: what it shows, and somebody to type.
+"""`pyjs` on a terminal of its own: what it shows, and somebody to type.
 
 stdin and stdout are a pseudo terminal whose screen pyte keeps (tall enough that nothing scrolls away);
-stderr is a pipe read separately. Nothing here sleeps: reading waits for output until a deadline.
+stderr is a file read separately. Nothing here sleeps: reading waits for output until a deadline.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import pty
 import re
 import select
 import struct
-import subprocess
 import tempfile
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
 
 import pyte
+
+from .nursery import nursery
 
 ROWS, COLUMNS = 400, 180
 SECONDS = 40.0
@@ -54,23 +55,18 @@ class Screen(pyte.Screen):
 class Terminal:
     """A running command; use it as a context manager so that it ends."""
 
-    def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Any = None
-    ) -> None:
+    def __init__(self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.screen = Screen(self.master)
         self.stream = pyte.ByteStream(self.screen)
-        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
-        self.process = subprocess.Popen(
-            list(command),
-            stdin=slave,
-            stdout=slave,
-            stderr=self.stderr,
-            cwd=cwd,
-            env={**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **(env or {})},
-            start_new_session=True,
-            preexec_fn=_take_terminal,
+        self.stderr = tempfile.NamedTemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self.process = nursery("pyjs").start(
+            words,
+            Path(self.stderr.name),
+            cwd,
+            env={**env, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
+            terminal=os.ttyname(slave),
         )
         os.close(slave)
         self.open = True
@@ -178,7 +174,3 @@ def readings(shown: str) -> list[str]:
     while HINTS.search(found[-1]):
         found.append(HINTS.sub("", found[-1]))
     return found
-
-
-def _take_terminal() -> None:
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
