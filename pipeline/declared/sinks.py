@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...cli import secret
 from . import options
+from .checkpoint import begin_anew
 from .document import (
     AVAILABLE_NOW,
     AnySink,
@@ -65,6 +66,7 @@ def start(
 
     document = loaded.document
     sink = document.sinks[name]
+    begin_anew(checkpoint)
     if not isinstance(sink, ConsoleSink):
         frame = frame.observe(OBSERVED, functions.count(functions.lit(1)).alias("rows"))
     writer = frame.writeStream.queryName(f"{document.name}.{name}").outputMode(sink.output_mode)
