@@ -114,6 +114,7 @@ class Member(Site):
         self.log = log
         self.config = made(config)
         self.questions: list[bytes] = []
+        self.others = 0  # how many of them were to go to another one
         self.unused_names: list[str] = []
         self.open()
 
@@ -130,9 +131,10 @@ class Member(Site):
     def replaced(self, replica: Replica) -> None:
         self.jetstream.streams["S"] = replica.stream
 
-    def ask(self, replica: Replica, question: bytes) -> None:
+    def ask(self, replica: Replica, question: bytes, *, another: bool = False) -> None:
         del replica
         self.questions.append(question)
+        self.others += another
 
     def unused(self, consumer: Consumer) -> None:
         self.unused_names.append(consumer.name)

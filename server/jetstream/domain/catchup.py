@@ -60,10 +60,17 @@ class CatchUp:
         self._mailbox.end_correspondence(self._group)
         self._question = b""
 
-    def ask(self, question: bytes) -> None:
-        """Put a question; the answer goes to `answered`."""
+    def ask(self, question: bytes, *, another: bool = False) -> None:
+        """Put a question; the answer goes to `answered`.
+
+        another: not to who answered last, but at the next tick to the next one. A member that was removed
+        while it could not be reached does not know that, and would answer for ever from what it has.
+        """
         self._question = question
-        self._send()
+        if another:
+            self._waited = AGAIN
+        else:
+            self._send()
 
     def rest(self) -> None:
         """Nothing is missing any more."""

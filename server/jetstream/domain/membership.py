@@ -435,10 +435,10 @@ class Membership:
                 self._alarm(f"what was set aside cannot be removed: {fault}")
         self._watcher.opened(replica.stream)
 
-    def ask(self, replica: Replica, question: bytes) -> None:
+    def ask(self, replica: Replica, question: bytes, *, another: bool = False) -> None:
         """See `replica.Owner`."""
         del replica
-        self._catch_up.ask(question)
+        self._catch_up.ask(question, another=another)
 
     def unused(self, consumer: Consumer) -> None:
         """See `replica.Owner`."""

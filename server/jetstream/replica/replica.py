@@ -58,8 +58,11 @@ class Owner(Protocol):
     def replaced(self, replica: Replica) -> None:
         """Its stream is another object over the same store now."""
 
-    def ask(self, replica: Replica, question: bytes) -> None:
-        """Put it to the leader (`answer`), or again some time later; the answer goes to `answered`."""
+    def ask(self, replica: Replica, question: bytes, *, another: bool = False) -> None:
+        """Put it to the leader (`answer`), or again some time later; the answer goes to `answered`.
+
+        another: of another one than gave the last answer, in a moment: what that has is too old.
+        """
 
     def unused(self, consumer: Consumer) -> None:
         """Nobody uses a consumer any more: it may be deleted."""
@@ -214,9 +217,9 @@ class Replica:
         self._waiting_from = max(self._waiting_from, index)
         self._ask()
 
-    def _ask(self) -> None:
+    def _ask(self, *, another: bool = False) -> None:
         if self.refill is not None and not self._saving:
-            self._owner.ask(self, self.refill.ask())
+            self._owner.ask(self, self.refill.ask(), another=another)
 
     def answer(self, question: bytes) -> bytes:
         """Help another replica. Raises SenderError when this one cannot."""
@@ -249,8 +252,10 @@ class Replica:
     def _saved(self, error: BaseException | None) -> None:
         if error is not None:
             self._refused(error)
-        elif self.refill is not None and (self.refill.state is None or not self._refilled()):
+        elif self.refill is not None and self.refill.state is None:
             self._ask()
+        elif self.refill is not None and not self._refilled():
+            self._ask(another=True)
 
     def _wait(self, news: Sequence[tuple[int, bytes]], upto: int) -> None:
         self._waiting += news

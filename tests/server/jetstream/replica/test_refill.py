@@ -102,6 +102,20 @@ def test_a_replica_that_is_behind_fetches_only_what_it_has_not() -> None:
     assert (late.messages(), late.standing()) == (leader.messages(), leader.standing())
 
 
+def test_who_has_less_than_is_needed_is_not_asked_again_and_again() -> None:
+    log, leader = filled()
+    removed = Member(log, {})
+    removed.catch_up(50)
+    new = Member(log, {})
+    asked(new, log)
+    while not new.others:
+        new.replica.answered(piece(new, removed))
+    assert new.replica.refill is not None and len(new.questions) == 1
+    run(new, leader)
+    assert new.others == 1
+    assert (new.messages(), new.standing()) == (leader.messages(), leader.standing())
+
+
 def test_what_is_damaged_on_its_way_is_not_taken() -> None:
     log, leader = filled()
     new = Member(log, {})
