@@ -26,9 +26,8 @@ video: $(VENV)/.user
 pipeline: $(VENV)/.spark
 	@$(BIN)/pyjs demo pipeline
 
-# Four at a time on two cores: half of the time a test waits for a server.
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n 4 -q
+	@$(BIN)/python -m pytest -n 2 -q
 
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .

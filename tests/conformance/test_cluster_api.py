@@ -250,14 +250,18 @@ def test_consumers_are_made_paused_and_deleted_from_anywhere(js: JetStream, othe
     assert first.error("CONSUMER.INFO.S.C")[1] == 10014
 
 
-def test_a_leader_steps_down_for_whom_it_is_told(js: JetStream) -> None:
+def test_a_leader_steps_down_for_whom_it_is_told(mesh: JetMesh, js: JetStream) -> None:
     before = js.create("S", num_replicas=3, storage="file")["cluster"]["leader"]
     js.wire.request("S", b"1")
     wanted = next(name for name in ("s0", "s1", "s2") if name != before)
     error = js.error("STREAM.LEADER.STEPDOWN.S", {"placement": {"preferred": before}})
     assert error[2] == f'preferred server "{before}" is already leader'
     assert js.call("STREAM.LEADER.STEPDOWN.S", {"placement": {"preferred": wanted}})["success"]
-    assert led(js, "S", before) == wanted
+    found = led(js, "S", before)
+    if mesh.implementation == "reference" and found != wanted:  # under load another one may win there
+        assert js.call("STREAM.LEADER.STEPDOWN.S", {"placement": {"preferred": wanted}})["success"]
+        found = led(js, "S", found)
+    assert found == wanted
 
     def published() -> bool:
         try:
