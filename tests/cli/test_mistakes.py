@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lib.cli import Cli
+from lib.eventually import turns
 from lib.process import ServerProcess
 from pyjs.cli import context
 from pyjs.cli.connection import connect
@@ -41,7 +42,7 @@ def test_a_flush_that_was_cut_short_leaves_the_connection_alive(
     async def body() -> None:
         async with connect(profile) as link:
             flush = asyncio.ensure_future(link.nc.flush(5))
-            await asyncio.sleep(0)
+            await turns(1)
             flush.cancel()
             await asyncio.gather(flush, return_exceptions=True)
             await link.nc.flush(5)

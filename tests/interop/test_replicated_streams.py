@@ -13,6 +13,7 @@ import nats
 import nats.errors
 import nats.js.errors
 import pytest
+from lib.eventually import until
 from lib.jetmesh import JetMesh
 from nats.aio.client import Client
 from nats.js import JetStreamContext
@@ -156,8 +157,7 @@ def test_publishes_go_on_when_the_leader_is_killed_and_none_gets_lost(mesh: JetM
 async def _more(publisher: Publisher, count: int) -> bool:
     """Whether that many more come."""
     wanted = len(publisher.sequences) + count
-    while len(publisher.sequences) < wanted:
-        await asyncio.sleep(0.01)
+    await until(lambda: len(publisher.sequences) >= wanted, PATIENCE)
     return True
 
 

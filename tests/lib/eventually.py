@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
 PAUSE = 0.01
+TURNS = 20  # more than what is under test takes from one event to the next
 
 
 def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
@@ -14,3 +16,16 @@ def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s"
         time.sleep(PAUSE)
+
+
+async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    """The same in an event loop, whose own turns may bring it about."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+async def turns(count: int = TURNS) -> None:
+    """Let the event loop do what is ready, and what follows from it."""
+    for _ in range(count):
+        await asyncio.sleep(0)

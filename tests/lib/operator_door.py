@@ -11,6 +11,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from lib.eventually import turns
 from lib.fake_wire import PLAIN, FakeClient, House
 from lib.operator_rig import Log, Rig
 from lib.operator_site import SiteAccount, User
@@ -56,8 +57,7 @@ class Door(House):
     async def login(self, user: User, /, **changes: Any) -> FakeClient:
         client = self.client()
         self.says_who(client, user, **changes)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await turns()
         return client
 
     @property

@@ -97,7 +97,7 @@ def test_a_program_that_fails_ends_the_demo_with_its_words(stage: Stage) -> None
 STUBBORN = """
 import signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
 print("started", flush=True)
 child.wait()
 """

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from lib.eventually import until
 from pyjs.server import Server
 from pyjs.server.config.load import load_text
 from pyjs.server.monitor import ConnzRequest, LeafzRequest, leafz
@@ -120,9 +121,8 @@ def test_leafz_shows_a_link_at_both_ends() -> None:
         async with Server(hub_options) as hub:
             remote = f"leafnodes {{ remotes: [{{url: '{hub.leaf_url}'}}] }}"
             leaf_options = load_text(f"{listen}\nserver_name: leaf\n{remote}")
-            async with Server(leaf_options) as leaf, asyncio.timeout(10):
-                while not (leafz(hub)["leafs"] and leafz(leaf)["leafs"]):
-                    await asyncio.sleep(0.01)
+            async with Server(leaf_options) as leaf:
+                await until(lambda: leafz(hub)["leafs"] and leafz(leaf)["leafs"])
                 return leafz(hub, LeafzRequest(subs=True)), leafz(leaf, LeafzRequest(account="$G"))
 
     hub, leaf = asyncio.run(run())

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from lib.eventually import until
 from pyjs.server import Server
 from pyjs.server.config.options import AuthorizationOptions, Options, TLSOptions, UserOptions
 
@@ -145,13 +146,6 @@ def test_half_a_message_and_a_cut_harm_nobody() -> None:
             await until(lambda: len(server.clients.connections) == 1)
 
     asyncio.run(main())
-
-
-async def until(condition: object) -> None:
-    """Wait for a condition, at most 10 s."""
-    async with asyncio.timeout(10):
-        while not condition():  # type: ignore[operator]
-            await asyncio.sleep(0.001)
 
 
 def test_a_consumer_that_does_not_read_is_cut_off_and_the_rest_goes_on() -> None:

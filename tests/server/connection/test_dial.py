@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 import uvloop
+from lib.eventually import until
 from pyjs.server.connection.dial import dial
 from pyjs.server.connection.socket_protocol import SocketProtocol
 
@@ -60,8 +61,7 @@ def test_a_connection_that_came_while_the_loop_was_busy_stands(listener: socket.
         cast("asyncio.Transport", protocol.connection).write(b"there")
         assert not protocol.lost
         protocol.connection.close()
-        while not protocol.lost:
-            await asyncio.sleep(0)
+        await until(lambda: protocol.lost)
 
     run(loop, work())
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from lib.eventually import turns
 from lib.operator_rig import SECOND, Rig, answer, ask, faults, hear, rigged
 from lib.operator_site import OperatorSite, SiteAccount
 from pyjs.keys import Refusal
@@ -34,7 +35,7 @@ async def test_an_account_is_looked_up_once_and_is_then_here(rig: Rig) -> None:
     rig.publish(a)
     rig.table.gate.clear()
     waiting = [asyncio.ensure_future(rig.accounts.fetch(a.id)) for _ in range(3)]
-    await asyncio.sleep(0)
+    await turns(1)
     rig.table.gate.set()
     first, *others = await asyncio.gather(*waiting)
     assert all(other is first for other in others)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import pytest
+from lib.eventually import turns
 from lib.operator_door import Door, at_the_door
 from lib.operator_rig import SECOND
 from lib.operator_site import OperatorSite, User, reheaded, tampered
@@ -183,14 +183,9 @@ async def test_a_client_waits_for_its_account(door: Door) -> None:
     assert client.read() == b""
     assert client.wire.paused
     door.rig.table.gate.set()
-    await _settled()
+    await turns()
     assert client.read().startswith(b"PONG\r\n")
     assert not client.wire.paused
-
-
-async def _settled() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 @at_the_door()
@@ -203,7 +198,7 @@ async def test_who_waits_too_long_for_its_account_is_sent_away(door: Door) -> No
     assert client.read() == b"-ERR 'Authentication Timeout'\r\n"
     assert client.closed == "Authentication Timeout"
     door.rig.table.gate.set()
-    await _settled()
+    await turns()
     assert client.connection.account is None
     assert door.registry.accounts[account.id].connections == set()
 

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from lib.eventually import turns
 from lib.fake_clock import FakeClock
 from lib.operator_rig import SECOND, Log
 from lib.operator_site import OperatorSite
@@ -42,8 +43,7 @@ class Part:
     async def turn(self) -> None:
         """Let a second pass."""
         self.clock.advance(SECOND)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await turns()
 
 
 def full(folder: Path) -> str:

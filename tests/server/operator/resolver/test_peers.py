@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from lib.eventually import turns
 from lib.operated import SECOND, Operated
 from pyjs.server.accounts import Account, Kind, Message, Parcel, Registry, Subscription
 from pyjs.server.config.options import Options
@@ -73,9 +74,9 @@ def search(
 
     async def run() -> str:
         task = asyncio.create_task(peers.lookup(operated.accounts[0], 2 * SECOND, lambda *_: fits))
-        await asyncio.sleep(0)
+        await turns(1)
         script()
-        await asyncio.sleep(0)
+        await turns(1)
         if not task.done():
             operated.clock.advance(2 * SECOND)
         return await task
