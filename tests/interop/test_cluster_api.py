@@ -10,6 +10,7 @@ import nats
 import nats.errors
 import nats.js.errors
 import pytest
+from lib.eventually import found
 from lib.jetmesh import JetMesh
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -47,12 +48,13 @@ def run(mesh: JetMesh, body: Callable[[Client, JetStreamContext], Awaitable[None
 
 async def leader(js: JetStreamContext, stream: str, but: str = "") -> str:
     """The leader of a stream, once there is one that is not `but`."""
-    while True:
-        with suppress(nats.errors.TimeoutError, nats.js.errors.APIError):
-            cluster = (await js.stream_info(stream)).cluster
-            if cluster is not None and cluster.leader and cluster.leader != but:
-                return cluster.leader
-        await asyncio.sleep(0.05)
+
+    async def known() -> str | None:
+        cluster = (await js.stream_info(stream)).cluster
+        name = "" if cluster is None else cluster.leader
+        return name if name and name != but else None
+
+    return await found(known, nats.errors.TimeoutError, nats.js.errors.APIError, seconds=SECONDS)
 
 
 async def move(nc: Client, js: JetStreamContext, stream: str) -> None:
@@ -64,11 +66,13 @@ async def move(nc: Client, js: JetStreamContext, stream: str) -> None:
 
 async def publish(js: JetStreamContext, subject: str, number: int) -> None:
     """Publish a number until it is acknowledged; it is stored once."""
-    while True:
-        with suppress(nats.errors.TimeoutError, nats.js.errors.NoStreamResponseError):
-            await js.publish(subject, b"%d" % number, headers={"Nats-Msg-Id": f"{subject}.{number}"})
-            return
-        await asyncio.sleep(0.05)
+    block = {"Nats-Msg-Id": f"{subject}.{number}"}
+    await found(
+        lambda: js.publish(subject, b"%d" % number, headers=block),
+        nats.errors.TimeoutError,
+        nats.js.errors.NoStreamResponseError,
+        seconds=SECONDS,
+    )
 
 
 def test_buckets_and_objects_with_replicas(mesh: JetMesh, unique: str) -> None:

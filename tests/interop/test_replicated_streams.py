@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,7 +11,7 @@ import nats
 import nats.errors
 import nats.js.errors
 import pytest
-from lib.eventually import until
+from lib.eventually import found, until
 from lib.jetmesh import JetMesh
 from nats.aio.client import Client
 from nats.js import JetStreamContext
@@ -71,14 +69,7 @@ def run(mesh: JetMesh, body: Body) -> None:
 
 async def eventually(ask: Callable[[], Awaitable[Any]]) -> Any:
     """What `ask` gives once that is something, and no error."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        with contextlib.suppress(*FAULTS):
-            found = await ask()
-            if found is not None and found is not False:
-                return found
-        assert time.monotonic() < end, "it never came to that"
-        await asyncio.sleep(0.05)
+    return await found(ask, *FAULTS, seconds=PATIENCE)
 
 
 async def whole(js: JetStreamContext, name: str, others: int = 2) -> StreamInfo:
@@ -139,12 +130,12 @@ def test_publishes_go_on_when_the_leader_is_killed_and_none_gets_lost(mesh: JetM
         publisher = Publisher(js, "s.a")
         going = asyncio.create_task(publisher.go_on())
         for _ in range(2):
-            await eventually(lambda: _more(publisher, 50))
+            await _more(publisher, 50)
             name = await leader(js, "S")
             mesh[name].kill()
-            await eventually(lambda: _more(publisher, 50))
+            await _more(publisher, 50)
             mesh[name].launch()
-        await eventually(lambda: _more(publisher, 50))
+        await _more(publisher, 50)
         publisher.ending = True
         await going
         info = await whole(js, "S")
@@ -154,11 +145,10 @@ def test_publishes_go_on_when_the_leader_is_killed_and_none_gets_lost(mesh: JetM
     run(mesh, body)
 
 
-async def _more(publisher: Publisher, count: int) -> bool:
-    """Whether that many more come."""
+async def _more(publisher: Publisher, count: int) -> None:
+    """Wait until that many more have come."""
     wanted = len(publisher.sequences) + count
     await until(lambda: len(publisher.sequences) >= wanted, PATIENCE)
-    return True
 
 
 def test_a_consumer_goes_on_where_it_was(mesh: JetMesh) -> None:
@@ -200,11 +190,11 @@ def test_copies_come_and_go(mesh: JetMesh) -> None:
         publisher = Publisher(js, "s.a")
         going = asyncio.create_task(publisher.go_on())
         for copies in (3, 1, 3):
-            await eventually(lambda: _more(publisher, 20))
+            await _more(publisher, 20)
             info = await js.stream_info("S")
             await js.update_stream(info.config, num_replicas=copies)
             await whole(js, "S", copies - 1)
-        await eventually(lambda: _more(publisher, 20))
+        await _more(publisher, 20)
         publisher.ending = True
         await going
         info = await whole(js, "S")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+T = TypeVar("T")
 
 PAUSE = 0.01
 TURNS = 20  # more than what is under test takes from one event to the next
@@ -23,6 +27,18 @@ async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.001)
+
+
+async def found(ask: Callable[[], Awaitable[T | None]], *faults: type[Exception], seconds: float = 60.0) -> T:
+    """What `ask` gives once that is not None or False, and none of the faults is raised any more."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with suppress(*faults):
+            answer = await ask()
+            if answer is not None and answer is not False:
+                return answer
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        await asyncio.sleep(PAUSE)
 
 
 async def turns(count: int = TURNS) -> None:
