@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import difflib
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import nats
 import pytest
 from lib import transcript
 from lib.cli import Cli
+from lib.eventually import found
 from lib.process import ServerProcess
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -155,9 +155,13 @@ async def fetched(demo: Demo) -> list[int]:
                 await message.ack()
                 sequences.append(message.metadata.sequence.stream)
         await importer.flush()
-        while (await test.jetstream().consumer_info("aggregate", "DUR")).num_ack_pending:
-            await asyncio.sleep(0.01)
+        await found(lambda: acknowledged(test))
         return sequences
+
+
+async def acknowledged(client: Client) -> bool:
+    """Whether the server has heard every acknowledgement."""
+    return not (await client.jetstream().consumer_info("aggregate", "DUR")).num_ack_pending
 
 
 async def there(client: Client) -> None:
@@ -168,13 +172,8 @@ async def there(client: Client) -> None:
 
 async def asked(client: Client, subject: str) -> bytes:
     """The answer to a request, as soon as the imports lead to somebody: the reference may take a moment."""
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            return bytes((await client.request(subject, timeout=5)).data)
-        except NoRespondersError:
-            assert time.monotonic() < deadline, f"nobody answers {subject}"
-            await asyncio.sleep(0.01)
+    answer = await found(lambda: client.request(subject, timeout=5), NoRespondersError, seconds=10)
+    return bytes(answer.data)
 
 
 async def connected_through_the_exchange(demo: Demo) -> None:
