@@ -7,8 +7,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from lib.callbacks import EVERYWHERE, FILE, Callbacks, check
 from lib.pool import START, Pool
 from lib.process import ServerProcess
 
@@ -79,6 +81,29 @@ def launch(implementation: str) -> Iterator[Callable[[str], ServerProcess]]:
     yield start
     for server in reversed(started):
         server.stop()
+
+
+@pytest.fixture
+def callbacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callbacks:
+    """Servers that are launched after this are measured: `with callbacks.bounded(server):`."""
+    monkeypatch.setenv(FILE, str(tmp_path / "slow-callbacks"))
+    return Callbacks(tmp_path / "slow-callbacks")
+
+
+@pytest.fixture(scope="session")
+def _everywhere(tmp_path_factory: pytest.TempPathFactory) -> Callbacks | None:
+    if not os.environ.get(EVERYWHERE):
+        return None
+    path = tmp_path_factory.mktemp("callbacks") / "slow"
+    os.environ[FILE] = str(path)
+    return Callbacks(path)
+
+
+@pytest.fixture(autouse=True)
+def _bounded(_everywhere: Callbacks | None) -> Iterator[None]:
+    yield
+    if _everywhere is not None:
+        check(_everywhere.new())
 
 
 @pytest.fixture

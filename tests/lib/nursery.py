@@ -206,6 +206,12 @@ def _attach(opened: tuple[int, int, int], *, terminal: bool) -> None:
         sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
 
 
+def _measure(path: str) -> None:
+    """See lib/callbacks.py."""
+    sys.path.append(str(Path(__file__).parent))
+    importlib.import_module("callbacks").measure(path)
+
+
 def _become(program: str, request: dict[str, Any], opened: tuple[int, int, int]) -> NoReturn:
     """Be the program in this forked process."""
     main = importlib.import_module(PROGRAMS[program][0]).main
@@ -218,6 +224,8 @@ def _become(program: str, request: dict[str, Any], opened: tuple[int, int, int])
         os.environ.update(request["env"])
         time.tzset()
         sys.argv = [program, *request["arguments"]]
+        if program == "pyjs-server" and (measured := os.environ.get("PYJS_SLOW_CALLBACKS")):
+            _measure(measured)
         main()
         code = 0
     except SystemExit as end:
