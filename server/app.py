@@ -181,6 +181,9 @@ class Server:
 
             self.routes = Routes(self.clients, jetstream=self.jetstream is not None)
             self._parts.append(self.routes)
+            if self.leafs is not None:
+                self.routes.leaf_urls = self.leafs.own_urls()
+                self.routes.tell_leafs = self.leafs.set_other_urls
             if self.operator is not None:
                 self.operator.accounts.observers.append(self.routes.account_made)
             await self.routes.start()

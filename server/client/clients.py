@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..accounts.auth import Authenticator, Gatekeeper
+from ..accounts.surplus import close_surplus
 from ..logging import Log, Silent
 from .info import InfoDocument
 
@@ -153,6 +154,8 @@ class Clients:
         if surplus > 0:
             for connection in list(self.connections.values())[-surplus:]:
                 connection.fail("maximum connections exceeded", "Maximum Connections Exceeded")
+        for account in self.registry.accounts.values():
+            close_surplus(account)
         if advertised:
             self.announce()
         self.flusher.flush()

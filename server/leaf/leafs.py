@@ -100,7 +100,7 @@ class Leafs:
                 lambda: LeafProtocol(self), leafnodes.host, leafnodes.port, backlog=_BACKLOG
             )
             self.documents.port = self.listener.port
-            self.documents.urls = self._own_urls()
+            self.documents.urls = self.own_urls()
             self.log.info(f"Listening for leafnode connections on {leafnodes.host}:{self.port}")
         for options in leafnodes.remotes:
             self._solicit(options)
@@ -180,7 +180,17 @@ class Leafs:
         given = authorization.timeout if authorization is not None else None
         return given if given is not None else self.options.auth_timeout
 
-    def _own_urls(self) -> list[str]:
+    def set_other_urls(self, urls: list[str]) -> None:
+        """Where other servers of the cluster take leafs; tells the leafs when it changed."""
+        known = list(dict.fromkeys([*self.own_urls(), *urls]))
+        if known != self.documents.urls:
+            self.documents.urls = known
+            for connection in self.connections.values():
+                if connection.remote is None:
+                    connection.send_line(self.documents.info({}))
+            self.flusher.flush()
+
+    def own_urls(self) -> list[str]:
         """What leafs are told to come back to. An address that means "any" is nobody's address."""
         leafnodes = self.options.leafnodes
         if leafnodes.no_advertise:

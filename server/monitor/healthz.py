@@ -53,7 +53,7 @@ def _look(server: Monitored, request: HealthzRequest) -> tuple[int, list[Problem
     if request.js_server_only:
         return OK, []
     if engine is None or not engine.running:
-        if server.options.jetstream.enabled or request.js_enabled or request.js_enabled_only:
+        if server.options.jetstream.enabled:
             return UNAVAILABLE, [Problem("JETSTREAM", "JetStream not enabled")]
         return OK, []
     if request.js_enabled_only or request.js_enabled:

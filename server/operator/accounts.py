@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ...keys import Reason, Refusal, Role, is_public, open_account
 from ..accounts import Account, Charter
+from ..accounts.surplus import close_surplus
 from ..clock import SECOND
 from ..logging import Log, Silent
 from . import translate
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EXPIRED_ERROR = "Account Authentication Expired"
 EXPIRED_REASON = "Authentication Expired"
-FULL_ERROR = "maximum account active connections exceeded"
-FULL_REASON = "Maximum Account Connections Exceeded"
 
 
 class Fetcher(Protocol):
@@ -222,20 +221,9 @@ class OperatorAccounts:
         for text in translate.unserved(claims):
             self._log.warning(f"Account {account.label}: {text}")
         self._set_timer(key, claims)
-        self._prune(account)
+        close_surplus(account)
         self._tell(account)
         return account
-
-    def _prune(self, account: Account) -> None:
-        """Close the latest connections when there are more than the limits now allow."""
-        for limit, held in (
-            (account.limits.connections, account.connections),
-            (account.limits.leafs, account.leafs),
-        ):
-            if 0 <= limit < len(held):
-                by_age = sorted(held, key=lambda each: cast("Any", each).id)
-                for connection in by_age[limit:]:
-                    cast("_Closable", connection).fail(FULL_ERROR, FULL_REASON)
 
     def _tell(self, account: Account) -> None:
         for observer in list(self.observers):

@@ -49,6 +49,7 @@ class Routes:
 
     peers: routes by the server id of the peer. remotes: whom this server dials. name: of the cluster.
     listener: its sockets, those that were dialled as well. slow_consumers: peers closed for not reading.
+    leaf_urls: of this server's listener for leafs. tell_leafs: is told those of the others.
     observers: are told of peers. wanted: is told the name of an account that is not here, when a peer tells
     what it hears.
     """
@@ -68,9 +69,11 @@ class Routes:
         self.remotes: list[Remote] = []
         self.listener = Listener()
         self.leaf_urls: list[str] = []
+        self.tell_leafs: Callable[[list[str]], None] = lambda urls: None
         self.observers: list[RouteEvents] = []
         self.wanted: Callable[[str], None] = lambda name: None
         self.slow_consumers = 0
+        self._stopping = False
         self._change = asyncio.Event()
         self._take(clients.options)
         self.dynamic = not self.cluster.name
@@ -112,10 +115,11 @@ class Routes:
             self.log.info(f"Listening for route connections on {cluster.host}:{self.port}")
         for url in cluster.routes:
             self._dial(Address.parse(url), explicit=True)
-        self._tell_clients()
+        self._tell_others()
 
     async def stop(self) -> None:
-        """Close every route and the listener."""
+        """Close every route and the listener. Clients and leafs keep the addresses of the others."""
+        self._stopping = True
         await self.listener.stop_accepting()
         tasks = [task for remote in self.remotes if (task := remote.stop()) is not None]
         self.listener.close_all(SHUTDOWN)
@@ -303,7 +307,7 @@ class Routes:
     def _joined(self, connection: RouteConnection, info: PeerInfo) -> None:
         connection.join()
         self._pass_on(connection, info)
-        self._tell_clients()
+        self._tell_others()
         self.log.info(f"{connection} - Registering route to server {info.server_name!r}")
         self._change.set()
         for observer in self.observers:
@@ -347,7 +351,7 @@ class Routes:
 
     def renewed(self, connection: RouteConnection, before: PeerInfo) -> None:
         """A peer's INFO has changed."""
-        self._tell_clients()
+        self._tell_others()
         assert connection.info is not None
         if connection.info.given.get("export") != before.given.get("export"):
             for share in connection.shares.values():
@@ -362,7 +366,7 @@ class Routes:
         del self.peers[info.server_id]
         for observer in self.observers:
             observer.route_left(info.server_id)
-        self._tell_clients()
+        self._tell_others()
         for remote in list(self.remotes):
             remote.peer_gone(info.server_id)
 
@@ -377,8 +381,12 @@ class Routes:
         self.remotes.append(remote)
         remote.start()
 
-    def _tell_clients(self) -> None:
-        """Clients may connect to any server of the cluster."""
+    def _tell_others(self) -> None:
+        """Clients and leafs may connect to any server of the cluster."""
+        if self._stopping:
+            return
+        known = [peer.info for peer in self.peers.values() if peer.info is not None]
+        self.tell_leafs([url for info in known for url in info.leafnode_urls])
         if self.cluster.no_advertise:
             return
         others = self.other_urls()

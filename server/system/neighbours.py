@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..accounts.registry import GLOBAL
 from ..accounts.source import Kind
+from ..accounts.surplus import close_surplus
 from ..clock import SECOND
 from .envelope import Envelope, encode
 
 if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.parcel import Message
-    from ..client.connection import ClientConnection
     from ..monitor import Monitored
 
 SILENT = 150 * SECOND
 SWEEP_INTERVAL = 30 * SECOND
-FULL_ERROR = "maximum account active connections exceeded"
-FULL_REASON = "Maximum Account Connections Exceeded"
 
 
 class Neighbours:
@@ -128,7 +125,7 @@ class Neighbours:
         self._heard(server)
         if clients or leafs:
             account.elsewhere[server["id"]] = (clients, leafs)
-            _prune(account)
+            close_surplus(account, *account.elsewhere_sums())
         else:
             account.elsewhere.pop(server["id"], None)
 
@@ -140,20 +137,6 @@ class Neighbours:
         if not isinstance(server, dict) or not isinstance(server.get("id"), str):
             return {}
         return server if server["id"] != self._server.identity.id else {}
-
-
-def _prune(account: Account) -> None:
-    """More connections than allowed came in at once, here and there: the latest ones here go."""
-    clients, leafs = account.elsewhere_sums()
-    for limit, held, others in (
-        (account.limits.connections, account.connections, clients),
-        (account.limits.leafs, account.leafs, leafs),
-    ):
-        over = len(held) + others - limit
-        if limit >= 0 and over > 0:
-            latest = sorted(cast("set[ClientConnection]", held), key=attrgetter("id"))[-over:]
-            for connection in latest:
-                connection.fail(FULL_ERROR, FULL_REASON)
 
 
 def _read(body: bytes) -> dict[str, Any]:

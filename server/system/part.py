@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from ...protocol.timestamp import format_rfc3339
 from ..accounts.registry import GLOBAL
 from ..accounts.source import Kind
 from ..clock import SECOND
@@ -275,13 +276,14 @@ class System:
         self._tell(subject, lambda: self._gone(connection, reason))
 
     def _gone(self, connection: ClientConnection | LeafConnection, reason: str) -> dict[str, Any]:
-        client = _client_of(connection)
+        client = _client_of(connection) | {"stop": format_rfc3339(self._server.clock.now())}
         if connection.account is None and connection.kind == Kind.CLIENT:
             client |= _stranger(cast("ClientConnection", connection))
         fields = {
             "client": client,
-            "sent": {"msgs": connection.out_msgs, "bytes": connection.out_bytes},
-            "received": {"msgs": connection.in_msgs, "bytes": connection.in_bytes},
+            # as seen by the client: what it sent came in here
+            "sent": {"msgs": connection.in_msgs, "bytes": connection.in_bytes},
+            "received": {"msgs": connection.out_msgs, "bytes": connection.out_bytes},
             "reason": reason,
         }
         return self._envelope.event("client_disconnect", fields)

@@ -121,6 +121,15 @@ def test_a_bad_health_says_its_status_by_http_alone(server: ServerProcess) -> No
     assert set(json.loads(body)) == {"status", "error"}
 
 
+@pytest.mark.parametrize("query", ["js-enabled", "js-enabled-only", "js-server-only", "js-meta-only"])
+@pytest.mark.parametrize("jetstream", ["", 'jetstream { store_dir: "<store>" }'])
+def test_a_server_without_jetstream_is_not_ill_for_that(
+    serve: Callable[[str], ServerProcess], jetstream: str, query: str
+) -> None:
+    server = serve("listen: 127.0.0.1:<client>\nhttp: 127.0.0.1:<http>\n" + jetstream)
+    assert fetch(server, f"/healthz?{query}=1")[0] == 200
+
+
 def test_subsz_says_its_page_without_subscriptions(server: ServerProcess) -> None:
     found = document(server, "/subsz")
     assert (found["total"], found["offset"], found["limit"]) == (0, 0, 1024)

@@ -6,12 +6,13 @@ import json
 import signal
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
-from lib.wire import Msg
+from lib.wire import Msg, Wire
 
 BASE = 'listen: 127.0.0.1:<client>\nserver_name: S\npid_file: "<store>.pid"\n'
 USERS = (
@@ -87,6 +88,30 @@ def test_reload_applies_users_and_permissions(launch: Callable[[str], ServerProc
         assert [m.sid for m in narrows.sync() if isinstance(m, Msg)] == ["1"]
         narrows.pub("b.x", "")
         assert narrows.sync() == [b"-ERR 'Permissions Violation for Publish to \"b.x\"'"]
+
+
+@pytest.mark.parametrize("limit", [1, 0])
+def test_reload_closes_who_is_too_many_in_an_account(
+    launch: Callable[[str], ServerProcess], limit: int
+) -> None:
+    account = "accounts {{ A {{ users: [{{user: a, password: p}}], limits: {{max_connections: {}}} }} }}\n"
+    server = launch(BASE + account.format(3))
+    wires = [server.connect(**{"user": "a", "pass": "p"}) for _ in range(3)]
+    server.configure(BASE + account.format(limit))
+    server.signal(signal.SIGHUP)
+    eventually(lambda: sum(_told_full(wire) for wire in wires) == len(wires) - limit)
+    if server.name == "pyjs":  # the reference takes any
+        assert [_told_full(wire) for wire in wires] == [False] * limit + [True] * (3 - limit)
+    for wire in wires:
+        wire.close()
+
+
+def _told_full(wire: Wire) -> bool:
+    """Whether this client was told that its account has too many."""
+    if not wire.eof:
+        with suppress(OSError, EOFError):
+            wire.held.extend(wire.sync())
+    return b"-ERR 'maximum account active connections exceeded'" in wire.held
 
 
 def test_reload_tells_clients_the_new_payload_limit(launch: Callable[[str], ServerProcess]) -> None:

@@ -204,11 +204,17 @@ def test_connects_and_disconnects_are_told(system: Wire, server: ServerProcess) 
         client = told["client"]
         assert (client["acc"], client["user"], client["name"], client["lang"]) == ("A", "a", "me", "test")
         assert client["id"] == number
+        wire.sub("own")
+        wire.pub("own", "12345")
+        wire.pub("nobody", "1")
+        wire.sync()
     gone = system.msg().json()
     assert gone["type"] == "io.nats.server.advisory.v1.client_disconnect"
     assert gone["client"]["id"] == number
     assert gone["reason"] == "Client Closed"
-    assert {"sent", "received"} <= set(gone)
+    assert gone["sent"] == {"msgs": 2, "bytes": 6}  # by the client
+    assert gone["received"] == {"msgs": 1, "bytes": 5}
+    assert gone["client"]["start"][:19] <= gone["client"]["stop"][:19] <= gone["timestamp"][:19]
 
 
 def test_a_failed_login_is_told(system: Wire, server: ServerProcess) -> None:
@@ -221,6 +227,7 @@ def test_a_failed_login_is_told(system: Wire, server: ServerProcess) -> None:
     assert told["type"] == "io.nats.server.advisory.v1.client_disconnect"
     assert told["reason"] == "Authentication Failure"
     assert told["client"]["user"] == "a"
+    assert told["client"]["start"][:19] <= told["client"]["stop"][:19]
 
 
 def test_the_count_of_connections_is_told(system: Wire, server: ServerProcess) -> None:

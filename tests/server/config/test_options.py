@@ -225,10 +225,6 @@ def test_remote_urls_are_made_complete_and_credentials_expanded() -> None:
             "1:17: Can not have a single user/pass and accounts",
         ),
         ("no_auth_user: x", '1:1: no_auth_user: "x" present, but users/nkeys are not defined'),
-        (
-            "leafnodes { remotes: [{url: http://x}] }",
-            "1:24: unknown scheme of leafnode url ['http://x'] (one of nats-leaf://",
-        ),
         ("leafnodes { remotes: [{account: $G}] }", "can not be found"),
         ("leafnodes { remotes: [{account: '$G'}] }", "1:23: a leafnode remote needs a url or urls"),
         ("jetstream { max_concurrent_io: 2 }", "1:13: max_concurrent_io must be at least 4, got 2"),
@@ -245,6 +241,13 @@ def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         load_text("port: x\nfoo: 1\njetstream { bar: 1 }\ndebug: 5")
     assert [p.position.line for p in caught.value.problems if p.position] == [1, 2, 3, 4]
+
+
+def test_an_unknown_scheme_of_a_remote_is_warned_of() -> None:
+    (warning,) = load_text("leafnodes { remotes: [{url: http://x}] }", {}).warnings
+    assert str(warning).startswith(
+        "1:24: unknown scheme of leafnode url ['http://x'], taken for nats-leaf:// (one of nats-leaf://"
+    )
 
 
 def test_a_key_used_as_a_variable_may_be_unknown() -> None:

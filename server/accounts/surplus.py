@@ -1,0 +1,30 @@
+"""Connections beyond an account's limits: a limit became lower, or others let more in at the same time.
+
+The latest ones go, here as on every other server that counts the same.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from .account import Account
+
+FULL_ERROR = "maximum account active connections exceeded"
+FULL_REASON = "Maximum Account Connections Exceeded"
+
+
+def close_surplus(account: Account, clients: int = 0, leafs: int = 0) -> None:
+    """Close the latest connections of an account that has more than its limits allow.
+
+    clients, leafs: how many other servers have, where these are to be counted.
+    """
+    for limit, held, others in (
+        (account.limits.connections, account.connections, clients),
+        (account.limits.leafs, account.leafs, leafs),
+    ):
+        over = len(held) + others - limit
+        if limit >= 0 and over > 0:
+            for connection in sorted(cast("set[Any]", held), key=attrgetter("id"))[-over:]:
+                connection.fail(FULL_ERROR, FULL_REASON)

@@ -1,0 +1,99 @@
+"""Where else to go: the addresses of a cluster's other servers, as clients and leafs are told them."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+from lib.eventually import eventually
+from lib.process import ServerProcess
+from lib.wire import Wire
+
+CONFIG = """
+listen: 127.0.0.1:<client>
+server_name: {name}
+cluster {{ name: c, listen: "127.0.0.1:<route>", routes: [{routes}] }}
+leafnodes {{ listen: "127.0.0.1:<leaf>" }}
+"""
+LEAF = {"version": "2.15.1", "server_id": "NLEAF", "name": "L", "cluster": "L", "remote_account": "$G"}
+REMOTE = """
+listen: 127.0.0.1:<client>
+server_name: L
+leafnodes {{ reconnect: 1, remotes: [{{ url: "{url}" }}] }}
+"""
+
+
+@pytest.fixture
+def pair(launch: Callable[[str], ServerProcess]) -> tuple[ServerProcess, ServerProcess]:
+    """Two servers of one cluster; the second dials the first."""
+    first = launch(CONFIG.format(name="a", routes=""))
+    route = f'"nats-route://127.0.0.1:{first.ports["route"]}"'
+    return first, launch(CONFIG.format(name="b", routes=route))
+
+
+def addresses(*servers: ServerProcess, port: str = "client") -> list[str]:
+    return sorted(f"127.0.0.1:{server.ports[port]}" for server in servers)
+
+
+def told(wire: Wire, field: str) -> list[str]:
+    """What the latest INFO that has come says of others."""
+    wire.sync()
+    return sorted(wire.infos[-1].get(field) or [])
+
+
+def test_a_server_that_ends_leaves_the_others_addresses(pair: tuple[ServerProcess, ServerProcess]) -> None:
+    here, there = pair
+    with here.connect() as wire:
+        eventually(lambda: told(wire, "connect_urls") == addresses(here, there))
+        here.signal(signal.SIGTERM)
+        wire.ends()
+        assert addresses(there)[0] in wire.infos[-1]["connect_urls"]
+
+
+def test_a_server_that_has_gone_is_told_no_more(pair: tuple[ServerProcess, ServerProcess]) -> None:
+    here, there = pair
+    with here.connect() as wire:
+        eventually(lambda: told(wire, "connect_urls") == addresses(here, there))
+        there.end()
+        eventually(lambda: told(wire, "connect_urls") == addresses(here))
+
+
+def test_leafs_are_told_of_all_servers(pair: tuple[ServerProcess, ServerProcess]) -> None:
+    here, there = pair
+    both = addresses(here, there, port="leaf")
+    for server in pair:
+        eventually(lambda server=server: _greeting(server) == both)  # type: ignore[misc]
+    with Wire(here.ports["leaf"]) as leaf:
+        leaf.login(**LEAF)
+        assert told(leaf, "leafnode_urls") == both
+        there.end()
+        eventually(lambda: told(leaf, "leafnode_urls") == addresses(here, port="leaf"))
+        there.launch()
+        eventually(lambda: told(leaf, "leafnode_urls") == both)
+        here.signal(signal.SIGTERM)
+        leaf.ends()
+        assert sorted(leaf.infos[-1]["leafnode_urls"]) == both
+
+
+def _greeting(server: ServerProcess) -> list[str]:
+    with Wire(server.ports["leaf"]) as wire:
+        return sorted(wire.info["leafnode_urls"])
+
+
+@pytest.mark.parametrize("scheme", ["leaf", "nats", "nats-leaf", "whatever"])
+def test_a_remote_is_dialled_whatever_its_scheme(
+    launch: Callable[[str], ServerProcess], scheme: str, unique: str
+) -> None:
+    hub = launch(CONFIG.format(name="a", routes=""))
+    leaf = launch(REMOTE.format(url=f"{scheme}://127.0.0.1:{hub.ports['leaf']}"))
+    with hub.connect() as listener, leaf.connect() as speaker:
+        listener.sub(unique)
+        listener.sync()
+
+        def arrives() -> bool:
+            speaker.pub(unique, "x")
+            speaker.sync()
+            return bool(listener.sync())
+
+        eventually(arrives)
