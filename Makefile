@@ -32,7 +32,9 @@ test: $(VENV)/.dev
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy .
+	@# By the package's own name: the folder may have one that is no name in Python.
+	@mkdir -p $(VENV)/types && ln -sfn $(CURDIR) $(VENV)/types/pyjs
+	@cd $(VENV)/types && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml pyjs
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks
