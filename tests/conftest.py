@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from lib.callbacks import EVERYWHERE, FILE, Callbacks, check
 from lib.pool import START, Pool
 from lib.process import ServerProcess
@@ -17,6 +18,9 @@ from lib.process import ServerProcess
 NUMBERS = itertools.count(1)
 LONG = {"walkthroughs", "trust"}  # folders
 
+# What an example costs is no promise of ours, and on a busy machine ten times as much.
+settings.register_profile("pyjs", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pyjs")
 # Servers and command lines start hundreds of times here: with compiled modules they do in half the time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -14,7 +14,7 @@ from pyjs.keys.errors import IdentityError, TokenError, TokenFault
 from pyjs.keys.nkey import KeyPair, Role
 from pyjs.keys.token import MAX_TOKEN, decode, encode, header_of, payload_of
 
-quiet = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+quiet = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 int64 = st.integers(-(2**63), 2**63 - 1)
 

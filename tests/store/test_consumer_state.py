@@ -54,7 +54,7 @@ def test_a_memory_consumer_keeps_its_state_while_it_lives() -> None:
     assert store.load() is None
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(STATES, min_size=1, max_size=12), st.data())
 def test_a_crash_leaves_a_state_not_older_than_the_last_commit(
     states: list[ConsumerState], data: st.DataObject

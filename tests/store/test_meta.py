@@ -68,7 +68,7 @@ def test_a_stream_and_its_consumer_live_in_their_folders(tmp_path: Path) -> None
     storage.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_damaged_configuration_is_reported_and_kept(data: st.DataObject) -> None:
     disk = FakeDisk()
@@ -97,7 +97,7 @@ def test_a_stream_whose_configuration_is_gone_is_reported() -> None:
     assert "missing" in asset.damage
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_crash_leaves_the_old_or_the_new_configuration(data: st.DataObject) -> None:
     disk = FakeDisk()

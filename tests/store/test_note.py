@@ -24,7 +24,7 @@ def held(stream: FileStream) -> dict[int, bytes]:
     return found
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.data())
 def test_a_crash_gives_the_state_of_the_last_commit_or_of_the_one_under_way(data: st.DataObject) -> None:
     disk = FakeDisk()

@@ -29,7 +29,7 @@ def check(found: Sequences, expected: list[int], place: int) -> None:
         assert list(found.between(seq, seq + 9)) == [one for one in expected if seq <= one <= seq + 9]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(STEPS)
 def test_sequences_are_a_sorted_list(steps: list[tuple[str, int]]) -> None:
     chunk, module.CHUNK = module.CHUNK, 4

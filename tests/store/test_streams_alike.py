@@ -266,7 +266,6 @@ def _all(store: FileStream):  # type: ignore[no-untyped-def]
 Streams.TestCase.settings = settings(
     max_examples=60,
     stateful_step_count=30,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 TestStreamsAlike = Streams.TestCase

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.pipeline.link import Block, Frames, LinkError
 from pyjs.pipeline.link.block import scan
@@ -98,7 +98,6 @@ def first_rows(data: bytes, count: int) -> Block:
     return Block(block.heads[:count], block.every_header()[:count], block.payloads[:count])
 
 
-@settings(deadline=None)  # the first use of Arrow takes seconds
 @given(st.lists(MESSAGES, min_size=1, max_size=12), st.integers(0, 40))
 def test_a_scan_gives_what_the_parser_does(messages: list[tuple[bytes, ...]], missing: int) -> None:
     data = b"".join(encode.msg(subject, b"7", *rest) for subject, *rest in messages)
@@ -114,7 +113,6 @@ def test_a_scan_gives_what_the_parser_does(messages: list[tuple[bytes, ...]], mi
         assert block.every_header() == same.every_header()
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([b"", b"x", b"\r\n", b"\r\nMSG a 1 0\r\n", b"\r\n\r\nHMSG a 1 0 0\r\n\r\n"])))
 def test_a_scan_is_not_deceived_by_payloads(payloads: list[bytes]) -> None:
     data = b"".join(encode.msg(b"a", b"1", b"", b"", payload) for payload in payloads)

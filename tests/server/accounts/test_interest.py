@@ -27,7 +27,7 @@ def sub(subject: str, queue: str = "") -> Subscription:
     return Subscription(subject, SINK, queue=queue)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.tuples(st.booleans(), PATTERN, st.sampled_from(["", "q", "r"])), max_size=40),
     st.lists(LITERAL, min_size=1, max_size=6),
@@ -59,7 +59,7 @@ def test_a_match_is_what_a_scan_finds(steps: list[tuple[bool, str, str]], subjec
     assert not interest._literal
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from("+-?"), PATTERN, LITERAL), max_size=40))
 def test_a_cached_plan_is_never_stale(steps: list[tuple[str, str, str]]) -> None:
     here = account()

@@ -91,7 +91,7 @@ def _planned(account: Account, subject: str) -> tuple[bool, str | None]:
     return plan.silent, None if plan.mapping is None else plan.mapping.choose(subject, lambda: 0.5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(step, min_size=1, max_size=12))
 def test_a_sequence_of_tokens_is_its_last_ones(steps: list[tuple[int, dict[str, Any] | None]]) -> None:
     async def run() -> None:

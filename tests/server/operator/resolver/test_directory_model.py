@@ -143,5 +143,5 @@ class Model(RuleBasedStateMachine):
         assert files == {f"{OPERATED.accounts[a]}.jwt" for a in self.held}
 
 
-Model.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+Model.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
 TestModel = Model.TestCase
