@@ -1,6 +1,7 @@
 """Times as text: RFC 3339 with nanoseconds, as JSON has them. Values are nanoseconds since the epoch, UTC.
 
-Value 0 is "no time" and is written as the zero time ``0001-01-01T00:00:00Z``, which reads as 0 again.
+`format_rfc3339` and `parse_rfc3339` hold 0 for "no time" and write it as the zero time
+``0001-01-01T00:00:00Z``, which reads as 0 again. `format_exact` and `parse_exact` know no such value.
 """
 
 import re
@@ -21,8 +22,11 @@ class TimestampError(ValueError):
 
 def format_rfc3339(ns: int) -> str:
     """Write a time in UTC; the fraction has as many digits as needed, up to nine."""
-    if ns == 0:
-        return ZERO
+    return ZERO if ns == 0 else format_exact(ns)
+
+
+def format_exact(ns: int) -> str:
+    """As `format_rfc3339`; 0 is the epoch."""
     seconds, fraction = divmod(ns, _SECOND)
     text = _to_the_second(seconds)
     return f"{text}.{fraction:09d}".rstrip("0") + "Z" if fraction else text + "Z"
@@ -39,6 +43,11 @@ def parse_rfc3339(text: str) -> int:
 
     Raises TimestampError.
     """
+    return 0 if text == ZERO else parse_exact(text)
+
+
+def parse_exact(text: str) -> int:
+    """As `parse_rfc3339`; the zero time is the first day of the year 1."""
     found = _RFC3339.fullmatch(text)
     if found is None:
         raise TimestampError(f'invalid time "{text}": use RFC 3339 such as 2026-01-31T15:04:05Z')
@@ -54,5 +63,4 @@ def parse_rfc3339(text: str) -> int:
             offset = -offset
     delta = stamp - _EPOCH
     seconds = delta.days * 86_400 + delta.seconds - offset
-    ns = seconds * _SECOND + int((found[7] or "")[:9].ljust(9, "0"))
-    return 0 if text == ZERO else ns
+    return seconds * _SECOND + int((found[7] or "")[:9].ljust(9, "0"))

@@ -106,7 +106,7 @@ def apply(config: ConsumerConfig, given: Given) -> None:
 
 def start_at(config: ConsumerConfig, policy: str) -> None:
     """Where delivery starts. Raises ValueError for what is no policy, duration, sequence or time."""
-    config.opt_start_seq = config.opt_start_time = 0
+    config.opt_start_seq, config.opt_start_time = 0, None
     if policy in POLICIES:
         config.deliver_policy = POLICIES[policy]
         if config.deliver_policy == "last_per_subject" and not config.filters:

@@ -9,6 +9,7 @@ from .fields import (
     choice,
     duration,
     flag,
+    instant,
     number,
     numbers,
     part,
@@ -41,7 +42,7 @@ class ConsumerConfig(Record):
         alias="undefined",
     )
     opt_start_seq: int = number(go_type="uint64")
-    opt_start_time: int = time()
+    opt_start_time: int | None = instant()
     ack_policy: str = choice("none", "none", "all", "explicit", "flow_control", keep=True)
     ack_wait: int = duration()
     max_deliver: int = number(go_type="int")

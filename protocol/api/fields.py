@@ -11,7 +11,7 @@ from json import dumps
 from typing import Any
 
 from ..errors import ApiError
-from ..timestamp import TimestampError, format_rfc3339, parse_rfc3339
+from ..timestamp import TimestampError, format_exact, format_rfc3339, parse_exact, parse_rfc3339
 from .record import NUMBERS, Kind, Record, invalid_json, wrong_type
 
 
@@ -73,14 +73,30 @@ class _Time(_Plain):
         if not isinstance(value, str):
             raise wrong_type(value, where, "time.Time")
         try:
-            return parse_rfc3339(value)
+            return self.parse(value)
         except TimestampError:
             raise invalid_json(
                 f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse "{value}" as "2006"'
             ) from None
 
+    def parse(self, text: str) -> int:
+        return parse_rfc3339(text)
+
     def write(self, value: Any) -> Any:
         return format_rfc3339(value)
+
+
+class _Instant(_Time):
+    """A time that may be any: None is that there is none."""
+
+    def parse(self, text: str) -> int:
+        return parse_exact(text)
+
+    def write(self, value: Any) -> Any:
+        return format_exact(value)
+
+    def is_empty(self, value: Any) -> bool:
+        return value is None
 
 
 class _Blob(_Plain):
@@ -196,6 +212,11 @@ def duration(default: int = 0, *, keep: bool = False) -> Any:
 def time(*, keep: bool = False) -> Any:
     """Declare a time: nanoseconds inside, RFC 3339 in JSON, 0 is the zero time."""
     return _field(_Time(), keep, 0)
+
+
+def instant() -> Any:
+    """Declare a time that may be missing: nanoseconds inside, any time there is, None for none."""
+    return _field(_Instant(), False, None)
 
 
 def choice(default: str, *words: str, keep: bool = False, alias: str = "", refusal: str = "") -> Any:

@@ -17,6 +17,7 @@ from .fields import (
     duration,
     error,
     flag,
+    instant,
     number,
     number_map,
     numbers,
@@ -61,7 +62,7 @@ class StreamSource(Record):
 
     name: str = text(keep=True)
     opt_start_seq: int = number(go_type="uint64")
-    opt_start_time: int = time()
+    opt_start_time: int | None = instant()
     filter_subject: str = text()
     subject_transforms: list[SubjectTransformConfig] = records(SubjectTransformConfig)
     external: ExternalStream | None = record(ExternalStream)

@@ -178,17 +178,17 @@ def _check_start(config: ConsumerConfig) -> None:
     if policy in _START:
         if config.opt_start_seq:
             raise refuse(_START[policy], "start sequence is also set")
-        if config.opt_start_time:
+        if config.opt_start_time is not None:
             raise refuse(_START[policy], "start time is also set")
         if policy == "last_per_subject" and not config.filters:
             raise refuse(_START[policy], "filter subject is not set")
     elif policy == "by_start_sequence":
         if not config.opt_start_seq:
             raise refuse("by start sequence", "start sequence is not set")
-        if config.opt_start_time:
+        if config.opt_start_time is not None:
             raise refuse("by start sequence", "start time is also set")
     elif policy == "by_start_time":
-        if not config.opt_start_time:
+        if config.opt_start_time is None:
             raise refuse("by start time", "start time is not set")
         if config.opt_start_seq:
             raise refuse("by start time", "start start sequence is also set")

@@ -29,7 +29,7 @@ def choose(config: ConsumerConfig, store: StreamStore, max_msgs_per_subject: int
         return Start(picked[0] if picked else max(last, first), picked, last + 1)
     if policy == "last":
         wanted = max((m.seq for one in filters or (">",) if (m := store.last(one))), default=0)
-    elif policy == "by_start_time":
+    elif config.opt_start_time is not None:
         wanted = store.seq_at(config.opt_start_time)
     elif policy == "new":
         wanted = last + 1

@@ -29,7 +29,7 @@ class Mirror(Link):
             start = source.opt_start_seq
         if start:
             config.deliver_policy, config.opt_start_seq = "by_start_sequence", start
-        elif source.opt_start_time:
+        elif source.opt_start_time is not None:
             config.deliver_policy, config.opt_start_time = "by_start_time", source.opt_start_time
         else:
             config.deliver_policy = "all"

@@ -49,7 +49,7 @@ class Source(Link):
             config.deliver_policy, config.opt_start_seq = "by_start_sequence", self.copied + 1
         elif source.opt_start_seq:
             config.deliver_policy, config.opt_start_seq = "by_start_sequence", source.opt_start_seq
-        elif source.opt_start_time:
+        elif source.opt_start_time is not None:
             start = max(source.opt_start_time, 0 if self._again else store.last_time)
             config.deliver_policy = "by_start_time"
             config.opt_start_time = start if store.last_time else source.opt_start_time

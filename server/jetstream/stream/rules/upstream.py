@@ -114,7 +114,7 @@ def _check_durable(source: StreamSource, constant: str) -> None:
         _bad_name(consumer.name)
         or not (subject and is_valid(subject) and is_literal(subject))
         or source.opt_start_seq
-        or source.opt_start_time
+        or source.opt_start_time is not None
         or source.filter_subject
     ):
         raise api_error(constant)
