@@ -191,13 +191,12 @@ class SubjectIndex:
         """Find what holds the sequences of these filters: one sorted set, or a few."""
         if not filters or ">" in filters:
             return self.live
-        if len(filters) == 1:
+        if len(filters) == 1 and not has_wildcard(filters[0]):
             number = self.ids.get(filters[0])
-            if number is not None:
-                held = self._held[number]
-                return held if isinstance(held, Sequences) else (held,)
-            if not has_wildcard(filters[0]):
+            if number is None:
                 return ()
+            held = self._held[number]
+            return held if isinstance(held, Sequences) else (held,)
         view = self._view(filters)
         if len(view.ids) == len(self.ids):
             return self.live

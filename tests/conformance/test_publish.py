@@ -439,3 +439,39 @@ def test_server_limits_refuse_what_has_no_room(serve: Callable[[str], ServerProc
 def test_time_to_live_of_a_stream_with_a_second_age(js: JetStream, unique: str) -> None:
     config = js.create(unique, max_age=SECOND)["config"]
     assert config["duplicate_window"] == SECOND
+
+
+@pytest.mark.parametrize(
+    ("ttl", "accepted"), [("0", False), ("0s", False), ("-0", False), ("00", True), ("1", True)]
+)
+def test_a_lifetime_of_nothing_is_none(js: JetStream, unique: str, ttl: str, accepted: bool) -> None:
+    js.create(unique, allow_msg_ttl=True)
+    if accepted:
+        assert js.publish(unique, "", {"Nats-TTL": ttl})["seq"] == 1
+    else:
+        assert refused(js, unique, "", Nats_TTL=ttl) == (10165, "invalid per-message TTL")
+    assert js.state(unique)["messages"] == accepted
+
+
+@STORAGE
+def test_a_rollup_on_a_subject_with_wildcards_takes_all_it_matches(
+    js: JetStream, unique: str, storage: str
+) -> None:
+    js.create(unique, subjects=[f"{unique}.>"], storage=storage, allow_rollup_hdrs=True)
+    for subject in ("a.x", "a.y", "b.x"):
+        js.publish(f"{unique}.{subject}")
+    js.publish(f"{unique}.a.*", "", {"Nats-Rollup": "sub", "KV-Operation": "PURGE"})
+    subjects = js.info(unique, subjects_filter=">")["state"]["subjects"]
+    assert subjects == {f"{unique}.a.*": 1, f"{unique}.b.x": 1}
+
+
+@STORAGE
+@pytest.mark.parametrize("purged", [True, False])
+def test_a_purge_marker_of_a_bucket_that_expires_leaves_no_other_marker(
+    js: JetStream, unique: str, storage: str, purged: bool
+) -> None:
+    js.create(unique, storage=storage, allow_direct=True, subject_delete_marker_ttl=SECOND)
+    headers = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"} if purged else {}
+    js.publish(unique, "", {"Nats-TTL": "1s", **headers})
+    eventually(lambda: js.state(unique)["first_seq"] == 2)
+    assert js.state(unique)["last_seq"] == (1 if purged else 2)

@@ -23,24 +23,36 @@ from .limits import MIN_TIMER, Limits, Removed
 
 HEADER = b"Nats-TTL"
 MARKER = b"Nats-Marker-Reason"
+OPERATION = b"KV-Operation"
 NEVER = -1
 SECOND = 1_000_000_000
 
 
 def parse_ttl(value: bytes) -> int:
-    """Read a header value: ns, 0 for none, NEVER. Raises ApiError 10165."""
+    """Read a header value: ns, 0 for none, NEVER. Raises ApiError 10165.
+
+    As the reference's parseMessageTTL: a duration, of at least a second, else a number of seconds. "0" is a
+    duration and refused, "00" a number and none.
+    """
     text = value.decode("utf-8", "replace")
     if text.lower() == "never":
         return NEVER
-    if text.isdigit():
-        return int(text) * SECOND
     try:
         duration = parse_go(text)
     except DurationError:
+        if text.isdecimal() and text.isascii():
+            return int(text) * SECOND
         raise api_error("JSMessageTTLInvalidErr") from None
     if duration < SECOND:
         raise api_error("JSMessageTTLInvalidErr")
     return duration // SECOND * SECOND
+
+
+def _is_marker(header: bytes) -> bool:
+    """Whether a message marks a deleted subject already: a marker of ours, or a bucket's for a purge."""
+    if not header:
+        return False
+    return bool(headers.get(header, MARKER)) or headers.get(header, OPERATION) == b"PURGE"
 
 
 class Expiry:
@@ -127,7 +139,7 @@ class Expiry:
             return
         subject = message.subject
         last = self._store.subject_count(subject) == 1
-        is_marker = bool(message.header) and headers.get(message.header, MARKER) is not None
+        is_marker = _is_marker(message.header)
         self._store.remove(sequence)
         self._limits.keep.discard(sequence)
         self._removed(sequence, subject)
