@@ -406,3 +406,29 @@ def test_the_name_in_the_subject_is_the_name(js: JetStream, unique: str) -> None
     assert answer["name"] == unique
     assert answer["config"]["name"] == unique
     assert answer["config"]["inactive_threshold"] == 5 * SECOND
+
+
+@pytest.mark.parametrize("created", [{"name": "C"}, {"name": "C", "inactive_threshold": 7 * SECOND}])
+def test_a_name_that_is_taken_may_only_be_created_again_with_all_that_was_filled_in(
+    js: JetStream, unique: str, created: dict[str, Any]
+) -> None:
+    js.create(unique)
+    request = {"stream_name": unique, "config": created, "action": "create"}
+    first = js.call(f"CONSUMER.CREATE.{unique}.C", request)
+    if "inactive_threshold" in created:
+        assert js.call(f"CONSUMER.CREATE.{unique}.C", request)["created"] == first["created"]
+    else:
+        assert js.error(f"CONSUMER.CREATE.{unique}.C", request)[1] == 10148
+    request["config"] = first["config"]
+    assert js.call(f"CONSUMER.CREATE.{unique}.C", request)["created"] == first["created"]
+
+
+@pytest.mark.parametrize("start", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
+def test_any_start_time_that_is_given_is_one(js: JetStream, unique: str, start: str) -> None:
+    js.create(unique)
+    js.fill(unique, 2)
+    made = js.consumer(unique, "C", deliver_policy="by_start_time", opt_start_time=start)
+    assert made["config"]["opt_start_time"] == start
+    assert js.consumer_info(unique, "C")["num_pending"] == 2
+    request = {"stream_name": unique, "config": {"name": "D", "opt_start_time": start}}
+    assert js.error(f"CONSUMER.CREATE.{unique}.D", request)[1] == 10094

@@ -449,3 +449,10 @@ def test_direct_get_of_the_last_of_many_subjects(js: JetStream, unique: str) -> 
     assert {one.body, two.body} == {b"4", b"6"}
     assert end.status == "204 EOB"
     assert js.raw(f"DIRECT.GET.{unique}", {"multi_last": ["none.here"]}).status == "404 No Results"
+
+
+def test_a_stream_that_is_created_again_alike_is_told_as_created(js: JetStream, unique: str) -> None:
+    first = js.create(unique)
+    again = js.create(unique)
+    assert again["did_create"] is True
+    assert again["created"] == first["created"]

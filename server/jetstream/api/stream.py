@@ -44,9 +44,8 @@ def read_create(request: Request) -> StreamRequest:
 def create(request: Request) -> Response:
     """Answer STREAM.CREATE.<stream>."""
     asked = read_create(request)
-    known = asked.name in request.account.streams
     stream = request.account.create(asked.config(), pedantic=asked.pedantic)
-    return response(request.kind, _brief(stream), **({} if known else {"did_create": True}))
+    return response(request.kind, _brief(stream), did_create=True)
 
 
 def _brief(stream: Stream) -> StreamInfo:

@@ -53,6 +53,7 @@ def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic:
     existing = stream.consumers.get(name) if name else None
     if existing is not None:
         if action == "create":
+            # A filled-in inactive threshold must be named (the reference: addConsumerWithAssignment).
             must_be_same(existing.config, config)
         return _update(stream, existing, config)
     if action == "update":
@@ -91,7 +92,7 @@ def adopt(
 
 def must_be_same(old: ConsumerConfig, config: ConsumerConfig) -> None:
     """Raise ApiError 10148 when a consumer that is to be new is there, and another one."""
-    if not same(old, settled(config)):
+    if not same(old, config):
         raise api_error("JSConsumerAlreadyExists")
 
 
