@@ -231,6 +231,8 @@ class Server:
             return
         self._running = False
         await self.listener.stop_accepting()
+        if self.jetstream is not None:
+            self.jetstream.dismiss()
         for part in reversed(self._parts):
             await part.stop()
         self.clients.close_all(SHUTDOWN)

@@ -229,6 +229,13 @@ class JetStream:
             if self._lock is not None:
                 self._lock.release()
 
+    def dismiss(self) -> None:
+        """Tell the clients that wait for messages that the server shuts down, as long as they can hear it."""
+        for account in self.accounts.values():
+            for stream in account.streams.values():
+                for consumer in stream.consumers.values():
+                    consumer.dismiss()
+
     def leave(self) -> None:
         """Serve nothing more; everything stored is on disk afterwards."""
         self.running = False

@@ -379,3 +379,30 @@ def test_a_pinned_client_is_served_alone(js: JetStream, stream: str) -> None:
     groups = js.consumer_info(stream, "D")["priority_groups"]
     assert groups[0]["group"] == "g"
     assert groups[0]["pinned_client_id"] == pin
+
+
+def test_no_wait_beyond_what_may_be_unacked_ends_at_the_first_heartbeat(js: JetStream, unique: str) -> None:
+    js.create(unique)
+    js.fill(unique, 10)
+    js.consumer(unique, "C", max_ack_pending=5)
+    request = {"no_wait": True, "expires": 20 * SECOND, "idle_heartbeat": 100 * MILLISECOND}
+    messages, end = js.pull(unique, "C", 20, **request)
+    assert bodies(messages) == [1, 2, 3, 4, 5]
+    assert end == "404 No Messages"
+    assert js.consumer_info(unique, "C")["num_waiting"] == 0
+
+
+def test_of_two_that_ask_together_the_one_of_higher_priority_is_served_first(
+    js: JetStream, unique: str
+) -> None:
+    js.create(unique)
+    js.fill(unique, 2)
+    js.consumer(unique, "C", priority_policy="prioritized", priority_groups=["g"])
+    data = b""
+    for sid, priority in (("low", 1), ("high", 0)):
+        js.wire.sub(f"{unique}.{sid}", sid)
+        body = f'{{"batch":1,"expires":{5 * SECOND},"group":"g","priority":{priority}}}'
+        where = f"$JS.API.CONSUMER.MSG.NEXT.{unique}.C {unique}.{sid}"
+        data += f"PUB {where} {len(body)}\r\n{body}\r\n".encode()
+    js.wire.send(data)
+    assert [(message.sid, message.body) for message in js.wire.msgs(2)] == [("high", b"1"), ("low", b"2")]

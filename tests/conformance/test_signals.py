@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 from lib.eventually import eventually
-from lib.jetstream import JetStream
+from lib.jetstream import SECOND, JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 
@@ -54,6 +54,19 @@ def test_ending_closes_clients_and_exits(launch: Callable[[str], ServerProcess],
         wire.ends()
     assert server.process is not None
     assert server.process.wait(30) in {0, 1}
+
+
+def test_who_waits_for_messages_is_told_of_the_end(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(BASE + 'jetstream { store_dir: "<store>" }\n')
+    with JetStream.of(server) as js:
+        js.create("S")
+        js.consumer("S", "C")
+        js.ask("S", "C", {"batch": 7, "max_bytes": 1000, "expires": 30 * SECOND})
+        eventually(lambda: js.consumer_info("S", "C")["num_waiting"] == 1)
+        server.signal(signal.SIGTERM)
+        told = js.wire.msg()
+    assert told.status == "409 Server Shutdown"
+    assert told.headers == {"Nats-Pending-Messages": "7", "Nats-Pending-Bytes": "1000"}
 
 
 def test_the_pid_file_holds_the_process(launch: Callable[[str], ServerProcess]) -> None:

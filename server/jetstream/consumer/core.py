@@ -174,7 +174,12 @@ class Consumer:
         else:
             self.account.publish(reply, header=statuses.PUSH_BASED)
 
-    def _halt(self, status: bytes) -> None:
+    def dismiss(self) -> None:
+        """Send away who waits for messages: the server shuts down."""
+        if isinstance(self.delivery, Pulling):
+            self.delivery.dismiss()
+
+    def _halt(self, status: bytes = b"") -> None:
         self.stopped = True
         for subscription in self._subscriptions:
             self.account.unsubscribe(subscription)
@@ -188,7 +193,8 @@ class Consumer:
         """Stop with the server: what is known is on disk afterwards."""
         if self.stopped:
             return
-        self._halt(statuses.SERVER_SHUTDOWN)
+        self.dismiss()
+        self._halt()
         if self._saver is not None:
             self._saver.close()
 
@@ -455,7 +461,7 @@ class Consumer:
         reason = ""
         if policy == "by_start_sequence":
             reason = "below start seq" if seq < self.config.opt_start_seq else ""
-        elif policy == "by_start_time":
+        elif self.config.opt_start_time is not None:
             first = self.stream.store.seq_at(self.config.opt_start_time)
             reason = "below start time" if seq < first else ""
         elif policy != "all":

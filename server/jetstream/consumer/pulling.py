@@ -98,7 +98,10 @@ class Pulling:
                 self._say(reply, statuses.MAX_WAITING)
             return
         self.last_request = now
-        self.run()
+        if self.queue.prioritized:
+            self._consumer.clock.call_later(0, self.run)  # once all that ask at this moment stand in line
+        else:
+            self.run()
         if len(self.queue) and (deadline := pull.deadline()):
             self._alarm.at(deadline)
 
@@ -145,8 +148,10 @@ class Pulling:
             else:
                 self._alarm.at(self._not_before)
         if (queue.no_wait and at_end) or self._due:
+            # Who is held back by what is not acked has all that no_wait gives when the timer rings.
+            held_back = self._due and consumer.feed.stalled()
             self._due = False
-            self._sweep(now, at_end=at_end)
+            self._sweep(now, at_end=at_end or held_back)
 
     def _tick(self) -> None:
         self._due = True
@@ -300,6 +305,11 @@ class Pulling:
         """Count the requests that still wait."""
         self._sweep(self._consumer.clock.now(), at_end=False)
         return len(self.queue)
+
+    def dismiss(self) -> None:
+        """Send everybody away because the server shuts down."""
+        while (pull := self.queue.head()) is not None:
+            self._refuse_head(pull, statuses.SERVER_SHUTDOWN)
 
     def stop(self, status: bytes) -> None:
         """Send everybody away with `status`."""
