@@ -77,17 +77,19 @@ class SubjectIndex:
                     view.merged.extend(more)
         return number
 
-    def adopt(self, names: list[str], seqs: "list[array[int]]") -> None:
+    def adopt(self, names: list[str], held: "list[int | array[int]]") -> None:
         """Take over the subjects of a recovered store, whose ids are their places; the caller fills `live`.
 
-        A subject without sequences is none: its id is free.
+        held: of each subject its sequences, or the only one, or 0. A subject without sequences is none: its
+        id is free.
         """
-        for number, (name, held) in enumerate(zip(names, seqs, strict=True)):
-            self._held.append(held[0] if len(held) == 1 else Sequences(held))
-            self.names.append(name if held else "")
-            if held:
-                self.ids[name] = number
-            else:
+        self.names = names
+        self.ids = dict(zip(names, range(len(names)), strict=True))
+        self._held = [one if isinstance(one, int) else Sequences(one) for one in held]
+        for number, one in enumerate(held) if not all(held) else ():
+            if not one:
+                del self.ids[names[number]]
+                names[number] = ""
                 self._free.append(number)
 
     def _add_subject(self, subject: str, seq: int) -> int:

@@ -6,7 +6,6 @@ removed.
 """
 
 from array import array
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -273,16 +272,15 @@ class _Loader:
     def __init__(self, found: Recovered) -> None:
         self._found = found
         self._numbers: dict[bytes, int] = {}
-        self._seqs: list[array[int]] = []
-        self._appends: list[Callable[[int], None]] = []  # each one's `append`
+        # By subject id: 0 while it has no message, its sequence while it has one, as in key-value buckets.
+        self._held: list[int | array[int]] = []
 
     def load(self, index: Index) -> None:
         """Enter a block's live messages, and give its rows the stream's subject ids."""
         block, lengths = index.block, index.block.lengths
-        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in index.names]
-        new = [array("Q") for _ in range(len(self._numbers) - len(self._seqs))]
-        self._seqs += new
-        self._appends += [one.append for one in new]
+        known, held = self._numbers, self._held
+        numbers = [known.setdefault(name, len(known)) for name in index.names]
+        new = len(known) - len(held)
         if numbers != list(range(len(numbers))):
             block.subjects = array("I", map(numbers.__getitem__, block.subjects))
         block.live = len(lengths) - lengths.count(0)
@@ -290,12 +288,11 @@ class _Loader:
         if block.live < len(lengths):
             seqs, subjects = array("Q", compress(seqs, lengths)), array("I", compress(subjects, lengths))
         self._found.index.live.extend(seqs)
-        if len(numbers) == 1:
-            self._seqs[numbers[0]].extend(seqs)
+        if new == len(seqs) and subjects == array("I", range(len(held), len(known))):
+            held.extend(seqs)  # each message has a subject of its own
         else:
-            appends = self._appends
-            for number, seq in zip(subjects, seqs, strict=True):
-                appends[number](seq)
+            held.extend([0] * new)
+            self._enter(subjects, seqs)
         # The flag bits add up above the lengths, as no block comes near 2 GiB.
         total = sum(lengths)
         with_header, in_file = total >> 31, total & LENGTH
@@ -303,7 +300,22 @@ class _Loader:
         block.dead_size = max(block.end - HEADER_SIZE - in_file, 0)
         self._found.bytes += block.live_bytes
 
+    def _enter(self, subjects: "array[int]", seqs: "array[int]") -> None:
+        """Enter messages of subjects that may have some already."""
+        held = self._held
+        for number, seq in zip(subjects, seqs, strict=True):
+            one = held[number]
+            if not one:
+                held[number] = seq
+            elif isinstance(one, int):
+                held[number] = array("Q", (one, seq))
+            else:
+                one.append(seq)
+
     def finish(self) -> None:
         """Hand the subjects to the index."""
-        names = [name.decode("utf-8", "surrogateescape") for name in self._numbers]
-        self._found.index.adopt(names, self._seqs)
+        try:
+            names = list(map(bytes.decode, self._numbers))
+        except UnicodeDecodeError:
+            names = [name.decode("utf-8", "surrogateescape") for name in self._numbers]
+        self._found.index.adopt(names, self._held)
