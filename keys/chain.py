@@ -275,7 +275,7 @@ def _open(token: str, kind: type[C]) -> C | Refusal:
     from .token import decode
 
     try:
-        return decode(token, kind)
+        return decode(token, kind, v1=True)
     except TokenError as error:
         return Refusal(_FAULTS.get(error.fault, Reason.BAD_TOKEN), str(error))
     except IdentityError as error:

@@ -79,7 +79,7 @@ def format_credentials(token: str, seed: str) -> str:
     from .claims import UserClaims
     from .token import decode
 
-    claims = decode(token, UserClaims)
+    claims = decode(token, UserClaims, v1=True)
     key = KeyPair(seed, Role.USER)
     if key.public_key != claims.sub:
         raise CredentialsError("the seed is not that of the token's user")

@@ -44,7 +44,7 @@ class Import(Document):
         from ..token import decode
         from .activation import ActivationClaims
 
-        return decode(self.token, ActivationClaims)
+        return decode(self.token, ActivationClaims, v1=True)
 
     def check(self, importer: str, issues: Issues) -> None:
         """Validate one import of the account `importer`, its token included (but for the token's times)."""

@@ -159,7 +159,7 @@ class Claims:
         try:
             if not token and not isinstance(self._resolver, FolderResolver):
                 raise ClaimsError("jwt update error", "request body is empty", account)
-            return token, decode(token, AccountClaims)
+            return token, decode(token, AccountClaims, v1=True)
         except IdentityError as error:
             raise ClaimsError(f"{self._word} resulted in error", error, account) from None
 
@@ -210,7 +210,7 @@ class Claims:
 
     def _warn_of_older(self, claims: AccountClaims, key: str) -> None:
         held = self._resolver.known(key)
-        if held and decode(held, AccountClaims).iat > claims.iat:
+        if held and decode(held, AccountClaims, v1=True).iat > claims.iat:
             self._log.warning(f"A token of account {key} was pushed that is older than the one it replaces")
 
     def _apply(self, token: str) -> None:

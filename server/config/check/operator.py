@@ -119,7 +119,7 @@ def _sentinel(options: Options) -> list[Fault]:
     from ....keys import IdentityError, UserClaims, decode
 
     try:
-        user = decode(options.default_sentinel, UserClaims)
+        user = decode(options.default_sentinel, UserClaims, v1=True)
     except IdentityError:
         return [Fault("default_sentinel", "default sentinel JWT not valid")]
     if user.nats.bearer_token or (user.nats.issuer_account and user.nats.empty):

@@ -78,7 +78,7 @@ def read_preload(context: Context, slot: Slot, node: Node) -> dict[str, str]:
     for key, token in found.items():
         position = context.positions[f"{slot.path}.{key}"]
         try:
-            claims = decode(token.strip(), AccountClaims)
+            claims = decode(token.strip(), AccountClaims, v1=True)
         except IdentityError as error:
             context.error(position, f"invalid account JWT of {key}: {error}")
             continue

@@ -33,7 +33,7 @@ class Entry:
     def of(cls, key: str, token: str, trust: Trust) -> Entry:
         """What to remember of the token of account `key`. Raises UnfitError."""
         try:
-            claims = decode(token, AccountClaims)
+            claims = decode(token, AccountClaims, v1=True)
         except IdentityError as error:
             raise UnfitError(str(error)) from None
         if claims.sub != key:

@@ -23,7 +23,7 @@ def checked(preload: Mapping[str, str], trust: Trust, log: Log) -> dict[str, str
     for key, text in preload.items():
         token = text.strip()
         try:
-            claims = decode(token, AccountClaims)
+            claims = decode(token, AccountClaims, v1=True)
         except IdentityError as error:
             raise ResolverError(f'preload account error for "{key}": {error}') from None
         if claims.sub != key:
