@@ -2,7 +2,8 @@
 
 Only ratios count: the machine's noise meets both alike, because the two take turns round by round and the
 median of the rounds is compared. `--quick` does one round with a tenth of the load; `--only NAME` one case.
-`--only spark` measures the Spark data source alone and renews its section of results.md.
+`--only spark` (the Spark data source) and `--only fairness` measure that alone and renew its section of
+results.md.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import servers, spark
+from . import fairness, servers, spark
 
 RESULTS = Path(__file__).with_name("results.md")
 SIZES = (16, 128, 4096)
+SECTIONS = {"fairness": fairness.section, "spark": spark.section}
 MEMORY = "max_mem: 2G"
 ALWAYS = "max_mem: 2G, sync_interval: always"
 
@@ -179,8 +181,8 @@ def main() -> None:
     chosen = arguments.parse_args()
     rounds = 1 if chosen.quick else chosen.rounds
     scale = 0.1 if chosen.quick else 1.0
-    if chosen.only == "spark":
-        found = spark.section(scale, number)
+    if chosen.only in SECTIONS:
+        found = SECTIONS[chosen.only](scale, number)
         if not chosen.quick:
             renew(found)
         return
@@ -213,7 +215,8 @@ def main() -> None:
         show(standing(rounds), "")
     if not (chosen.only or chosen.size or chosen.quick):
         lines.extend(store())
-        lines.extend(spark.section(scale, number))
+        for section in SECTIONS.values():
+            lines.extend(section(scale, number))
         RESULTS.write_text("\n".join(lines) + "\n")
 
 

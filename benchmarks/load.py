@@ -21,14 +21,22 @@ LEADER_SECONDS = 30
 ACK_SUBJECT = re.compile(rb"\$JS\.ACK\.\S+")
 
 
-class Wire:
-    """One raw connection: CONNECT is sent and answered when it is made."""
+CONNECT = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True}
 
-    def __init__(self, port: int) -> None:
+
+class Wire:
+    """One raw connection: CONNECT is sent and answered when it is made.
+
+    login: gives the fields of CONNECT that say who connects; it is told the server's INFO.
+    """
+
+    def __init__(self, port: int, login: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {}) -> None:
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.rest = b""
-        self.send(b'CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true}\r\n')
+        self.until(b"INFO ")
+        info = json.loads(self.until(b"\r\n"))
+        self.send(b"CONNECT " + json.dumps({**CONNECT, **login(info)}).encode() + b"\r\n")
         self.ping()
 
     def send(self, data: bytes) -> None:
@@ -70,16 +78,19 @@ class Wire:
             tail = keep + data
             new = tail.count(mark)
 
-    def request(self, subject: str, body: dict[str, Any]) -> dict[str, Any]:
-        """One JSON API call."""
-        data = json.dumps(body).encode()
+    def ask(self, subject: str, data: bytes) -> bytes:
+        """One request; returns the answer, whatever it says."""
         self.send(b"SUB _R 9\r\nUNSUB 9 1\r\nPUB %s _R %d\r\n%s\r\n" % (subject.encode(), len(data), data))
         self.until(b"MSG _R 9 ")
         size = int(self.until(b"\r\n"))
         while len(self.rest) < size + 2:
             self.rest += self.sock.recv(1 << 20)
-        answer: dict[str, Any] = json.loads(self.rest[:size])
-        self.rest = self.rest[size + 2 :]
+        answer, self.rest = self.rest[:size], self.rest[size + 2 :]
+        return answer
+
+    def request(self, subject: str, body: dict[str, Any]) -> dict[str, Any]:
+        """One JSON API call. Raises RuntimeError when it is refused."""
+        answer: dict[str, Any] = json.loads(self.ask(subject, json.dumps(body).encode()))
         if "error" in answer:
             raise RuntimeError(f"{subject}: {answer['error']}")
         return answer

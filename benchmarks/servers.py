@@ -1,7 +1,8 @@
 """The two servers that are compared, as processes with the same face: start, address, memory, stop.
 
 Promises: a free port on 127.0.0.1, a store directory of its own that is removed, readiness by protocol (a
-PING answered), and an end by process id. Neither server is given anything that the other is not.
+PING answered, or a stranger refused), and an end by process id. Neither server is given anything that the
+other is not.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def _await_ready(server: Running, began: float) -> None:
             with socket.create_connection(("127.0.0.1", server.port), timeout=5) as sock:
                 sock.sendall(b'CONNECT {"verbose":false}\r\nPING\r\n')
                 seen = b""
-                while b"PONG" not in seen:
+                while b"PONG" not in seen and b"-ERR 'Auth" not in seen:
                     data = sock.recv(65536)
                     if not data:
                         break
