@@ -234,11 +234,14 @@ class ClientConnection(Connection):
             self._trace((code, subject, reply, header_size, size, tail))
         if self.options.pedantic and not is_literal(text):
             self.send_line(encode.err("Invalid Publish Subject"))
+        if account.mappings and account.plan(subject).mapping is not None:
+            # From here on the message is what it was mapped to: this is what permissions are asked for.
+            mapped = account.mapped(text)
+            if mapped is None:
+                return
+            text, subject = mapped, mapped.encode("utf-8", "surrogateescape")
         raft = subject.startswith(_RAFT) and account is self.clients.registry.system
-        if subject.startswith(RESERVED) and not raft:
-            self.violation(f'Permissions Violation for Publish to "{text}"')
-            return
-        if not self.delivery.may_publish(text):
+        if (subject.startswith(RESERVED) and not raft) or not self.delivery.may_publish(text):
             self.violation(f'Permissions Violation for Publish to "{text}"')
             return
         if reply.startswith(_RESERVED_REPLIES):
@@ -250,12 +253,6 @@ class ClientConnection(Connection):
         if code == HPUB and not header_size:
             tail = encode.tail(reply, b"", tail[len(tail) - 2 - size : -2])
         plan = account.plan(subject)
-        if plan.mapping is not None:
-            mapped = account.mapped(text)
-            if mapped is None:
-                return
-            subject = mapped.encode("utf-8", "surrogateescape")
-            plan = account.plan(subject)
         parcel = Parcel(account, self, subject, reply, header_size, size, tail)
         if not route(plan, parcel) and reply:
             self._no_responders(subject, reply)
