@@ -1,8 +1,8 @@
 """ClientParser: what a client sends, as operations. The hottest code of the server.
 
-It promises: one pass per read, no work per byte; every operation before a fault is returned; never raises;
-holds at most one control line and one payload between reads. It never looks into subjects, JSON or
-permissions, and knows nothing of connection state: what is allowed when is the owner's matter.
+It promises, besides what `parser` does: one pass per read, no work per byte. It never looks into subjects,
+JSON or permissions, and knows nothing of connection state: what is allowed when, once there was a CONNECT, is
+the owner's matter.
 
 Common forms (upper case verb, single blanks, CRLF) take the short way, all others the patient one, where
 verbs have any case, blanks and tabs run, and CR before LF is optional, as on the reference server.
@@ -10,9 +10,9 @@ verbs have any case, blanks and tabs run, and CR before LF is optional, as on th
 
 from ..errors import PeerError
 from . import faults
-from .held import Held
 from .line import fields, held_length, read_size, split_verb
-from .ops import CONNECT, ERR, FAULT, HPUB, INFO, NAMES, OK, PING, PONG, PUB, SUB, UNSUB, Op
+from .ops import CONNECT, ERR, HPUB, INFO, NAMES, OK, PING, PONG, PUB, SUB, UNSUB, Op
+from .parser import Parser
 
 _CR = 13
 _LF = 10
@@ -26,56 +26,22 @@ _SPACED = (b"PUB", b"HPUB", b"SUB", b"UNSUB", b"-ERR")
 _VERBS = (*_SPACED, *_UNSPACED)
 
 
-class ClientParser:
+class ClientParser(Parser):
     """Incremental parser of one client connection.
 
     `max_payload` (bytes, negative: no limit), `max_control_line` (bytes of arguments) and `headers` (False:
-    HPUB is a fault) may be changed between two calls of `feed`; what was in one read with a CONNECT has been
-    parsed by the old ones.
+    HPUB is a fault) may be changed between two calls of `feed`.
     """
 
-    __slots__ = (
-        "_dead",
-        "_fault",
-        "_header_sizes",
-        "_held",
-        "_sizes",
-        "headers",
-        "max_control_line",
-        "max_payload",
-    )
+    __slots__ = ("_header_sizes", "_sizes", "headers")
 
     def __init__(
         self, max_control_line: int = 4096, max_payload: int = 1048576, headers: bool = True
     ) -> None:
-        self.max_control_line = max_control_line
-        self.max_payload = max_payload
+        super().__init__(max_control_line, max_payload)
         self.headers = headers
-        self._held = Held()
         self._sizes: dict[bytes, int] = {}
         self._header_sizes: dict[bytes, int] = {}
-        self._dead = False
-        self._fault: PeerError | None = None
-
-    def feed(self, data: bytes) -> list[Op]:
-        """Parse what one read brought and give the operations that are now whole, see `ops`.
-
-        After a fault, which is always the last of its list, nothing more is parsed.
-        """
-        if self._dead:
-            return []
-        held = self._held
-        if held.chunks:
-            joined = held.join(data)
-            if joined is None:
-                return []
-            data = joined
-        ops: list[Op] = []
-        fault = self._parse(data, ops)
-        if fault is not None:
-            self._dead = True
-            ops.append((FAULT, fault))
-        return ops
 
     def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
         find = data.find
@@ -166,10 +132,10 @@ class ClientParser:
     def _other(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         """Parse the frame at `pos`, no PUB of known size, the short way if it has a common form.
 
-        Gives what `_patient` gives.
+        Gives what `_frame` gives.
         """
         if data[newline - 1] != _CR or newline - pos > self.max_control_line:
-            return self._patient(data, pos, newline, ops)
+            return self._frame(data, pos, newline, ops)
         parts = data[pos : newline - 1].split(b" ")
         count = len(parts)
         verb = parts[0]
@@ -177,7 +143,7 @@ class ClientParser:
             ops.append((_BARE[verb],))
             return newline + 1
         if b"" in parts or data.find(b"\t", pos, newline) >= 0 or data.find(b"\r", pos, newline - 1) >= 0:
-            return self._patient(data, pos, newline, ops)
+            return self._frame(data, pos, newline, ops)
         if verb == b"SUB" and 3 <= count <= 4:
             ops.append((SUB, parts[1], parts[2] if count == 4 else b"", parts[-1]))
             return newline + 1
@@ -199,7 +165,7 @@ class ClientParser:
                 reply = parts[2] if count > fixed else b""
                 ops.append((op, parts[1], reply, header_size, size, data[tail_at:stop]))
                 return stop
-        return self._patient(data, pos, newline, ops)
+        return self._frame(data, pos, newline, ops)
 
     def _hold(self, data: bytes, pos: int, stop: int) -> PeerError | None:
         """Keep a frame whose payload is not whole; what is there of its end must already be right."""
@@ -207,15 +173,10 @@ class ClientParser:
         if missing == 1 and data[-1] != _CR:
             return faults.bad_payload_end("PUB")
         # Woken with one byte missing, so that a payload longer than announced is seen at once.
-        self._held.keep(data[pos:], stop - pos - 1)
+        self.held.keep(data[pos:], stop - pos - 1)
         return None
 
-    def _patient(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
-        """Parse the one frame at `pos` in any of its forms.
-
-        Gives where the next one starts, or -1 if there is no next one to parse: the frame is held, or
-        `_fault` is set.
-        """
+    def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         line = data[pos:newline]
         if line[-1:] == b"\r":
             line = line[:-1]
@@ -248,7 +209,7 @@ class ClientParser:
         return newline + 1
 
     def _publish(self, data: bytes, pos: int, newline: int, op: int, arguments: bytes, ops: list[Op]) -> int:
-        """Parse a PUB or HPUB and its payload; gives what `_patient` gives."""
+        """Parse a PUB or HPUB and its payload; gives what `_frame` gives."""
         verb = NAMES[op]
         if op == HPUB and not self.headers:
             return self._fail(faults.headers_not_supported())
@@ -274,15 +235,10 @@ class ClientParser:
         return stop
 
     def _unfinished(self, rest: bytes) -> PeerError | None:
-        """Hold a control line without its end, unless it is already wrong or too long."""
         verb, arguments = split_verb(rest, _UNSPACED)
         if verb not in _VERBS and (len(verb) < len(rest) or not any(v.startswith(verb) for v in _VERBS)):
             return faults.unknown_operation(rest)
         if held_length(rest, arguments) > self.max_control_line:
             return faults.control_line_exceeded(self.max_control_line)
-        self._held.keep(rest)
+        self.held.keep(rest)
         return None
-
-    def _fail(self, fault: PeerError) -> int:
-        self._fault = fault
-        return -1

@@ -8,6 +8,9 @@ from ..errors import PeerError
 PROTOCOL_VIOLATION = "Protocol Violation"
 _SNIPPET = 128
 
+# Something else than CONNECT from a peer that has yet to log in.
+NOT_CONNECT = PeerError("Authorization Violation", True, "Authentication Failure")
+
 
 def unknown_operation(near: bytes) -> PeerError:
     """The verb is not one of the protocol's."""

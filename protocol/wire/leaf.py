@@ -1,16 +1,16 @@
 """LeafParser: what the other end of a leaf connection sends, as operations. For both ends.
 
-Promises as `client.ClientParser`: incremental, bounded, never raises, a fault is the last operation. The
-control line may be sixteen times as long as a client's, for it carries names of queue groups.
+Promises what `parser` does. The control line may be sixteen times as long as a client's, for it carries names
+of queue groups.
 """
 
 from typing import ClassVar
 
 from ..errors import PeerError
 from . import faults
-from .held import Held
 from .line import fields, held_length, read_size, split_verb
-from .ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, Op
+from .ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, Op
+from .parser import Parser
 
 _LINE_FACTOR = 16
 _CR = 13
@@ -19,50 +19,28 @@ _BARE = {b"PING": PING, b"PONG": PONG, b"+OK": OK}
 _UNSPACED = (b"CONNECT", b"INFO", b"PING", b"PONG", b"+OK")
 
 
-class LeafParser:
-    """Incremental parser of one leaf connection.
+class LeafParser(Parser):
+    """Incremental parser of one leaf connection. `max_control_line` is the client's; times 16 here."""
 
-    `max_payload` (bytes, negative: no limit) and `max_control_line` (the client's; times 16 here) may be
-    changed between two calls of `feed`.
-    """
-
-    __slots__ = ("_dead", "_fault", "_held", "max_control_line", "max_payload")
+    __slots__ = ()
     spaced: ClassVar[tuple[bytes, ...]] = (b"LMSG", b"HMSG", b"LS+", b"LS-", b"-ERR")
     # Of a message: fields before its subject, sizes after it.
     shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"LMSG": (0, 1), b"HMSG": (0, 2)}
 
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
-        self.max_control_line = max_control_line
-        self.max_payload = max_payload
-        self._held = Held()
-        self._dead = False
-        self._fault: PeerError | None = None
+        super().__init__(max_control_line, max_payload)
 
-    def feed(self, data: bytes) -> list[Op]:
-        """Parse what one read brought and give the operations that are now whole, see `ops`."""
-        if self._dead:
-            return []
-        held = self._held
-        if held.chunks:
-            joined = held.join(data)
-            if joined is None:
-                return []
-            data = joined
-        ops: list[Op] = []
+    def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
         tabs = data.find(b"\t") >= 0
         end = len(data)
         pos = 0
         while 0 <= pos < end:
             newline = data.find(b"\n", pos)
             if newline < 0:
-                self._unfinished(data[pos:])
-                break
+                return self._unfinished(data[pos:])
             stop = 0 if tabs else self._common(data, pos, newline, ops)
             pos = stop or self._frame(data, pos, newline, ops)
-        if self._fault is not None:
-            self._dead = True
-            ops.append((FAULT, self._fault))
-        return ops
+        return self._fault
 
     def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         """Parse a whole ``LMSG subject [reply] size`` or ``HMSG subject [reply] header_size size``.
@@ -91,7 +69,6 @@ class LeafParser:
         return stop
 
     def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
-        """Parse one frame; gives where the next starts, or -1 if it is held or `_fault` is set."""
         line = data[pos : newline - 1 if data[newline - 1] == _CR and newline > pos else newline]
         verb, arguments = split_verb(line, _UNSPACED)
         if len(arguments) > self.max_control_line * _LINE_FACTOR:
@@ -162,24 +139,19 @@ class LeafParser:
         if stop > len(data):
             if stop - len(data) == 1 and data[-1] != _CR:
                 return self._fail(faults.bad_payload_end(name))
-            self._held.keep(data[pos:], stop - pos - 1)
+            self.held.keep(data[pos:], stop - pos - 1)
             return -1
         if data[stop - 2 : stop] != b"\r\n":
             return self._fail(faults.bad_payload_end(name))
         ops.append((LMSG, head[0], reply, queues, header_size, size, data[newline + 1 : stop - 2], *lead))
         return stop
 
-    def _unfinished(self, rest: bytes) -> None:
-        """Hold a control line without its end, unless it is already wrong or too long."""
+    def _unfinished(self, rest: bytes) -> PeerError | None:
         verb, arguments = split_verb(rest, _UNSPACED)
         verbs = (*self.spaced, *_UNSPACED)
         if verb not in verbs and (len(verb) < len(rest) or not any(v.startswith(verb) for v in verbs)):
-            self._fail(faults.unknown_operation(rest))
-        elif held_length(rest, arguments) > self.max_control_line * _LINE_FACTOR:
-            self._fail(faults.control_line_exceeded(self.max_control_line))
-        else:
-            self._held.keep(rest)
-
-    def _fail(self, fault: PeerError) -> int:
-        self._fault = fault
-        return -1
+            return faults.unknown_operation(rest)
+        if held_length(rest, arguments) > self.max_control_line * _LINE_FACTOR:
+            return faults.control_line_exceeded(self.max_control_line)
+        self.held.keep(rest)
+        return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...protocol.subject import is_literal
 from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
+from ...protocol.wire.faults import NOT_CONNECT
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, HPUB, PING, PONG, SUB, UNSUB, Op
 from ..accounts.parcel import Parcel
 from ..accounts.plan import RESERVED
@@ -283,11 +284,10 @@ class ClientConnection(Connection):
         elif code == CONNECT:
             self.handshake.connect(operation[1])
         elif code == FAULT:
-            fault = operation[1]
-            if not self.handshake.identified and self.clients.authenticator.asks:
-                self.fail("Authorization Violation", "Authentication Failure")
-                return
-            self._broken(fault)
+            if operation[1] is NOT_CONNECT:
+                self.handshake.refuse()
+            else:
+                self._broken(operation[1])
         elif code == ERR:
             self.clients.log.error(f"{self} - Client error {operation[1]!r}")
             self.close("Parse Error")

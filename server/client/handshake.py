@@ -1,6 +1,6 @@
 """How a client becomes known: INFO, CONNECT, authentication, its account, and what a reload makes of it.
 
-Promises that nothing but CONNECT is served before it is known who speaks, that bcrypt runs off the loop, and
+Promises that nothing but CONNECT is read before it is known who speaks, that bcrypt runs off the loop, and
 that a second CONNECT starts over. While the account of a token is looked up, the time to log in runs on.
 """
 
@@ -47,7 +47,14 @@ class Handshake:
         if clients.authenticator.uses_nkeys:
             self._nonce = new_nonce(clients.random_bytes)
         self.send_info()
+        self._ask()
+
+    def _ask(self) -> None:
+        """Take nothing but CONNECT, in time, from who must log in."""
+        connection = self._connection
+        clients = connection.clients
         if clients.authenticator.asks:
+            connection.parser.await_connect()
             self._timer = connection.clock.call_later(clients.options.auth_timeout, self._too_late)
 
     def stop(self) -> None:
@@ -170,6 +177,7 @@ class Handshake:
             user.session.begin(self)
         if connection.clients.events is not None:
             connection.clients.events.client_connected(connection)
+        connection.admit()
         return True
 
     def _enter(self, account: Account) -> bool:
@@ -214,6 +222,8 @@ class Handshake:
         """
         connection = self._connection
         if not self.identified or self.user is None:
+            if not (connection.parser.awaits_connect or connection.closed_reason):
+                self._ask()
             return
         before = self.user
         if before.session is not None:

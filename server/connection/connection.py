@@ -8,7 +8,7 @@ once, whoever ends it; a producer waits for those who are behind, but never for 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...protocol.timestamp import format_rfc3339
 from ...protocol.wire import encode
@@ -18,6 +18,7 @@ from .outbound import Outbound
 if TYPE_CHECKING:
     from ...protocol.errors import PeerError
     from ...protocol.wire.ops import Op
+    from ...protocol.wire.parser import Parser
     from ..accounts import Account
     from ..accounts.plan import Outbox, Plan
     from ..accounts.source import Kind, Source
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
 _LINGER = 20_000_000  # ns in which a held connection's unread input is read and dropped before its close
-
-
-class Parser(Protocol):
-    """Bytes to operations; a broken protocol ends the list with FAULT."""
-
-    def feed(self, data: bytes) -> list[Op]:
-        """The operations that these bytes complete."""
 
 
 class Connection(Outbound):
@@ -95,7 +89,18 @@ class Connection(Outbound):
             self._backlog.extend(operations)
         else:
             self._serve(iter(operations))
+            if self._backlog and not self._held:
+                self._serve_backlog()
         self.host.flusher.flush()
+
+    def admit(self) -> None:
+        """Who speaks is known: what came behind CONNECT is served next."""
+        if self.parser.awaits_connect:
+            self._backlog.extend(self.parser.connected())
+
+    def _serve_backlog(self) -> None:
+        backlog, self._backlog = self._backlog, []
+        self._serve(iter(backlog))
 
     def hold(self) -> None:
         """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
@@ -109,9 +114,8 @@ class Connection(Outbound):
         self._held = False
         if self.closed_reason:
             return
-        backlog, self._backlog = self._backlog, []
         self.wire.resume_reading()
-        self._serve(iter(backlog))
+        self._serve_backlog()
         self.host.flusher.flush()
 
     def stall(self, behind: list[Outbox]) -> None:

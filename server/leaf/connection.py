@@ -90,6 +90,7 @@ class LeafConnection(Connection):
         account.leafs.add(self)
         self.leafs.joined(self)
         self.heartbeat.start()
+        self.admit()
 
     def refresh(self) -> None:
         """What passes the gate has changed: work out whether messages need a look at each."""
@@ -226,8 +227,7 @@ class LeafConnection(Connection):
             if self._may_speak():
                 self.subscriptions.unsubscribe(operation[1], operation[2])
         elif code == PING:
-            if self.handshake.may_ping():
-                self.send_line(encode.PONG)
+            self.send_line(encode.PONG)
         elif code == PONG:
             self.heartbeat.answered()
         elif code == CONNECT:
@@ -237,12 +237,7 @@ class LeafConnection(Connection):
         elif code == ERR:
             self._told(operation[1].decode("utf-8", "replace").strip("'"))
         elif code == FAULT:
-            fault = operation[1]
-            if not self.joined and self.remote is None:
-                self.leafs.log.error(f"{self} - {fault.reason}")
-                self.fail("Authorization Violation", "Authentication Failure")
-                return
-            self._broken(fault)
+            self._broken(operation[1])
 
     def _told(self, text: str) -> None:
         """-ERR came: the peer closes. Some errors are better not provoked again soon."""

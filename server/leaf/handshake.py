@@ -2,7 +2,8 @@
 
 The acceptor sends INFO, the solicitor answers with CONNECT, the acceptor binds an account and sends INFO
 again with what the solicitor may do; then both tell their interest. Promises that nothing but these words is
-served before, that bcrypt runs off the loop, and that who does not go on is closed in time.
+served before, nor read by the acceptor, that bcrypt runs off the loop, and that who does not go on is closed
+in time.
 """
 
 from __future__ import annotations
@@ -46,9 +47,6 @@ class Handshake(Protocol):
     def info(self, raw: bytes) -> None:
         """INFO came."""
 
-    def may_ping(self) -> bool:
-        """Whether PING is answered; if not, the connection is closed."""
-
     def still_welcome(self) -> bool:
         """Whether, after a reload, the peer may stay as it is."""
 
@@ -74,6 +72,7 @@ class Accepted:
         leafs = connection.leafs
         self._nonce = new_nonce(leafs.random_bytes)
         self.send_info()
+        connection.parser.await_connect()
         self._timer = connection.clock.call_later(leafs.auth_timeout, self._too_late)
 
     def stop(self) -> None:
@@ -119,18 +118,9 @@ class Accepted:
             and user.permissions == before.permissions
         )
 
-    def may_ping(self) -> bool:
-        """Not before CONNECT."""
-        if self._connection.joined:
-            return True
-        self._connection.fail("Authorization Violation", _REFUSED)
-        return False
-
     def info(self, raw: bytes) -> None:
         """Leafs send INFO only to agree on compression, which is not offered here."""
         del raw
-        if not self._connection.joined:
-            self._connection.fail("Authorization Violation", _REFUSED)
 
     def connect(self, raw: bytes) -> None:
         """CONNECT: judge it. A second one is ignored."""
@@ -303,10 +293,6 @@ class Solicited:
 
     def still_welcome(self) -> bool:
         """It is the remotes' configuration that decides here."""
-        return True
-
-    def may_ping(self) -> bool:
-        """Always."""
         return True
 
     def connect(self, raw: bytes) -> None:

@@ -67,7 +67,6 @@ class RouteConnection(Connection):
         # What a peer lets in goes through, as far as any server's max_payload may reach.
         self.parser = RouteParser(routes.options.max_control_line, _MOST_PAYLOAD)
         self.heartbeat = Heartbeat(self, _FIRST_PING)
-        self._connected = remote is not None
         self._timer: Timer | None = None
         self._greeting: Timer | None = None
         self._greeted = False
@@ -82,6 +81,7 @@ class RouteConnection(Connection):
             self.send_line(routes.connect(self.remote))
             self._greet()
         else:
+            self.parser.await_connect()
             self._greeting = self.clock.call_later(_PATIENCE, self._greet)
         self._timer = self.clock.call_later(routes.auth_timeout, self._too_late)
         self.flush()
@@ -244,8 +244,6 @@ class RouteConnection(Connection):
             log = self.routes.log
             (log.debug if text.startswith(_DEDICATED) else log.error)(f"{self} - Route Error '{text}'")
             self.close("Protocol Violation")
-        elif not self._connected:
-            self.fail("Authorization Violation", _REFUSED)
         elif code == INFO:
             self._info(operation[1])
         elif code == PING:
@@ -275,9 +273,9 @@ class RouteConnection(Connection):
             text = f'Rejecting connection, cluster name "{given.cluster}" does not match "{routes.name}"'
             self.fail(text, "Cluster Name Conflict")
         else:
-            self._connected = True
             self._greet()
             self.peer_lnoc, self.peer_lnocu = given.lnoc, given.lnocu
+            self.admit()
 
     def _authorized(self, given: RouteConnect) -> bool:
         wanted = self.routes.cluster.authorization

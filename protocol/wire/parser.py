@@ -1,0 +1,104 @@
+"""Parser: what the incremental parsers of all kinds of connections have in common.
+
+Promises: any bytes in any pieces; never raises; every operation before a fault is returned, the fault is the
+last; between two reads it holds at most one control line, or one frame whose size was announced.
+
+A connection that must log in is served nothing but CONNECT before that (`await_connect`): any other first
+byte is a fault at once, whatever was to follow, and what comes after CONNECT is not looked at until
+`connected` (`client.parse`, state OP_START with `awaitingAuth`, in the reference).
+"""
+
+from ..errors import PeerError
+from . import faults
+from .held import Held
+from .ops import FAULT, Op
+
+_UNTIL_CONNECTED = 1 << 62  # bytes that what follows CONNECT waits for
+_FIRST_OF_CONNECT = b"Cc"
+
+
+class Parser:
+    """`max_payload` (bytes, negative: no limit) and `max_control_line` (bytes of arguments) may be changed
+    between two calls of `feed`. held: what is left over of earlier reads.
+    """
+
+    __slots__ = ("_awaits_connect", "_dead", "_fault", "held", "max_control_line", "max_payload")
+
+    def __init__(self, max_control_line: int, max_payload: int) -> None:
+        self.max_control_line = max_control_line
+        self.max_payload = max_payload
+        self.held = Held()
+        self._awaits_connect = False
+        self._dead = False
+        self._fault: PeerError | None = None
+
+    def feed(self, data: bytes) -> list[Op]:
+        """Parse what one read brought and give the operations that are now whole, see `ops`.
+
+        After a fault, which is always the last of its list, nothing more is parsed.
+        """
+        if self._dead:
+            return []
+        held = self.held
+        if held.chunks:
+            joined = held.join(data)
+            if joined is None:
+                return []
+            data = joined
+        ops: list[Op] = []
+        fault = self._first(data, ops) if self._awaits_connect else self._parse(data, ops)
+        if fault is not None:
+            self._dead = True
+            ops.append((FAULT, fault))
+        return ops
+
+    def await_connect(self) -> None:
+        """From now on take CONNECT and nothing else, also not the rest of what is held."""
+        self._awaits_connect = True
+        self.held.need = 0
+
+    @property
+    def awaits_connect(self) -> bool:
+        """Whether nothing but CONNECT is taken."""
+        return self._awaits_connect
+
+    def connected(self) -> list[Op]:
+        """CONNECT was accepted, or is no longer asked for: parse everything, first what came behind it."""
+        self._awaits_connect = False
+        self.held.need = 0
+        return self.feed(b"")
+
+    def _first(self, data: bytes, ops: list[Op]) -> PeerError | None:
+        """Parse one CONNECT, and keep what follows as it is."""
+        if data[:1] not in _FIRST_OF_CONNECT:
+            return faults.NOT_CONNECT
+        newline = data.find(b"\n")
+        if newline < 0:
+            return self._unfinished(data) if data else None
+        following = self._frame(data, 0, newline, ops)
+        if following < 0:
+            return self._fault
+        self.held.keep(data[following:], _UNTIL_CONNECTED)
+        return None
+
+    # --- what each kind says
+
+    def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
+        """Parse what is whole in `data`, and hold the rest; a fault ends it."""
+        raise NotImplementedError
+
+    def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
+        """Parse the one frame at `pos`, whose control line ends at `newline`, in any of its forms.
+
+        Gives where the next one starts, or -1 if there is no next one to parse: the frame is held, or
+        `_fault` is set.
+        """
+        raise NotImplementedError
+
+    def _unfinished(self, rest: bytes) -> PeerError | None:
+        """Hold a control line without its end, unless it is already wrong or too long."""
+        raise NotImplementedError
+
+    def _fail(self, fault: PeerError) -> int:
+        self._fault = fault
+        return -1
