@@ -5,21 +5,30 @@ to save; so a save costs by what changed, not by how much is pending. When the l
 its checkpoint, a new file with a new checkpoint takes its place in one step. `save` only keeps the state;
 `Commit.run` compares it with the one before, writes and syncs: all that is slow runs in the commit's thread.
 
-A crash leaves the state of some save not older than the last one committed. A log that is damaged gives the
-state before the damage, and `fault` says so: messages are then delivered again, none is lost. A damaged
-checkpoint raises.
+The log is kept twice, `state` and `state.copy`: every save goes to both, and only the first is synced, so
+that damage to one of them costs nothing (`mended`) and a save no second sync. Records are numbered from save
+to save; the file that knows more counts.
+
+A crash leaves the state of some save not older than the last one committed. Where both logs are damaged, the
+state before the damage is given, and `fault` says so, also after the next start (`state.damaged` is kept):
+messages are then delivered again, none is lost. Two damaged checkpoints raise.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from errno import EIO
 from struct import Struct, iter_unpack, pack
 from typing import Protocol
 
 from . import record
+from .copies import COPY
 from .errors import Damaged, StoreClosed, StoreError, StoreFailed
-from .fs import Disk, FileSystem, read_file, write_file
+from .fs import Disk, FileSystem, read_file, write_file, write_unsynced
 from .handles import Handles
 from .stream import Commit
 
+STATE = "state"
+_KEPT = ".damaged"
 _SEED = 0x636F6E73
 _FACTS = Struct("<QQQQIIII")
 _PENDING = Struct("<QQq")
@@ -45,7 +54,13 @@ class ConsumerState:
 
 
 class ConsumerStore(Protocol):
-    """Keeps one consumer's state. The commit protocol is that of `StreamStore`."""
+    """Keeps one consumer's state. The commit protocol is that of `StreamStore`.
+
+    fault: what `load` found to be lost, "" for nothing; mended: what it found damaged, and nothing is lost.
+    """
+
+    fault: str
+    mended: str
 
     def load(self) -> ConsumerState | None:
         """Give the state as last saved; None if none ever was. Raises Damaged and OSError."""
@@ -72,12 +87,14 @@ class ConsumerStore(Protocol):
         ...
 
     def delete(self) -> None:
-        """Close without committing and remove the file."""
+        """Close without committing and remove the files."""
         ...
 
 
 class MemoryConsumer:
     """The state of a consumer that need not survive."""
+
+    fault = mended = ""
 
     def __init__(self) -> None:
         self._state: ConsumerState | None = None
@@ -138,10 +155,11 @@ def encode_change(state: ConsumerState, before: ConsumerState | None) -> bytes:
     )
 
 
-def _encode(state: ConsumerState, before: ConsumerState | None) -> bytes:
-    """Build a record: what changed since `before`, or everything."""
+def _encode(number: int, state: ConsumerState, before: ConsumerState | None) -> bytes:
+    """Build the record of save `number`: what changed since `before`, or everything."""
     kind = record.CHECKPOINT if before is None else record.DELTA
-    return record.encode(kind, state.delivered[1], _SEED, body=encode_change(state, before))
+    body = encode_change(state, before)
+    return record.encode(kind, state.delivered[1], _SEED, time=number, body=body)
 
 
 def apply_change(body: bytes, state: ConsumerState) -> None:
@@ -168,6 +186,44 @@ def apply_change(body: bytes, state: ConsumerState) -> None:
     state.ack_floor = (facts[2], facts[3])
 
 
+@dataclass(slots=True)
+class _Log:
+    """What one of the two files holds. state: None if it cannot be read; number: of the last save (0: written
+    by a version that did not count); data: the good part; checkpoint: how much of that is the first record.
+
+    damaged: something is lost here; torn: something follows that is no record, as a crash leaves it.
+    """
+
+    state: ConsumerState | None = None
+    number: int = 0
+    data: bytes = b""
+    checkpoint: int = 0
+    damaged: bool = False
+    torn: bool = False
+
+
+def _read(fs: FileSystem, path: str) -> _Log | None:
+    """Read one of the two files; None: it is not there. Raises OSError."""
+    if not fs.exists(path):
+        return None
+    try:
+        data = read_file(fs, path)
+    except OSError as error:
+        if error.errno != EIO:
+            raise
+        return _Log(damaged=True)
+    first = record.decode_at(data, 0, _SEED)
+    if first is None or first.kind != record.CHECKPOINT:
+        return _Log(damaged=True)
+    state, end, number = ConsumerState(), first.length, first.time
+    apply_change(first.body, state)
+    while (one := record.decode_at(data, end, _SEED)) is not None and one.kind == record.DELTA:
+        apply_change(one.body, state)
+        end, number = end + one.length, one.time
+    damaged = record.resync(data, end, _SEED) < len(data)
+    return _Log(state, number, data[:end], first.length, damaged, torn=end < len(data))
+
+
 class _Commit:
     """One save of a `FileConsumer` on its way to the disk."""
 
@@ -189,45 +245,74 @@ class _Commit:
 
 
 class FileConsumer:
-    """A `ConsumerStore` in the folder `directory`; the file is `state`."""
+    """A `ConsumerStore` in the folder `directory`; the files are `state` and `state.copy`.
+
+    fault: what is lost, "" for nothing; mended: which file was written anew from the other, and why.
+    """
 
     def __init__(
         self, directory: str, *, fs: FileSystem | None = None, handles: Handles | None = None
     ) -> None:
         self.directory = directory
-        self.path = f"{directory}/state"
-        self.fault = ""
+        self.path = f"{directory}/{STATE}"
+        self.fault = self.mended = ""
         self._fs: FileSystem = Disk() if fs is None else fs
         self._own_handles = handles is None
         self._handles = Handles(self._fs, 1) if handles is None else handles
         self._next: ConsumerState | None = None
         self._commit: _Commit | None = None
         self._refusal: StoreError | None = None
-        # As the file has it; only `load` and the commit under way touch these.
+        # As both files have it; only `load` and the commit under way touch these.
         self._written: ConsumerState | None = None
+        self._number = 0
         self._end = 0
         self._checkpoint = 0
+        self._copied = False  # whether the copy holds the same
 
     def load(self) -> ConsumerState | None:
         """Give the state as last committed; None if none ever was. Raises Damaged and OSError."""
-        if not self._fs.exists(self.path):
-            return None
-        data = read_file(self._fs, self.path)
-        first = record.decode_at(data, 0, _SEED)
-        if first is None or first.kind != record.CHECKPOINT:
-            raise Damaged(0, f"{self.path}: the checkpoint is damaged")
-        state = ConsumerState()
-        apply_change(first.body, state)
-        end = first.length
-        while (one := record.decode_at(data, end, _SEED)) is not None and one.kind == record.DELTA:
-            apply_change(one.body, state)
-            end += one.length
-        if record.resync(data, end, _SEED) < len(data):
-            self.fault = f"{self.path}: damaged at {end}, an older state was taken"
-        elif end == len(data):
-            self._written, self._end, self._checkpoint = _copy(state), end, first.length
-        # With anything after `end` the next save writes a whole new file.
-        return state
+        first, copy = _read(self._fs, self.path), _read(self._fs, self.path + COPY)
+        known = [log for log in (first, copy) if log is not None and log.state is not None]
+        if not known:
+            if first is None and copy is None:
+                return None
+            raise Damaged(0, f"{self.path}: neither the state nor its copy can be read")
+        best = max(known, key=lambda log: log.number)  # the first of two that know as much
+        assert best.state is not None
+        if best.damaged:
+            self._keep_damaged(self.path if best is first else self.path + COPY)
+        if self._fs.exists(self.path + _KEPT):
+            self.fault = f"{self.path} was damaged, an older state was taken (see {self.path}{_KEPT})"
+        self._mend(best, first, copy)
+        self._number = best.number
+        if not best.torn:
+            self._written, self._end, self._checkpoint = _copied(best.state), len(best.data), best.checkpoint
+        # Else the next save writes whole new files.
+        return best.state
+
+    def _mend(self, best: _Log, first: _Log | None, copy: _Log | None) -> None:
+        """Write the file that knows less anew; one that was never there is made."""
+        if best is not first:
+            self.mended = f"{self.path} is {_wrong(first)}, written anew from its copy"
+            write_file(self._fs, self.path, best.data)
+        elif copy is None or copy.data != best.data or copy.torn:
+            if best.number:
+                self.mended = f"{self.path}{COPY} is {_wrong(copy)}, written anew"
+            self._copy(best.data)
+        self._copied = True
+
+    def _copy(self, data: bytes) -> None:
+        """Write the whole copy; it can be made again, so a disk that refuses does no harm."""
+        self._handles.forget(self.path + COPY)
+        self._copied = False
+        with suppress(OSError):
+            write_unsynced(self._fs, self.path + COPY, data)
+            self._copied = True
+
+    def _keep_damaged(self, path: str) -> None:
+        """Keep what the next saves would overwrite."""
+        if not self._fs.exists(self.path + _KEPT):
+            write_unsynced(self._fs, self.path + _KEPT, read_file(self._fs, path))
 
     def save(self, state: ConsumerState) -> None:
         """Keep a state for the next commit."""
@@ -249,19 +334,30 @@ class FileConsumer:
 
     def _write(self, state: ConsumerState) -> None:
         """Write a state durably; in the commit's thread."""
+        number = self._number + 1
         if self._written is not None and self._end < max(_SMALLEST, _GROWTH * self._checkpoint):
-            data = _encode(state, self._written)
+            data = _encode(number, state, self._written)
             with self._handles.pinned(self.path) as file:
                 self._fs.write(file, data, self._end)
                 self._fs.sync(file)
+            if self._copied:
+                self._append_copy(data)
             self._end += len(data)
         else:
-            data = _encode(state, None)
+            data = _encode(number, state, None)
             self._handles.forget(self.path)
             self._fs.make_directory(self.directory)
             write_file(self._fs, self.path, data)
+            self._copy(data)
             self._end = self._checkpoint = len(data)
-        self._written = state
+        self._written, self._number = state, number
+
+    def _append_copy(self, data: bytes) -> None:
+        try:
+            with self._handles.pinned(self.path + COPY) as file:
+                self._fs.write(file, data, self._end)
+        except OSError:
+            self._copied = False  # until the next checkpoint
 
     def finish(self, commit: Commit) -> None:
         """Take note that `commit.run()` has returned or raised."""
@@ -291,16 +387,24 @@ class FileConsumer:
             self._let_go()
 
     def _let_go(self) -> None:
-        self._handles.forget(self.path)
+        for path in (self.path, self.path + COPY):
+            self._handles.forget(path)
         if self._own_handles:
             self._handles.close()
         self._refusal = StoreClosed(self.path)
 
     def delete(self) -> None:
-        """Remove the file; no commit may be under way. Raises OSError."""
+        """Remove the files; no commit may be under way. Raises OSError."""
         self._let_go()
-        self._fs.remove(self.path)
+        for path in (self.path + _KEPT, self.path + COPY, self.path):
+            self._fs.remove(path)
 
 
-def _copy(state: ConsumerState) -> ConsumerState:
+def _wrong(log: _Log | None) -> str:
+    if log is None:
+        return "missing"
+    return "damaged" if log.damaged else "behind"
+
+
+def _copied(state: ConsumerState) -> ConsumerState:
     return ConsumerState(state.delivered, state.ack_floor, dict(state.pending), dict(state.redelivered))

@@ -197,3 +197,15 @@ def write_file(fs: FileSystem, path: str, data: bytes) -> None:
     write_new(fs, temporary, data)
     fs.rename(temporary, path)
     fs.sync_directory(path.rpartition("/")[0] or ".")
+
+
+def write_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
+    """Write a whole file in one step, and sync nothing: for what can be made again. Raises OSError."""
+    temporary = path + ".tmp"
+    fs.remove(temporary)
+    file = fs.open(temporary, create=True)
+    try:
+        fs.write(file, data, 0)
+    finally:
+        fs.close(file)
+    fs.rename(temporary, path)

@@ -46,6 +46,12 @@ class IndexedStream:
         """Consume the sequences up to `last_seq` without a message."""
         raise NotImplementedError
 
+    def account_for(self, last_seq: int) -> None:
+        """Consume sequences that are known to have been given, and report them as lost."""
+        where = "known to others only"
+        self._lost.update(dict.fromkeys(range(self.last_seq + 1, last_seq + 1), where))
+        self.skip_to(last_seq)
+
     def _check_open(self) -> None:
         """Raise StoreClosed or StoreFailed if the store takes nothing more."""
         raise NotImplementedError

@@ -2,23 +2,26 @@
 
 Layout: `<store_dir>/jetstream/<account>/streams/<stream>/{meta.json, msgs/…, consumers/<name>/{meta.json,
 state}}`. A meta file is one line with the format, a CRC-32 and the asset's name, then a JSON object: the
-caller's, kept as it is. It is replaced in one step and is durable when the call returns. A damaged one is
-reported by the listings with its name and stays where it is; nothing is ever dropped for being unreadable.
+caller's, kept as it is. It is replaced in one step and is durable when the call returns. It is kept twice
+(`copies`), and the listings mend one from the other; what no copy can tell is reported with its name and
+stays where it is; nothing is ever dropped for being unreadable.
 """
 
 import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 from zlib import crc32
 
-from .consumer import FileConsumer
+from .consumer import STATE, FileConsumer
+from .copies import COPY, mend, read_copies, write_copies
 from .errors import Damaged, NotFound
 from .file import FileStream
-from .fs import Disk, FileSystem, read_file, write_file
+from .fs import Disk, FileSystem
 from .handles import Handles
 
 META = "meta.json"
@@ -32,11 +35,15 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One stream or consumer found on the disk: its document, or what is wrong with it."""
+    """One stream or consumer found on the disk: its document, or what is wrong with it.
+
+    mended: what was wrong with one of the document's two files, which was written anew from the other.
+    """
 
     name: str
     document: Document | None
     damage: str = ""
+    mended: str = ""
 
 
 def directory_name(name: str) -> str:
@@ -69,18 +76,10 @@ def _decode(data: bytes, path: str) -> tuple[str, Document]:
     return unquote(named.decode()), json.loads(text)
 
 
-def write_meta(fs: FileSystem, directory: str, name: str, document: Document) -> None:
+def _write(fs: FileSystem, directory: str, name: str, document: Document) -> None:
     """Store an asset's document durably, in place of an older one; raises OSError."""
     fs.make_directory(directory)
-    write_file(fs, f"{directory}/{META}", _encode(name, document))
-
-
-def read_meta(fs: FileSystem, directory: str) -> tuple[str, Document]:
-    """Read an asset's name and document; raises NotFound, Damaged, OSError."""
-    path = f"{directory}/{META}"
-    if not fs.exists(path):
-        raise NotFound(path)
-    return _decode(read_file(fs, path), path)
+    write_copies(fs, f"{directory}/{META}", _encode(name, document))
 
 
 def _list(fs: FileSystem, directory: str) -> list[Asset]:
@@ -89,17 +88,25 @@ def _list(fs: FileSystem, directory: str) -> list[Asset]:
         if entry.startswith("."):
             fs.remove_tree(f"{directory}/{entry}")  # its removal was cut short
             continue
+        path = f"{directory}/{entry}/{META}"
         try:
-            name, document = read_meta(fs, f"{directory}/{entry}")
-            found.append(Asset(name, document))
+            read = read_copies(fs, path, _decode)
+            with suppress(OSError):  # a disk that is full must not keep it from being served
+                mend(fs, path, read)
+            found.append(Asset(*read.value, mended=read.fault))
         except NotFound:
             # An asset becomes one with its meta file: a folder without is a creation that never ended,
             # unless it holds data.
-            if any(fs.names(f"{directory}/{entry}/msgs")):
-                found.append(Asset(unquote(entry), None, f"{directory}/{entry}: {META} is missing"))
+            if _holds_data(fs, f"{directory}/{entry}"):
+                found.append(Asset(unquote(entry), None, f"{path} is missing, and so is its copy"))
         except (Damaged, OSError) as fault:
             found.append(Asset(unquote(entry), None, str(fault)))
     return found
+
+
+def _holds_data(fs: FileSystem, folder: str) -> bool:
+    names = fs.names(folder)
+    return STATE in names or STATE + COPY in names or any(fs.names(f"{folder}/msgs"))
 
 
 def _lost_names() -> Iterator[str]:
@@ -135,13 +142,13 @@ class AccountDirectory:
         return f"{self._stream(stream)}/consumers/{directory_name(consumer)}"
 
     def streams(self) -> list[Asset]:
-        """List all streams, damaged ones too."""
+        """List all streams, damaged ones too; mends documents."""
         return _list(self._fs, f"{self.path}/streams")
 
     def read_stream(self, stream: str) -> Asset | None:
-        """Find one stream; None: there is none."""
+        """Find one stream, changing nothing; None: there is none."""
         try:
-            return Asset(*read_meta(self._fs, self._stream(stream)))
+            return Asset(*read_copies(self._fs, f"{self._stream(stream)}/{META}", _decode).value)
         except NotFound:
             return None
         except (Damaged, OSError) as fault:
@@ -177,7 +184,7 @@ class AccountDirectory:
 
     def write_stream(self, stream: str, document: Document) -> None:
         """Store a stream's document durably; the first time this makes the stream exist."""
-        write_meta(self._fs, self._stream(stream), stream, document)
+        _write(self._fs, self._stream(stream), stream, document)
 
     def open_stream(
         self, stream: str, *, on_damage: Callable[[int, str], None] | None = None, exact: bool = False
@@ -206,12 +213,12 @@ class AccountDirectory:
         _remove(self._fs, f"{self.path}/streams", directory_name(stream))
 
     def consumers(self, stream: str) -> list[Asset]:
-        """List all consumers of a stream, damaged ones too."""
+        """List all consumers of a stream, damaged ones too; mends documents."""
         return _list(self._fs, f"{self._stream(stream)}/consumers")
 
     def write_consumer(self, stream: str, consumer: str, document: Document) -> None:
         """Store a consumer's document durably; the first time this makes the consumer exist."""
-        write_meta(self._fs, self._consumer(stream, consumer), consumer, document)
+        _write(self._fs, self._consumer(stream, consumer), consumer, document)
 
     def open_consumer(self, stream: str, consumer: str) -> FileConsumer:
         """Open a consumer's state; see `FileConsumer`."""

@@ -113,6 +113,13 @@ class StreamStore(Protocol):
         """
         ...
 
+    def account_for(self, last_seq: int) -> None:
+        """Others know that the sequences up to `last_seq` were given: those above `self.last_seq` are lost.
+
+        They are consumed, and named by `damaged()`.
+        """
+        ...
+
     def get(self, seq: int) -> StoredMessage:
         """Read a message; raises NotFound and Damaged."""
         ...

@@ -187,6 +187,9 @@ class Seat:
         self._work(self._lives.renew if renew else self._lives.open, self._opened)
 
     def _opened(self, life: Life) -> None:
+        for fault in self._lives.faults:
+            self._around.log.warning(f"Group {self.name}: {fault}")
+        self._lives.faults.clear()
         self._take(life)
         if life.founders:
             self._begin(None)

@@ -398,6 +398,9 @@ class JetStreamAccount:
             )
             return
         created = parse_rfc3339(asset.document["created"])
+        if asset.mended:
+            warn = self.host.log.warning
+            warn(f"Stream '{self.name} > {config.name}': {asset.mended}: written anew from its copy")
         store = self.open_store(config.name)
         stream = Stream(config, store, self, created)
         self.streams[config.name] = stream

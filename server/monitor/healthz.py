@@ -13,6 +13,7 @@ from .view import Monitored
 if TYPE_CHECKING:
     from ..jetstream.domain.domain import Domain
     from ..jetstream.engine import JetStream
+    from ..jetstream.stream.core import Stream
 
 OK, BAD_REQUEST, NOT_FOUND, UNAVAILABLE = 200, 400, 404, 503
 
@@ -135,12 +136,29 @@ def _cluster_problems(cluster: Domain | None, request: HealthzRequest) -> list[P
 
 
 def _damage(engine: JetStream, request: HealthzRequest) -> Iterator[Problem]:
-    """Streams that lost messages to damage."""
+    """What damage has taken: streams that are off or lost messages, consumers that are off or went back."""
     for name, account in engine.accounts.items():
-        for stream in account.streams.values():
-            if request.account not in ("", name) or request.stream not in ("", stream.name):
-                continue
-            damaged = stream.store.damaged()
-            if damaged:
-                text = f"JetStream stream '{name} > {stream.name}' has lost {len(damaged)} messages"
-                yield Problem("STREAM", text, name, stream.name)
+        if request.account not in ("", name):
+            continue
+        for stream, reason in account.offline.items():
+            if request.stream in ("", stream):
+                yield Problem(
+                    "STREAM", f"JetStream stream '{name} > {stream}' is offline: {reason}", name, stream
+                )
+        for one in account.streams.values():
+            if request.stream in ("", one.name):
+                yield from _stream_damage(name, one, request.consumer)
+
+
+def _stream_damage(account: str, stream: Stream, consumer: str) -> Iterator[Problem]:
+    what = f"{account} > {stream.name}"
+    damaged = stream.store.damaged()
+    if damaged:
+        text = f"JetStream stream '{what}' has lost {len(damaged)} messages"
+        yield Problem("STREAM", text, account, stream.name)
+    faults = {name: f"is offline: {reason}" for name, reason in stream.offline_consumers.items()}
+    faults |= {one.name: f"went back: {one.fault}" for one in stream.consumers.values() if one.fault}
+    for name, fault in sorted(faults.items()):
+        if consumer in ("", name):
+            text = f"JetStream consumer '{what} > {name}' {fault}"
+            yield Problem("CONSUMER", text, account, stream.name, name)

@@ -6,10 +6,11 @@ removed and messages overwritten only when the record that says so is synced.
 
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from .. import record
-from ..fs import FileSystem, write_file
+from ..fs import FileSystem, write_file, write_unsynced
 from ..handles import Handles
 from . import sidecar
 from .block import Block
@@ -88,19 +89,9 @@ class StreamCommit:
 
 def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[bytes | str]) -> None:
     """Write a block's sidecar: it can be rebuilt, so it need not be durable, nor succeed."""
-    path = sidecar_path(block.path)
-    temporary = path + ".tmp"
     data = sidecar.encode(block, lengths, names)
-    try:
-        fs.remove(temporary)
-        file = fs.open(temporary, create=True)
-        try:
-            fs.write(file, data, 0)
-        finally:
-            fs.close(file)
-        fs.rename(temporary, path)
-    except OSError:
-        return
+    with suppress(OSError):
+        write_unsynced(fs, sidecar_path(block.path), data)
 
 
 def remove_block(fs: FileSystem, handles: Handles, path: str) -> None:

@@ -18,6 +18,8 @@ from pyjs.server.jetstream.api.table import Api
 from pyjs.server.jetstream.host import Host
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.stream.core import Stream
+from pyjs.server.logging import Log, Silent
+from pyjs.store.fs import FileSystem
 from pyjs.store.meta import Storage
 
 Done = Callable[[BaseException | None], None]
@@ -84,19 +86,28 @@ class Ear:
 class World:
     """One account `$G` with JetStream in `directory`."""
 
-    def __init__(self, directory: str, *, limits: AccountJetStream | None = None, domain: str = "") -> None:
+    def __init__(
+        self,
+        directory: str,
+        *,
+        limits: AccountJetStream | None = None,
+        domain: str = "",
+        fs: FileSystem | None = None,
+        log: Log | None = None,
+    ) -> None:
         self.directory = directory
+        self.fs = fs
         self.clock = FakeClock()
         self.runner = HandRunner()
         self.registry = Registry(Options(), self.clock)
         self.limits = limits or AccountJetStream()
-        self.host = Host(self.clock, self.runner, server_name="test", domain=domain)
+        self.host = Host(self.clock, self.runner, server_name="test", domain=domain, log=log or Silent())
         self.open()
 
     def open(self) -> None:
         """Start JetStream, again after `close`."""
         account = self.registry.global_account
-        self.storage = Storage(self.directory)
+        self.storage = Storage(self.directory, fs=self.fs)
         self.memory, self.files = Quota(), Quota()
         self.js = JetStreamAccount(
             account, self.host, self.storage.account(account.name), {"": self.limits}, self.memory, self.files

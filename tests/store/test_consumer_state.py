@@ -111,25 +111,104 @@ def test_the_log_is_begun_anew_when_it_has_grown() -> None:
     assert not [path for path in disk.seen if path.endswith(".tmp")]
 
 
-def test_damage_is_told_apart_from_an_unfinished_save() -> None:
+def saved(count: int) -> FakeDisk:
+    """A consumer's files after so many saves, each of the same size; the process has ended."""
     disk = FakeDisk()
     store = FileConsumer("/c", fs=disk)
-    for number in (1, 2, 3):
+    for number in range(1, count + 1):
         store.save(ConsumerState((number, number)))
         store.commit_sync()
-    size = len(disk.seen["/c/state"].seen) // 3
     disk.kill()
+    return disk
+
+
+def test_what_only_the_copy_knows_is_told_and_is_the_state() -> None:
+    disk = saved(3)
+    size = len(disk.seen["/c/state"].seen) // 3
     disk.flip("/c/state", size + 40)
+    store = FileConsumer("/c", fs=disk)
+    assert store.load() == ConsumerState((3, 3))
+    assert (store.fault, store.mended) == ("", "/c/state is damaged, written anew from its copy")
+    store.save(ConsumerState((4, 4)))
+    store.close()
+    again = FileConsumer("/c", fs=disk)
+    assert (again.load(), again.fault, again.mended) == (ConsumerState((4, 4)), "", "")
+    assert disk.seen["/c/state"].seen == disk.seen["/c/state.copy"].seen
+
+
+def test_of_two_damaged_logs_the_older_state_is_taken_and_told_for_good() -> None:
+    disk = saved(3)
+    size = len(disk.seen["/c/state"].seen) // 3
+    for path in ("/c/state", "/c/state.copy"):
+        disk.flip(path, size + 40)
     damaged = FileConsumer("/c", fs=disk)
     assert damaged.load() == ConsumerState((1, 1))
     assert "damaged" in damaged.fault
     damaged.save(ConsumerState((4, 4)))
     damaged.close()
-    assert FileConsumer("/c", fs=disk).load() == ConsumerState((4, 4))
-    disk.flip("/c/state", 40)
+    again = FileConsumer("/c", fs=disk)
+    assert again.load() == ConsumerState((4, 4))
+    assert "/c/state.damaged" in again.fault
+    for path in ("/c/state", "/c/state.copy"):
+        disk.flip(path, 40)
     with pytest.raises(Damaged):
         FileConsumer("/c", fs=disk).load()
-    assert "/c/state" in disk.seen
+    assert {"/c/state", "/c/state.copy"} < set(disk.seen)
+
+
+def test_a_crash_between_the_two_files_is_no_damage_to_the_state() -> None:
+    disk = FakeDisk()
+    store = FileConsumer("/c", fs=disk)
+    for number in (1, 2, 3):
+        store.save(ConsumerState((number, number)))
+        store.commit_sync()
+    disk.crash(lambda most: 0)  # the copy was never synced
+    store = FileConsumer("/c", fs=disk)
+    assert (store.load(), store.fault) == (ConsumerState((3, 3)), "")
+    disk.remove("/c/state")
+    store = FileConsumer("/c", fs=disk)
+    assert (store.load(), store.mended) == (
+        ConsumerState((3, 3)),
+        "/c/state is missing, written anew from its copy",
+    )
+
+
+def test_a_save_costs_one_sync() -> None:
+    disk = FakeDisk()
+    store = FileConsumer("/c", fs=disk)
+    store.save(ConsumerState((1, 1)))
+    store.commit_sync()
+    before = disk.syncs
+    for number in range(2, 102):
+        store.save(ConsumerState((number, number)))
+        store.commit_sync()
+    assert disk.syncs - before == 100
+
+
+# As the version before the copies wrote it: a checkpoint (3 delivered, 1 acked, 2 pending), then an ack.
+OLD = bytes.fromhex(
+    "0e59173eb506000090000000000000000300000000000000000000000000000003000000000000000300000000000000"
+    "010000000000000001000000000000000200000001000000000000000000000002000000000000000200000000000000"
+    "050000000000000003000000000000000300000000000000090000000000000003000000000000000100000000000000"
+    "1496e39ab507000058000000000000000300000000000000000000000000000003000000000000000300000000000000"
+    "02000000000000000200000000000000000000000000000001000000000000000200000000000000"
+)
+
+
+def test_a_state_of_the_version_before_is_read_and_gets_its_copy() -> None:
+    disk = FakeDisk()
+    disk.make_directory("/c")
+    file = disk.open("/c/state", create=True)
+    disk.write(file, OLD, 0)
+    store = FileConsumer("/c", fs=disk)
+    assert store.load() == ConsumerState((3, 3), (2, 2), {3: (3, 9)}, {3: 1})
+    assert (store.fault, store.mended) == ("", "")
+    assert bytes(disk.seen["/c/state.copy"].seen) == OLD
+    store.save(ConsumerState((4, 4), (2, 2), {3: (3, 9), 4: (4, 11)}, {3: 1}))
+    store.close()
+    assert FileConsumer("/c", fs=disk).load() == ConsumerState(
+        (4, 4), (2, 2), {3: (3, 9), 4: (4, 11)}, {3: 1}
+    )
 
 
 def test_a_failed_save_is_not_repeated() -> None:

@@ -54,8 +54,10 @@ def test_a_stream_and_its_consumer_live_in_their_folders(tmp_path: Path) -> None
     consumer.save(ConsumerState((1, 1)))
     consumer.close()
     folder = tmp_path / "jetstream" / "$G" / "streams" / "S"
-    assert sorted(path.name for path in folder.iterdir()) == ["consumers", "meta.json", "msgs"]
-    assert sorted(path.name for path in (folder / "consumers" / "C").iterdir()) == ["meta.json", "state"]
+    document = ["meta.json", "meta.json.copy"]
+    assert sorted(path.name for path in folder.iterdir()) == ["consumers", *document, "msgs"]
+    kept = sorted(path.name for path in (folder / "consumers" / "C").iterdir())
+    assert kept == [*document, "state", "state.copy"]
     assert storage.accounts() == ["$G"]
     assert account.streams() == [Asset("S", {"a": 2})]
     assert account.open_consumer("S", "C").load() == ConsumerState((1, 1))
@@ -68,33 +70,77 @@ def test_a_stream_and_its_consumer_live_in_their_folders(tmp_path: Path) -> None
     storage.close()
 
 
+META = "/d/jetstream/A/streams/S/meta.json"
+COPY = META + ".copy"
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_one_damaged_file_of_a_configuration_is_mended_and_told(data: st.DataObject) -> None:
+    disk = FakeDisk()
+    account = Storage("/d", fs=disk).account("A")
+    account.write_stream("S", {"subjects": ["a", "b"]})
+    path = data.draw(st.sampled_from([META, COPY]))
+    size = len(disk.seen[path].seen)
+    disk.flip(path, data.draw(st.integers(0, size - 1)), data.draw(st.integers(1, 255)))
+    read = account.read_stream("S")
+    assert read == Asset("S", {"subjects": ["a", "b"]})
+    [asset] = account.streams()
+    assert asset.document == {"subjects": ["a", "b"]}
+    assert path in asset.mended
+    assert account.streams() == [Asset("S", {"subjects": ["a", "b"]})]
+    assert disk.seen[META].seen == disk.seen[COPY].seen
+
+
 @settings(max_examples=60)
 @given(st.data())
 def test_a_damaged_configuration_is_reported_and_kept(data: st.DataObject) -> None:
     disk = FakeDisk()
     account = Storage("/d", fs=disk).account("A")
     account.write_stream("S", {"subjects": ["a", "b"]})
-    path = "/d/jetstream/A/streams/S/meta.json"
-    size = len(disk.seen[path].seen)
-    disk.flip(path, data.draw(st.integers(0, size - 1)), data.draw(st.integers(1, 255)))
+    for path in (META, COPY):
+        size = len(disk.seen[path].seen)
+        disk.flip(path, data.draw(st.integers(0, size - 1)), data.draw(st.integers(1, 255)))
     [asset] = account.streams()
     assert asset.name == "S"
     assert asset.document is None
     assert "meta.json" in asset.damage
-    assert path in disk.seen
+    assert {META, COPY} <= set(disk.seen)
 
 
-def test_a_stream_whose_configuration_is_gone_is_reported() -> None:
+@pytest.mark.parametrize("kind", ["stream", "consumer"])
+def test_what_holds_data_and_no_configuration_is_reported(kind: str) -> None:
     disk = FakeDisk()
     account = Storage("/d", fs=disk).account("A")
     account.write_stream("S", {})
-    stream = account.open_stream("S")
-    stream.append("a", b"", b"", 1)
-    stream.close()
-    disk.remove("/d/jetstream/A/streams/S/meta.json")
-    [asset] = account.streams()
-    assert asset.name == "S"
+    if kind == "stream":
+        stream = account.open_stream("S")
+        stream.append("a", b"", b"", 1)
+        stream.close()
+    else:
+        account.write_consumer("S", "C", {})
+        consumer = account.open_consumer("S", "C")
+        consumer.save(ConsumerState((1, 1)))
+        consumer.close()
+    folder = "/d/jetstream/A/streams/S" if kind == "stream" else "/d/jetstream/A/streams/S/consumers/C"
+    disk.remove(f"{folder}/meta.json")
+    [asset] = account.streams() if kind == "stream" else account.consumers("S")
+    assert (asset.document, f"{folder}/meta.json is missing" in asset.mended) == ({}, True)
+    disk.remove(f"{folder}/meta.json")
+    disk.remove(f"{folder}/meta.json.copy")
+    [asset] = account.streams() if kind == "stream" else account.consumers("S")
+    assert (asset.name, asset.document) == (folder[-1], None)
     assert "missing" in asset.damage
+
+
+def test_a_configuration_of_the_version_before_is_read_and_gets_its_copy() -> None:
+    disk = FakeDisk()
+    account = Storage("/d", fs=disk).account("A")
+    account.write_stream("S", {"n": 1})
+    before = bytes(disk.seen[META].seen)
+    disk.remove(COPY)
+    assert account.streams() == [Asset("S", {"n": 1})]
+    assert bytes(disk.seen[COPY].seen) == bytes(disk.seen[META].seen) == before
 
 
 @settings(max_examples=60)
@@ -147,4 +193,4 @@ def test_all_that_is_set_aside_is_kept_until_it_is_let_go(tmp_path: Path) -> Non
     kept = {path.name: (path / "1").read_text() for path in folder.glob("lost.msgs*")}
     assert kept == {"lost.msgs": "full", "lost.msgs.2": "half", "lost.msgs.3": "less"}
     directory.let_go("S")
-    assert [path.name for path in folder.iterdir()] == ["meta.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["meta.json", "meta.json.copy"]

@@ -161,7 +161,11 @@ def info(request: Request) -> Response:
 def delete(request: Request) -> Response:
     """Answer CONSUMER.DELETE.<stream>.<consumer>."""
     request.must_be_empty()
-    _consumer(request).delete()
+    stream, name = request.account.lookup(request.tokens[2]), request.tokens[3]
+    if name in stream.offline_consumers:
+        lifecycle.remove_offline(stream, name)
+    else:
+        stream.lookup_consumer(name).delete()
     return response(request.kind, success=True)
 
 
@@ -181,7 +185,11 @@ def names(request: Request) -> Response:
 def list_consumers(request: Request) -> Response:
     """Answer CONSUMER.LIST.<stream>."""
     found, page = _page(request, LIST_LIMIT)
-    return response(request.kind, **page, consumers=[consumer.info().to_json() for consumer in found])
+    answer = response(request.kind, **page, consumers=[consumer.info().to_json() for consumer in found])
+    offline = request.account.lookup(request.tokens[2]).offline_consumers
+    if offline:
+        answer["offline"] = dict(sorted(offline.items()))
+    return answer
 
 
 def pause(request: Request) -> Response:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
 from ....protocol.errors import api_error
 from ....protocol.identifier import name_hash
-from ....store.consumer import ConsumerStore
+from ....store.consumer import ConsumerState, ConsumerStore
 from . import acks, statuses
 from .alarm import Alarm
 from .backlog import Backlog
@@ -99,13 +99,15 @@ class Consumer:
 
     # -- life
 
-    def start(self, removed: Callable[[Consumer], None] | None = None) -> None:
-        """Find the place in the stream (anew, or where the saved state says) and begin to listen.
+    def start(
+        self, removed: Callable[[Consumer], None] | None = None, state: ConsumerState | None = None
+    ) -> None:
+        """Find the place in the stream (anew, or where the saved `state` says) and begin to listen.
 
         `removed` is called when the consumer deletes itself.
         """
         self._removed_by = removed
-        self._find_place()
+        self._find_place(state)
         self.backlog.recount(self.feed.tail, self.feed.picked)
         config = self.config
         until = self.stream.store.last_seq if config.replay_policy == "original" else 0
@@ -118,12 +120,11 @@ class Consumer:
         if isinstance(self.delivery, Pushing):
             self.delivery.listen()
 
-    def _find_place(self) -> None:
+    def _find_place(self, state: ConsumerState | None) -> None:
         store = self.stream.store
         if self._post is not None:
             self._take_over(self._post)
             return
-        state = self._store.load() if self._store is not None else None
         if state is None:
             start = choose(self.config, store, self.stream.config.max_msgs_per_subject)
             self.feed.start(start)
@@ -217,6 +218,11 @@ class Consumer:
             self.notices.deleted()
         if self._removed_by is not None:
             self._removed_by(self)
+
+    @property
+    def fault(self) -> str:
+        """What of its state was lost to damage, "" for nothing."""
+        return "" if self._store is None else self._store.fault
 
     # -- configuration
 

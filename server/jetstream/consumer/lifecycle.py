@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....protocol.api.stream import StreamConfig
-    from ....store.consumer import ConsumerStore
+    from ....store.consumer import ConsumerState, ConsumerStore
+    from ....store.meta import Asset
     from ...accounts.account import Account
     from ..account import JetStreamAccount
     from ..stream.core import Stream
@@ -50,6 +51,7 @@ def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic:
         stamped(asked), stream.config, bounds(stream.account, stream.config.num_replicas), pedantic=pedantic
     )
     name = config.durable_name or config.name
+    stream.must_be_readable(name)
     existing = stream.consumers.get(name) if name else None
     if existing is not None:
         if action == "create":
@@ -79,14 +81,17 @@ def adopt(
     created: int,
     store: ConsumerStore | None,
     ended: Callable[[Consumer], None] | None = None,
+    state: ConsumerState | None = None,
 ) -> Consumer:
-    """Let a consumer begin, or go on with the state in its store.
+    """Let a consumer begin, or go on with the state in its store, or with `state`, which was loaded from it.
 
-    ended: is called when it has come to its end, in the place of `remove`.
+    ended: is called when it has come to its end, in the place of `remove`. Raises StoreError, OSError.
     """
+    if state is None and store is not None:
+        state = store.load()
     consumer = Consumer(stream, name, config, created, store)
     stream.consumers[name] = consumer
-    consumer.start(ended or (lambda one: remove(stream, one)))
+    consumer.start(ended or (lambda one: remove(stream, one)), state)
     return consumer
 
 
@@ -214,24 +219,58 @@ def remove(stream: Stream, consumer: Consumer) -> None:
     stream.consumer_changed()
 
 
-def recover(stream: Stream, ended: Callable[[Consumer], None] | None = None) -> None:
-    """Bring back the consumers of a stream that has been recovered. Damaged ones are told to the log.
+def remove_offline(stream: Stream, name: str) -> None:
+    """Forget a consumer that cannot be read, and its files. Raises ApiError."""
+    try:
+        stream.account.directory.remove_consumer(stream.name, name)
+    except OSError as error:
+        raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
+    del stream.offline_consumers[name]
+    stream.consumer_changed()
 
-    ended: see `adopt`.
+
+def recover(stream: Stream, ended: Callable[[Consumer], None] | None = None) -> None:
+    """Bring back the consumers of a stream that has been recovered.
+
+    Those that cannot be read are told to the log, and are `offline_consumers` of the stream. What others were
+    given and the stream does not have is lost, and is told by it. ended: see `adopt`.
     """
-    for asset in stream.account.directory.consumers(stream.name):
-        what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
-        if asset.document is None:
-            _alarm(stream, f"{what} can not be read: {asset.damage}")
-            continue
-        try:
-            config = ConsumerConfig.from_json(asset.document["config"])
-            config = check(
-                config, stream.config, bounds(stream.account, stream.config.num_replicas), recovering=True
-            )
-            created = parse_rfc3339(asset.document["created"])
-            store = stream.account.directory.open_consumer(stream.name, asset.name)
-        except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
-            _alarm(stream, f"{what} can not be recovered: {error}")
-            continue
-        adopt(stream, asset.name, config, created, store, ended)
+    found = [
+        one for asset in stream.account.directory.consumers(stream.name) if (one := _read(stream, asset))
+    ]
+    states = [state for *_, state in found if state is not None and state.delivered[0]]
+    stream.store.account_for(max((state.delivered[1] for state in states), default=0))
+    for name, config, created, store, state in found:
+        adopt(stream, name, config, created, store, ended, state)
+
+
+def _read(
+    stream: Stream, asset: Asset
+) -> tuple[str, ConsumerConfig, int, ConsumerStore, ConsumerState | None] | None:
+    """A consumer as the disk has it; None: it is offline now."""
+    what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
+    if asset.mended:
+        stream.host.log.warning(f"{what}: {asset.mended}: written anew from its copy")
+    if asset.document is None:
+        _put_offline(stream, asset.name, f"it cannot be read: {asset.damage}")
+        return None
+    try:
+        config = ConsumerConfig.from_json(asset.document["config"])
+        limits = bounds(stream.account, stream.config.num_replicas)
+        config = check(config, stream.config, limits, recovering=True)
+        created = parse_rfc3339(asset.document["created"])
+        store = stream.account.directory.open_consumer(stream.name, asset.name)
+        state = store.load()
+    except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
+        _put_offline(stream, asset.name, f"it cannot be recovered: {error}")
+        return None
+    if store.mended:
+        stream.host.log.warning(f"{what}: {store.mended}")
+    if store.fault:
+        _alarm(stream, f"{what}: {store.fault}")
+    return asset.name, config, created, store, state
+
+
+def _put_offline(stream: Stream, name: str, reason: str) -> None:
+    stream.offline_consumers[name] = reason
+    _alarm(stream, f"Consumer '{stream.account.name} > {stream.name} > {name}' is offline: {reason}")

@@ -308,6 +308,11 @@ class Asset:
             there = self.stream.consumers.get(consumer.name)
             if there is not None and there.created == consumer.created:
                 there.delete()
+            elif consumer.name in self.stream.offline_consumers:
+                try:
+                    lifecycle.remove_offline(self.stream, consumer.name)
+                except ApiError as fault:
+                    self.warn(f"keeps files of consumer '{consumer.name}': {fault.description}")
             self.say_gone(consumer.name)
 
     def seated(self, name: str, *, new: bool) -> None:

@@ -94,6 +94,8 @@ def consumer_info(asset: Asset, name: str) -> ConsumerInfo:
     if there is not None:
         found = there.info()
     else:
+        if asset.stream is not None:
+            asset.stream.must_be_readable(name)
         assignment = asset.consumer(name)
         if assignment is None:
             raise api_error("JSConsumerNotFoundErr")

@@ -70,6 +70,9 @@ class Dispatch:
                 if asset.document is None:
                     self._fail((held.name, asset.name), asset.damage)
                     continue
+                if asset.mended:
+                    name = f"{held.name} > {asset.name}"
+                    self._log.warning(f"Stream '{name}': {asset.mended}: written anew from its copy")
                 created = parse_rfc3339(asset.document["created"])
                 found[held.name, asset.name] = Held(asset.document.get("group", ""), created)
         return found

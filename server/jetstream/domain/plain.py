@@ -27,6 +27,8 @@ def level_consumers(asset: Asset, stream: Stream, wanted: list[ConsumerAssignmen
 def level_consumer(asset: Asset, stream: Stream, assignment: ConsumerAssignment) -> None:
     """Make one, or change it; harmless when it is as it shall be."""
     name, config = assignment.name, ConsumerConfig.from_json(assignment.config)
+    if name in stream.offline_consumers:
+        return  # told already: what it confirmed is not to be begun anew
     there = stream.consumers.get(name)
     try:
         if there is not None and there.created == assignment.created:

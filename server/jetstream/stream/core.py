@@ -48,7 +48,10 @@ Ordered = int | BaseException
 
 
 class Stream:
-    """One stream of an account. `committed_seq` is the last sequence that consumers may be given."""
+    """One stream of an account. `committed_seq` is the last sequence that consumers may be given.
+
+    offline_consumers: those on the disk that cannot be read, and why.
+    """
 
     def __init__(
         self, config: StreamConfig, store: StreamStore, account: JetStreamAccount, created: int
@@ -62,6 +65,7 @@ class Stream:
         self.domain = account.host.domain
         self.created = created
         self.consumers: dict[str, Consumer] = {}
+        self.offline_consumers: dict[str, str] = {}
         self.rules = self._rules()
         self.quota = self.rules.quota
         self.committed_seq = store.last_seq
@@ -71,7 +75,9 @@ class Stream:
         self._on_disk = config.storage == "file"
         self._subscriptions: dict[str, Subscription] = {}
         self.limits = Limits(config, store, self.rules.age_clock, self.removed)
-        self.interest = Interest(config, store, self.rules.readers, self.removed)
+        self.interest = Interest(
+            config, store, self.rules.readers, self.removed, unreadable=self.offline_consumers
+        )
         self.expiry = Expiry(config, store, self.rules.ttl_clock, self.limits, self.removed, self._mark)
         self.dedupe = DedupeWindow(config.duplicate_window)
         self.committer: Settler = self._settler()
@@ -413,11 +419,17 @@ class Stream:
         return [c for _, c in sorted(self.consumers.items()) if not c.config.direct]
 
     def lookup_consumer(self, name: str) -> Consumer:
-        """Find a consumer. Raises ApiError 10014."""
+        """Find a consumer. Raises ApiError 10014, or 10195 when it is there but cannot be read."""
         consumer = self.consumers.get(name)
         if consumer is None:
+            self.must_be_readable(name)
             raise api_error("JSConsumerNotFoundErr")
         return consumer
+
+    def must_be_readable(self, name: str) -> None:
+        """Raise ApiError 10195 for a consumer that is there but cannot be read."""
+        if name in self.offline_consumers:
+            raise api_error("JSConsumerOfflineReasonErrF", err=self.offline_consumers[name])
 
     def consumer_changed(self) -> None:
         """A consumer came, went or changed its filters: what nobody wants any more may go."""

@@ -1,12 +1,13 @@
 """Interest: what retention by interest and work queues keep.
 
-Promises: under interest a message stays while some consumer still wants it; in a work queue until one
-acknowledged it; under limits neither matters. Never asks a consumer more than `wants`.
+Promises: under interest a message stays while some consumer still wants it, or may want it, as nobody can
+tell what one wants that cannot be read; in a work queue until one acknowledged it; under limits neither
+matters. Never asks a consumer more than `wants`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.api.stream import StreamConfig
@@ -40,7 +41,7 @@ class Reader(Protocol):
 class Interest:
     """The retention of one stream."""
 
-    __slots__ = ("_consumers", "_removed", "_store", "by_interest", "by_work")
+    __slots__ = ("_consumers", "_removed", "_store", "_unreadable", "by_interest", "by_work")
 
     def __init__(
         self,
@@ -48,7 +49,11 @@ class Interest:
         store: StreamStore,
         consumers: Mapping[str, Reader],
         removed: Removed,
+        *,
+        unreadable: Collection[str] = (),
     ) -> None:
+        """unreadable: names of consumers that are there and cannot be read; it may change."""
+        self._unreadable = unreadable
         self._store = store
         self._consumers = consumers
         self._removed = removed
@@ -65,6 +70,8 @@ class Interest:
 
     def nobody_wants(self, sequence: int, subject: str) -> bool:
         """Say whether no consumer wants the message (under interest retention)."""
+        if self._unreadable:
+            return False
         return not any(consumer.wants(sequence, subject) for consumer in self._consumers.values())
 
     def acked(self, sequence: int, by: Reader) -> bool:
@@ -75,8 +82,12 @@ class Interest:
             subject = self._store.get(sequence).subject
         except StoreError:
             return False
-        if self.by_interest and any(
-            consumer is not by and consumer.wants(sequence, subject) for consumer in self._consumers.values()
+        if self.by_interest and (
+            self._unreadable
+            or any(
+                consumer is not by and consumer.wants(sequence, subject)
+                for consumer in self._consumers.values()
+            )
         ):
             return False
         if self._store.remove(sequence) is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lib.cluster import Cluster
+from lib.cluster import FOLDER, META, Cluster, Member
 
 NAMES = ("s0", "s1", "s2")
 
@@ -105,18 +105,43 @@ def test_whose_state_cannot_be_read_is_replaced(cluster: Cluster, file: str, how
     member = cluster["s2"]
     old = member.group.member
     member.kill()
-    path = next(name for name in member.disk.seen if name.endswith(f"/{file}"))
+    for path in [name for name in member.disk.seen if name.endswith((f"/{file}", f"/{file}.copy"))]:
+        harm(member, path, how)
+    cluster.commit("b")
+    member.start()
+    cluster.until(cluster.settled, 30)
+    assert member.group.member != old
+    assert member.tally.items == ["a", "b"]
+    assert any("a new member" in line for line in member.log.lines)
+
+
+def harm(member: Member, path: str, how: str) -> None:
     if how == "flip":
         member.disk.flip(path, 20)
     elif how == "cut":
         del member.disk.seen[path].seen[5:]
     else:
         member.disk.remove(path)
-    cluster.commit("b")
-    member.start()
-    cluster.until(cluster.settled, 30)
-    assert member.group.member != old
-    assert member.tally.items == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["life", "life.copy"])
+@pytest.mark.parametrize("how", ["flip", "cut", "lose"])
+def test_a_life_is_mended_from_its_copy_so_that_a_majority_may_be_damaged(
+    cluster: Cluster, name: str, how: str
+) -> None:
+    cluster.start().commit("a")
+    cluster.until(cluster.settled)
+    before = {member.name: member.group.member for member in cluster.members.values()}
+    for member in cluster.members.values():
+        member.kill()
+    for member in (cluster["s1"], cluster["s2"]):
+        harm(member, f"{FOLDER}/{META}/{name}", how)
+    cluster.start().commit("b")
+    cluster.until(cluster.settled)
+    assert {member.name: member.group.member for member in cluster.members.values()} == before
+    if (name, how) != ("life.copy", "lose"):
+        for member in (cluster["s1"], cluster["s2"]):
+            assert any(f"{META}/{name}" in line and "copy" in line for line in member.log.lines)
 
 
 def test_one_by_one_all_may_lose_their_disks(cluster: Cluster) -> None:

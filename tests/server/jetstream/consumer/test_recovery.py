@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lib.consumer_rig import SECOND, Rig
 from lib.fake_disk import FakeDisk
+from pyjs.server.accounts.parcel import Message
+from pyjs.server.jetstream.api.table import Api
 from pyjs.server.jetstream.consumer.ledger import Ledger
 from pyjs.store.consumer import ConsumerState
 from pyjs.store.meta import Storage
@@ -123,17 +127,71 @@ def test_an_update_and_a_pause_are_kept() -> None:
     assert (config.description, config.filter_subject) == ("new", "s.x")
 
 
-def test_a_damaged_consumer_is_told_and_left_alone() -> None:
+CONSUMER = "/data/jetstream/A/streams/S/consumers/C"
+
+
+@pytest.mark.parametrize("name", ["meta.json", "meta.json.copy", "state", "state.copy"])
+def test_one_damaged_file_of_a_consumer_is_mended_and_told(name: str) -> None:
     disk = FakeDisk()
     rig = make(disk)
-    rig.consumer(durable_name="C")
-    rig.consumer(durable_name="D")
+    rig.consumer(durable_name="C", ack_policy="explicit")
+    rig.publish("1", "2", "3")
+    pulled(rig, 3)
+    rig.ack(rig.messages[0])
+    rig = again(rig, disk, graceful=True)
     rig.jetstream.stop()
-    disk.flip("/data/jetstream/A/streams/S/consumers/C/meta.json", 40)
+    disk.flip(f"{CONSUMER}/{name}", 40)
     rig = make(disk)
+    info = rig.stream.consumers["C"].info()
+    assert (info.delivered.stream_seq, info.ack_floor.stream_seq) == (3, 1)
+    assert any("'A > S > C'" in line and f"{CONSUMER}/{name}" in line for line in rig.log)
+    rig = again(rig, disk, graceful=False)
+    assert not any(CONSUMER in line for line in rig.log)
+
+
+@pytest.mark.parametrize("name", ["meta.json", "state"])
+def test_a_consumer_that_cannot_be_read_is_offline_until_it_is_deleted(name: str) -> None:
+    disk = FakeDisk()
+    rig = make(disk, retention="interest")
+    rig.consumer(durable_name="C", ack_policy="explicit")
+    rig.consumer(durable_name="D", ack_policy="explicit")
+    rig.publish("1", "2")
+    rig.jetstream.stop()
+    for path in (f"{CONSUMER}/{name}", f"{CONSUMER}/{name}.copy"):
+        disk.flip(path, 40)
+    rig = make(disk, retention="interest")
     assert list(rig.stream.consumers) == ["D"]
-    assert any("'A > S > C'" in line for line in rig.log)
-    assert disk.exists("/data/jetstream/A/streams/S/consumers/C/meta.json")
+    assert any("'A > S > C' is offline" in line for line in rig.log)
+    api = Api(rig.jetstream)
+    api.start()
+    assert call(rig, "CONSUMER.INFO.S.C")["error"]["err_code"] == 10195
+    wanted = {"stream_name": "S", "config": {"durable_name": "C", "ack_policy": "explicit"}}
+    assert call(rig, "CONSUMER.CREATE.S.C", wanted)["error"]["err_code"] == 10195
+    assert list(call(rig, "CONSUMER.LIST.S")["offline"]) == ["C"]
+    for message in pull_all(rig, "D"):
+        rig.ack(message)
+    rig.clock.advance(SETTLE)
+    assert rig.stream.store.messages == 2  # what C wants cannot be told
+    assert disk.exists(f"{CONSUMER}/{name}")
+    assert call(rig, "CONSUMER.DELETE.S.C")["success"]
+    assert rig.stream.store.messages == 0
+    assert call(rig, "CONSUMER.CREATE.S.C", wanted)["name"] == "C"
+    api.stop()
+
+
+def call(rig: Rig, suffix: str, body: object = None) -> dict[str, Any]:
+    """One API call; gives the answer."""
+    got = rig.hear("answer")
+    data = b"" if body is None else json.dumps(body).encode()
+    rig.account.publish(f"$JS.API.{suffix}", data, reply="answer")
+    rig.clock.advance(0)
+    return dict(json.loads(got.take()[0].body))
+
+
+def pull_all(rig: Rig, name: str) -> list[Message]:
+    got = rig.hear("inbox")
+    rig.pull(rig.stream.consumers[name], '{"batch":50,"no_wait":true}')
+    return [message for message in got.take() if message.reply]
 
 
 def test_a_state_past_its_stream_is_brought_back_with_a_word_in_the_log() -> None:

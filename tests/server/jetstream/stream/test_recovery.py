@@ -76,6 +76,7 @@ def test_a_damaged_configuration_is_reported_and_left_alone(world: World, tmp_pa
     (meta,) = tmp_path.rglob("S/meta.json")
     broken = meta.read_bytes().replace(b"limits", b"limitz")
     meta.write_bytes(broken)
+    meta.with_name("meta.json.copy").write_bytes(broken)
     restart(world)
     assert "S" in world.js.offline
     for call in (world.js.lookup, world.js.delete, lambda _: world.stream(subjects=["s"], storage="file")):

@@ -1,0 +1,88 @@
+"""Small files that decide what exists: each is kept twice, `<name>` and `<name>.copy`.
+
+Promises: as long as one of the two is whole, its content is found; of two whole ones the first counts, which
+is written first. Reading changes nothing and says what is wrong with either; `mend` writes the bad one anew.
+The copy is for damage, not for crashes: who need not have it durable leaves its sync to the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from errno import EIO
+from typing import Generic, TypeVar
+
+from .errors import Damaged, NotFound
+from .fs import FileSystem, read_file, write_file, write_unsynced
+
+COPY = ".copy"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """What was read, and its bytes. fault: what is wrong with one of the two files, "" for nothing.
+
+    whole, copied: whether the first file is, and whether its copy is the same. In stores of earlier versions
+    there are no copies, which is no fault.
+    """
+
+    value: T
+    data: bytes
+    fault: str
+    whole: bool
+    copied: bool
+
+
+def write_copies(fs: FileSystem, path: str, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file, durably, and its copy. durable: the copy is synced, too. Raises OSError."""
+    write_file(fs, path, data)
+    (write_file if durable else write_unsynced)(fs, path + COPY, data)
+
+
+def read_copies(fs: FileSystem, path: str, decode: Callable[[bytes, str], T]) -> Found[T]:
+    """Read a file from itself or its copy. `decode(data, path)` raises Damaged.
+
+    Raises NotFound when there is neither, Damaged when none is whole, and OSError.
+    """
+    first, fault = _read(fs, path, decode)
+    second, copy_fault = _read(fs, path + COPY, decode)
+    if first is not None:
+        same = second is not None and first[1] == second[1]
+        if second is not None and not same:
+            copy_fault = f"{path}{COPY} is older than the file itself"
+        return Found(*first, copy_fault, whole=True, copied=same)
+    if second is not None:
+        return Found(*second, fault or f"{path} is missing", whole=False, copied=True)
+    if fault or copy_fault:
+        raise Damaged(0, fault or copy_fault)
+    raise NotFound(path)
+
+
+def mend(fs: FileSystem, path: str, found: Found[T], *, durable: bool = False) -> None:
+    """Write the file that is not whole, or not there, from the one that is. Raises OSError."""
+    if not found.whole:
+        write_file(fs, path, found.data)
+    if not found.copied:
+        (write_file if durable else write_unsynced)(fs, path + COPY, found.data)
+
+
+def remove_copies(fs: FileSystem, path: str) -> None:
+    """Remove both; while the first one is there, nothing is gone. Raises OSError."""
+    fs.remove(path + COPY)
+    fs.remove(path)
+
+
+def _read(fs: FileSystem, path: str, decode: Callable[[bytes, str], T]) -> tuple[tuple[T, bytes] | None, str]:
+    """(value and bytes, "") or (None, what is wrong); (None, "") when it is not there. Raises OSError."""
+    if not fs.exists(path):
+        return None, ""
+    try:
+        data = read_file(fs, path)
+        return (decode(data, path), data), ""
+    except Damaged as fault:
+        return None, fault.where
+    except OSError as error:
+        if error.errno != EIO:
+            raise
+        return None, f"{path}: {error.strerror}"
