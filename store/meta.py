@@ -239,7 +239,14 @@ class Storage:
 
     def accounts(self) -> list[str]:
         """Name the accounts that have something on the disk."""
-        return [unquote(entry) for entry in self._fs.names(self.path)]
+        entries = self._fs.names(self.path)
+        for gone in [entry for entry in entries if entry.startswith(".")]:
+            self._fs.remove_tree(f"{self.path}/{gone}")  # its removal was cut short
+        return [unquote(entry) for entry in entries if not entry.startswith(".")]
+
+    def remove_account(self, name: str) -> None:
+        """Remove an account's folder with all that is in it; its stores must be closed. Raises OSError."""
+        _remove(self._fs, self.path, directory_name(name))
 
     def account(self, name: str) -> AccountDirectory:
         """Give an account's folder; it is made when something is written."""

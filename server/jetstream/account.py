@@ -364,6 +364,14 @@ class JetStreamAccount:
         except OSError as error:
             raise api_error("JSStreamDeleteErrF", err=str(error)) from error
 
+    def purge(self) -> None:
+        """Remove all streams, those that could not be opened and those in the making too. Raises ApiError."""
+        for restore in list(self.restores.values()):
+            restore.stop()
+        for name in list(self.streams):
+            self.delete(name)
+        self.offline.clear()
+
     # --- start and stop
 
     def recover(self) -> None:

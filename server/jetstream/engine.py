@@ -23,6 +23,7 @@ from ..accounts.mapping import Mapping
 from ..config.options import AccountJetStream
 from ..logging import Log, Silent
 from .account import JetStreamAccount
+from .api import system as system_api
 from .api.absent import AbsentApi
 from .api.table import Api
 from .host import API_LEVEL, Host
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ..accounts.registry import Registry
     from ..clock import Clock, Timer
     from ..config.options import Options
+    from .api.system import SystemApi
     from .domain.domain import Domain
 
 WORKERS = 4
@@ -76,6 +78,7 @@ class JetStream:
         self._find = find
         self._apis: dict[str, Api] = {}
         self._absent: dict[str, AbsentApi] = {}
+        self._system_api: SystemApi | None = None
         self._executor: ThreadPoolExecutor | None = None
         self._storage: Storage | None = None
         self._lazy: LazyDisk | None = None
@@ -131,7 +134,22 @@ class JetStream:
         for account, share in self._entitled():
             self._entitle(account, share)
         self._refuse_others()
+        if self.cluster is None and self.registry.system is not None:
+            self._system_api = system_api.alone(self.registry.system, self.host, self._purge)
+            self._system_api.start()
         await self._find_owners()
+
+    def _purge(self, name: str) -> None:
+        """Remove all that an account has stored here, whether it is served or not. Raises ApiError."""
+        assert self._storage is not None
+        held = self.accounts.get(name)
+        self._log.info(f"Purge request for account {name} (streams: {len(held.streams) if held else 0})")
+        if held is not None:
+            held.purge()
+        try:
+            self._storage.remove_account(name)
+        except OSError as error:
+            raise api_error("JSStreamGeneralErrorF", err=str(error)) from error
 
     async def _find_owners(self) -> None:
         """Look up the accounts that have files here and are not known yet."""
@@ -244,6 +262,8 @@ class JetStream:
         for absent in self._absent.values():
             absent.stop()
         self._absent.clear()
+        if self._system_api is not None:
+            self._system_api.stop()
 
     def _stop(self) -> None:
         self.leave()

@@ -339,6 +339,9 @@ FORMS: list[tuple[str, Any, int]] = [
     ("STREAM.LIST", b"{", 10025),
     ("STREAM.LEADER.STEPDOWN.ORIGIN", b"", 10010),
     ("STREAM.PEER.REMOVE.ORIGIN", {"peer": "x"}, 10010),
+    ("STREAM.PEER.EVACUATE.ORIGIN", {"peer": "x"}, 10010),
+    ("STREAM.CANCEL_MOVE.ORIGIN", {}, 10010),
+    ("STREAM.CANCEL_MOVE.NOPE", {}, 10010),
     ("STREAM.SNAPSHOT.NOPE", {"deliver_subject": "x"}, 10059),
     ("INFO", b"", 0),
 ]

@@ -264,3 +264,18 @@ def test_kick_closes_one_client(system: Wire, server: ServerProcess) -> None:
         assert "error" not in answer
         wire.ends()
     eventually(lambda: system.request("$SYS.REQ.SERVER.PING.IDZ").json()["name"] == "S")
+
+
+def test_an_account_is_purged(system: Wire, user: Wire) -> None:
+    js = JetStream(user)
+    for storage in ("file", "memory"):
+        js.create(f"PURGE_{storage}", subjects=[f"purge.{storage}"], storage=storage)
+        js.fill(f"purge.{storage}", 2)
+    for account in ("A", "NOPE"):
+        told = system.request(f"$JS.API.ACCOUNT.PURGE.{account}").json()
+        assert told == {"type": "io.nats.jetstream.api.v1.account_purge_response", "initiated": True}
+        assert js.call("STREAM.NAMES")["streams"] is None
+    refused = system.request("$JS.API.ACCOUNT.PURGE.a/b").json()["error"]
+    assert refused["description"] == "account name can not contain path separators"
+    js.create("PURGE_file", subjects=["purge.file"], storage="file")
+    assert js.publish("purge.file")["seq"] == 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ....protocol.api.messages import error_response
 from ....protocol.errors import api_error
 from ....protocol.subject import is_subset
-from ...accounts.subscription import Kind
+from ...accounts.source import Kind
 from .table import PREFIX, all_handlers
 
 if TYPE_CHECKING:

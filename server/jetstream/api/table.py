@@ -47,6 +47,8 @@ TABLE: dict[str, Row] = {
     "STREAM.SNAPSHOT.*": ("stream_snapshot", snapshot_api.snapshot, True),
     "STREAM.RESTORE.*": ("stream_restore", snapshot_api.restore, True),
     "STREAM.PEER.REMOVE.*": ("stream_remove_peer", stream_api.needs_cluster, True),
+    "STREAM.PEER.EVACUATE.*": ("stream_evacuate_peer", stream_api.needs_cluster, True),
+    "STREAM.CANCEL_MOVE.*": ("stream_cancel_move", stream_api.needs_cluster, True),
     "STREAM.LEADER.STEPDOWN.*": ("stream_leader_stepdown", stream_api.needs_cluster, True),
 }
 

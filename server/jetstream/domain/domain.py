@@ -46,7 +46,7 @@ from .extension import Extension
 from .gate import Gate
 from .questions import Json, Kind, Questions, Take
 from .servers import Servers
-from .sysapi import SystemApi
+from .sysapi import ClusterApi
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
@@ -96,7 +96,7 @@ class Domain:
         self._dice = self.surroundings.random()
         self._dispatch = Dispatch(self, engine.accounts)
         self.gate = Gate(self)
-        self._system_api = SystemApi(self, carrier, host)
+        self._system_api = ClusterApi(self, carrier, host)
         self.answers = Answers(self.node, carrier, engine.accounts)
         self._questions = Questions(self.node, carrier, host.clock, host.runner, self.assets)
         self.servers = Servers(self, engine, carrier)

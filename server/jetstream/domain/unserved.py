@@ -15,10 +15,10 @@ _MOVE_BACK = "a move cannot be cancelled: give the stream its former placement b
 # subject after `$JS.API.` -> type of the response, why not
 OF_ACCOUNTS: dict[str, tuple[str, str]] = {
     "STREAM.PEER.EVACUATE.*": (
-        "stream_remove_peer",
+        "stream_evacuate_peer",
         "peers are not evacuated: take them away one by one by STREAM.PEER.REMOVE",
     ),
-    "STREAM.CANCEL_MOVE.*": ("stream_update", _MOVE_BACK),
+    "STREAM.CANCEL_MOVE.*": ("stream_cancel_move", _MOVE_BACK),
 }
 OF_THE_SYSTEM: dict[str, tuple[str, str]] = {
     "META.RESCUE": (

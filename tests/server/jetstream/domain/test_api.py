@@ -17,7 +17,7 @@ from pyjs.server.clock import SECOND
 from pyjs.server.cluster.meta.answering import DELAY, Asset, Led, Meta, Standing
 from pyjs.server.cluster.meta.command import UpdateStream
 from pyjs.server.jetstream.domain.gate import HOLD, PAUSE
-from pyjs.server.jetstream.domain.sysapi import SystemApi
+from pyjs.server.jetstream.domain.sysapi import ClusterApi
 from pyjs.server.jetstream.domain.unserved import OF_ACCOUNTS, OF_THE_SYSTEM
 
 
@@ -303,7 +303,7 @@ def test_the_system_account_is_told_so_too(site: ApiSite) -> None:
     site.api.stop()
     domain: Any = site.domain
     domain.standing = lambda *_: Standing(Meta.LEADER, system=True)
-    system = SystemApi(domain, site.account, site.host)
+    system = ClusterApi(domain, site.account, site.host)
     system.start()
     for subject, (_, text) in OF_THE_SYSTEM.items():
         assert site.answer(subject.replace("*", "x"))["error"]["description"] == text

@@ -1,0 +1,118 @@
+"""The JetStream API of the system account on one server: an account's streams purged.
+
+Promises: only requests of the system account reach it; what a server refuses is answered with the reason.
+What is asked of a single server and makes sense in a cluster only is not answered, as on the reference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ....protocol.api.messages import error_response, response
+from ....protocol.api.record import Record
+from ....protocol.errors import ApiError, api_error
+from .. import advisories
+from .table import PREFIX, check_level
+
+if TYPE_CHECKING:
+    from ...accounts.account import Account
+    from ...accounts.parcel import Message
+    from ...accounts.subscription import Subscription
+    from ..host import Host
+
+Json = dict[str, Any]
+R = TypeVar("R", bound=Record)
+PURGE = "ACCOUNT.PURGE.*"
+
+
+class SystemRequest:
+    """One request. kind: of the response."""
+
+    def __init__(self, message: Message, kind: str, finish: Callable[[SystemRequest, Json], None]) -> None:
+        self.message = message
+        self.kind = kind
+        self.body = message.body.strip()
+        self._finish = finish
+
+    def read(self, record: type[R], *, strict: bool) -> R:
+        """The body; raises ApiError."""
+        return record.parse(self.body, strict=strict) if self.body[:1] in {b"{", b"["} else record()
+
+    def respond(self, **fields: Any) -> None:
+        """Answer."""
+        self._finish(self, response(self.kind, **fields))
+
+    def fail(self, error: ApiError) -> None:
+        """Refuse."""
+        self._finish(self, error_response(self.kind, error))
+
+
+Handler = Callable[[SystemRequest], None]
+Table = Mapping[str, tuple[str, Handler]]  # subject after `$JS.API.` -> type of the response, handler
+
+
+class SystemApi:
+    """Hears `table` in the system account. admits: whether this server serves requests of a pattern now."""
+
+    def __init__(
+        self, account: Account, host: Host, table: Table, admits: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        self._account = account
+        self._host = host
+        self._table = table
+        self._admits = admits
+        self._subscriptions: list[Subscription] = []
+
+    def start(self) -> None:
+        """Listen."""
+        for pattern, (kind, handler) in self._table.items():
+            self._subscriptions.append(
+                self._account.subscribe(PREFIX + pattern, self._serve(pattern, kind, handler))
+            )
+
+    def stop(self) -> None:
+        """Listen no more."""
+        for subscription in self._subscriptions:
+            self._account.unsubscribe(subscription)
+        self._subscriptions.clear()
+
+    def _serve(self, pattern: str, kind: str, handler: Handler) -> Callable[[Message], None]:
+        def serve(message: Message) -> None:
+            if not self._admits(pattern):
+                return
+            asked = SystemRequest(message, kind, self._answer)
+            try:
+                check_level(message)
+                handler(asked)
+            except ApiError as error:
+                asked.fail(error)
+
+        return serve
+
+    def _answer(self, asked: SystemRequest, answer: Json) -> None:
+        message, body = asked.message, json.dumps(answer, separators=(",", ":"))
+        if message.reply:
+            self._account.publish(message.reply, body.encode())
+        client = message.source.client_info() if message.source is not None else {}
+        request = message.body.decode("utf-8", "replace")
+        advisories.audit(self._account, self._host, client, message.subject, request, body)
+
+
+def purged_account(asked: SystemRequest) -> str:
+    """The account that ACCOUNT.PURGE names. Raises ApiError."""
+    name = asked.message.subject.split(".")[4]
+    if "/" in name or "\\" in name:
+        raise api_error("JSStreamGeneralErrorF", err="account name can not contain path separators")
+    return name
+
+
+def alone(account: Account, host: Host, purge: Callable[[str], None]) -> SystemApi:
+    """The API of a server that is no member of a cluster. purge: removes an account's streams."""
+
+    def serve(asked: SystemRequest) -> None:
+        purge(purged_account(asked))
+        asked.respond(initiated=True)
+
+    return SystemApi(account, host, {PURGE: ("account_purge", serve)})
