@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
 from ...protocol.api.stream import StreamConfig
 from ...protocol.errors import ApiError, api_error
-from ...protocol.subject import any_collide
+from ...protocol.subject_tree import SubjectOwners, TooEntangled
 from ...protocol.timestamp import format_rfc3339, parse_rfc3339
 from ...store.errors import StoreError
 from ...store.memory import MemoryStream
@@ -89,6 +89,7 @@ class JetStreamAccount:
         self._by_tier: dict[tuple[str, int], Quota] = {}
         self.set_limits(grants)
         self.streams: dict[str, Stream] = {}
+        self._subjects = SubjectOwners()
         self.offline: dict[str, str] = {}
         self.marks: dict[str, Mark] = {}
         self.restores: dict[str, Restore] = {}
@@ -183,11 +184,8 @@ class JetStreamAccount:
 
     def matching(self, subject: str = "") -> list[Stream]:
         """The streams by name; with a `subject` those whose subjects collide with it."""
-        return [
-            stream
-            for _, stream in sorted(self.streams.items())
-            if not subject or any_collide(stream.config.subjects, subject)
-        ]
+        names = self._owners().colliding(subject) if subject else self.streams
+        return [self.streams[name] for name in sorted(names)]
 
     def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
@@ -296,11 +294,15 @@ class JetStreamAccount:
             self._alarm(f"Positions of the sources of '{self.name} > {stream.name}' not saved: {error}")
 
     def _overlaps(self, config: StreamConfig, itself: str) -> bool:
-        return any(
-            name != itself
-            and any(any_collide(stream.config.subjects, subject) for subject in config.subjects)
-            for name, stream in self.streams.items()
-        )
+        try:
+            return self._owners().overlap(itself, config.subjects)
+        except TooEntangled as error:
+            raise api_error("JSStreamInvalidConfigF", err=str(error)) from None
+
+    def _owners(self) -> SubjectOwners:
+        """The streams by their subjects, as they are now."""
+        self._subjects.follow((name, stream.config.subjects) for name, stream in self.streams.items())
+        return self._subjects
 
     def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Change a stream. Raises ApiError."""

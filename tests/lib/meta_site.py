@@ -155,7 +155,7 @@ def check(state: State) -> None:
         assert not unknown or not held, where  # it waits for a holder that was removed
         assert stream.change or not stream.leaving, where
         groups.add(stream.group)
-        assert state.overlapping(stream.account, stream.subjects, stream.name) is None, where
+        assert not state.overlap(stream.account, stream.subjects, stream.name), where
     for (account, name), consumers in state.consumers.items():
         assert state.stream(account, name) is not None and consumers
         for key, consumer in consumers.items():

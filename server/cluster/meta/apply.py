@@ -250,7 +250,7 @@ def _create_stream(state: State, command: CreateStream) -> Effects:
         if existing.config == config:
             return [Existing(existing)]
         return _refused("JSStreamNameExistErr")
-    if state.overlapping(account, wanted.subjects, wanted.name) is not None:
+    if state.overlap(account, wanted.subjects, wanted.name):
         return _refused("JSStreamSubjectOverlapErr")
     fault = stream_fault(command.share, wanted, state.streams.get(account, {}).values(), new=True)
     if fault is not None:
@@ -274,7 +274,7 @@ def _update_stream(state: State, command: UpdateStream) -> Effects:
     if before is None:
         return _refused("JSStreamNotFoundErr")
     after = replace(before, config=config, client=command.client or before.client)
-    if state.overlapping(account, after.subjects, after.name) is not None:
+    if state.overlap(account, after.subjects, after.name):
         return _refused("JSStreamSubjectOverlapErr")
     violating = _violating(state, before, after)
     if violating:

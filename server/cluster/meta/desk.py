@@ -13,6 +13,7 @@ from random import Random
 
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import new_id
+from ....protocol.subject_tree import TooEntangled
 from .assignment import Document, StreamAssignment
 from .command import (
     ChangePeers,
@@ -63,8 +64,7 @@ class Desk:
             # The log says again that it is there: who leads no longer learns it so.
             group, peers, cluster = existing.group, existing.peers, existing.cluster
             return CreateStream(account, config, group, cluster, peers, existing.created, share=share)
-        if self.state.overlapping(account, config.get("subjects") or [], name) is not None:
-            raise api_error("JSStreamSubjectOverlapErr")
+        self._check_overlap(account, config)
         wish = _wish(config, asker.clusters)
         peers, cluster = place(self.state, self.sights, wish, self.policy, self.dice)
         return CreateStream(
@@ -99,6 +99,7 @@ class Desk:
             raise api_error("JSStreamNotFoundErr")
         if self.offline(before):
             raise api_error("JSStreamOfflineErr")
+        self._check_overlap(view.account, config)
         command = UpdateStream(view.account, config, share, dict(view.reads), asker.info)
         wish = _wish(config, asker.clusters)
         placement = config.get("placement")
@@ -127,6 +128,13 @@ class Desk:
             ignore=before.leaving,
         )
         return _placed(command, peers, self._regroup(before, wish), cluster, before.peers[0], "scale")
+
+    def _check_overlap(self, account: str, config: Document) -> None:
+        try:
+            if self.state.overlap(account, config.get("subjects") or [], config["name"], patient=False):
+                raise api_error("JSStreamSubjectOverlapErr")
+        except TooEntangled as error:
+            raise api_error("JSStreamInvalidConfigF", err=str(error)) from None
 
     def _staying(self, stream: StreamAssignment, count: int) -> list[str]:
         """The peers, and of those that leave because it was scaled down a moment ago as many as fit."""

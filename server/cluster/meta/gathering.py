@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from ....protocol.subject import any_collide
 from .assignment import ConsumerAssignment, StreamAssignment
 from .state import State
 
@@ -44,7 +43,7 @@ def streams_page(
     state: State, account: str, offset: int = 0, limit: int = NAMES_LIMIT, subject: str = ""
 ) -> Page[StreamAssignment]:
     """The account's streams, with a `subject` those whose subjects collide with it."""
-    found = [one for one in state.of_account(account) if not subject or any_collide(one.subjects, subject)]
+    found = state.capturing(account, subject) if subject else state.of_account(account)
     return Page(found, offset, limit)
 
 

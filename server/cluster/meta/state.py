@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ....protocol.subject import any_collide
+from ....protocol.subject_tree import SubjectOwners
 from .assignment import ConsumerAssignment, Document, StreamAssignment
 from .server import Server, node_of
 
@@ -30,6 +30,7 @@ class State:
     consumers: dict[tuple[str, str], dict[str, ConsumerAssignment]] = field(default_factory=dict)
     consumer_changes: dict[tuple[str, str], int] = field(default_factory=dict)
     retired: set[str] = field(default_factory=set)
+    _owners: dict[str, SubjectOwners] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     # --- streams
 
@@ -50,12 +51,22 @@ class State:
         """The streams that this member holds, or is leaving."""
         return (stream for stream in self.every_stream() if member in stream.members)
 
-    def overlapping(self, account: str, subjects: list[str], itself: str) -> StreamAssignment | None:
-        """A stream of the account, other than `itself`, that captures one of the subjects."""
-        for stream in self.streams.get(account, {}).values():
-            if stream.name != itself and any(any_collide(stream.subjects, each) for each in subjects):
-                return stream
-        return None
+    def overlap(self, account: str, subjects: list[str], itself: str, *, patient: bool = True) -> bool:
+        """Whether a stream of the account, other than `itself`, captures one of the subjects.
+
+        Raises TooEntangled, unless `patient`: what is decided is the same on every server.
+        """
+        return self._by_subject(account).overlap(itself, subjects, patient=patient)
+
+    def capturing(self, account: str, subject: str) -> list[StreamAssignment]:
+        """The account's streams, by name, whose subjects collide with `subject`."""
+        return [self.streams[account][name] for name in sorted(self._by_subject(account).colliding(subject))]
+
+    def _by_subject(self, account: str) -> SubjectOwners:
+        """The account's streams by their subjects, as they are now."""
+        owners = self._owners.setdefault(account, SubjectOwners())
+        owners.follow((name, stream.subjects) for name, stream in self.streams.get(account, {}).items())
+        return owners
 
     def has_group(self, group: str) -> bool:
         """Whether a stream's group has this name."""

@@ -13,6 +13,7 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal, is_subset, is_valid
+from ....protocol.subject_tree import TooEntangled, nested, places
 from .defaults import SOURCING_HEARTBEAT, Bounds, fill_in
 
 MAX_NAME = 255
@@ -160,11 +161,13 @@ def _check_filters(config: ConsumerConfig) -> None:
     if "" in config.filter_subjects:
         raise api_error("JSConsumerEmptyFilter")
     filters = config.filters
-    for place, one in enumerate(filters):
-        if not is_valid(one):
-            raise _invalid("invalid subject")
-        if any(is_subset(one, other) for at, other in enumerate(filters) if at != place):
+    if not all(map(is_valid, filters)):
+        raise _invalid("invalid subject")
+    try:
+        if nested(filters):
             raise api_error("JSConsumerOverlappingSubjectFilters")
+    except TooEntangled as error:
+        raise _invalid(str(error)) from None
 
 
 def _check_start(config: ConsumerConfig) -> None:
@@ -255,7 +258,8 @@ def check_work_queue(config: ConsumerConfig, siblings: Iterable[ConsumerConfig],
             raise api_error("JSConsumerWQConsumerNotDeliverAllErr")
         if others and not filters:
             raise api_error("JSConsumerWQMultipleUnfilteredErr")
+    tree = places(filters)
     for other in others:
         theirs = other.filters
-        if not theirs or any(is_subset(a, b) or is_subset(b, a) for a in filters for b in theirs):
+        if not theirs or any(tree.covering(one) or any(tree.within(one)) for one in theirs):
             raise api_error("JSConsumerWQConsumerNotUniqueErr")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import api_error
 from .....protocol.subject import collide, is_subset, is_valid
+from .....protocol.subject_tree import TooEntangled, places
 from .....protocol.transform import SubjectTransform, TransformError
 from .mapping import mapping_fault
 from .world import World, invalid, pedantic
@@ -26,13 +27,20 @@ def check_subjects(config: StreamConfig) -> StreamConfig:
         return config
     if config.mirror is not None:
         raise api_error("JSMirrorWithSubjectsErr")
-    for index, subject in enumerate(config.subjects):
+    tree = places(config.subjects)
+    try:
+        apart = len(tree) == len(config.subjects) and tree.disjoint()
+    except TooEntangled as error:
+        raise invalid(str(error)) from None
+    for place, subject in enumerate(config.subjects):
         if not is_valid(subject):
             raise invalid("invalid subject")
         _check_spaces(subject, config)
-        for other in config.subjects[index + 1 :]:
-            if collide(other, subject):
-                raise invalid(f'subject "{subject}" overlaps with "{other}"')
+        if apart:
+            continue
+        later = [one for found in tree.colliding(subject) for one in found if one != place]
+        if later:
+            raise invalid(f'subject "{subject}" overlaps with "{config.subjects[min(later)]}"')
     return config
 
 
@@ -43,7 +51,7 @@ def _check_spaces(subject: str, config: StreamConfig) -> None:
             raise invalid("capturing all subjects requires no-ack to be true")
         if config.num_replicas != 1:
             raise invalid("capturing all subjects requires replicas of 1")
-    if config.no_ack:
+    if config.no_ack or subject[0] not in "$*>":
         return
     for space in INTERNAL_SPACES:
         if collide(subject, space) and not is_subset(subject, "$JS.EVENT.>"):

@@ -6,12 +6,14 @@ circle. Never asks an external origin anything: what is not in the account is on
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
 from .....protocol.api.stream import StreamConfig, StreamSource, SubjectTransformConfig
 from .....protocol.errors import api_error
-from .....protocol.subject import collide, is_literal, is_subset, is_valid
+from .....protocol.subject import collide, is_literal, is_valid
+from .....protocol.subject_tree import TooEntangled, nested, places
 from ..provenance import consumer_index, source_index
 from .mapping import mapping_fault
 from .world import World, invalid, pedantic
@@ -39,7 +41,7 @@ def check_mirror(config: StreamConfig, world: World) -> StreamConfig:
         "JSMirrorInvalidSubjectFilter",
         "JSMirrorInvalidTransformDestination",
         "JSMirrorOverlappingSubjectFilters",
-        collide,
+        _collide,
     )
     if mirror.external is not None:
         _check_filter(mirror, "mirror")
@@ -91,7 +93,7 @@ def check_sources(config: StreamConfig, world: World) -> None:
             "JSSourceInvalidSubjectFilter",
             "JSSourceInvalidTransformDestination",
             "JSSourceOverlappingSubjectFilters",
-            is_subset,
+            nested,
         )
         _check_durable(source, "JSSourceDurableConsumerCfgInvalid")
         if source.consumer is not None:
@@ -132,7 +134,7 @@ def _check_transforms(
     bad_source: str,
     bad_destination: str,
     overlap: str,
-    overlaps: Callable[[str, str], bool],
+    overlaps: Callable[[list[str]], bool],
 ) -> None:
     transforms = transforms or []
     for transform in transforms:
@@ -141,10 +143,16 @@ def _check_transforms(
         fault = mapping_fault(transform.src, transform.dest)
         if fault:
             raise api_error(bad_destination, err=fault)
-    for position, transform in enumerate(transforms):
-        for other_position, other in enumerate(transforms):
-            if position != other_position and overlaps(transform.src or ">", other.src or ">"):
-                raise api_error(overlap)
+    try:
+        if overlaps([transform.src or ">" for transform in transforms]):
+            raise api_error(overlap)
+    except TooEntangled as error:
+        raise invalid(str(error)) from None
+
+
+def _collide(subjects: list[str]) -> bool:
+    tree = places(subjects)
+    return len(tree) < len(subjects) or not tree.disjoint()
 
 
 def check_prefixes(config: StreamConfig, world: World) -> None:
@@ -154,9 +162,10 @@ def check_prefixes(config: StreamConfig, world: World) -> None:
     """
     origins = [source for source in [config.mirror, *(config.sources or ())] if source is not None]
     subjects: list[str] = []
-    for origin in origins:
-        local = world.lookup(origin.name) if origin.external is None else None
+    for name in dict.fromkeys(origin.name for origin in origins if origin.external is None):
+        local = world.lookup(name)
         subjects.extend((local.subjects or ()) if local is not None else ())
+    tree = places(subjects)
     externals = [origin.external for origin in origins if origin.external is not None]
     for external in externals:
         prefix = external.deliver
@@ -164,7 +173,8 @@ def check_prefixes(config: StreamConfig, world: World) -> None:
             continue
         if not (is_valid(prefix) and is_literal(prefix)):
             raise api_error("JSStreamInvalidExternalDeliverySubjErrF", prefix=prefix)
-        for subject in subjects:
+        beneath = sorted(place for found in tree.colliding(f"{prefix}.>") for place in found)
+        for subject in (subjects[place] for place in beneath):
             if collide(subject, f"{prefix}.{subject}"):
                 raise api_error("JSStreamExternalDelPrefixOverlapsErrF", prefix=prefix, subject=subject)
     for external in externals:
@@ -179,10 +189,18 @@ def check_prefixes(config: StreamConfig, world: World) -> None:
 
 def check_cycles(config: StreamConfig, world: World) -> None:
     """Refuse streams that would source each other for ever."""
-    visit: list[StreamConfig] = [config]
+    visit: deque[StreamConfig] = deque([config])
+    found = {config.name}
     visited: set[str] = set()
+
+    def follow(name: str) -> None:
+        origin = world.lookup(name) if name not in found else None
+        if origin is not None:
+            found.add(name)
+            visit.append(origin)
+
     while visit:
-        current = visit.pop(0)
+        current = visit.popleft()
         visited.add(current.name)
         for source in current.sources or ():
             if source.external is not None:
@@ -190,15 +208,14 @@ def check_cycles(config: StreamConfig, world: World) -> None:
             if source.name in visited:
                 if _overlaps(current.subjects or [], source.filter_subject):
                     raise invalid("detected cycle")
-            elif (origin := world.lookup(source.name)) is not None:
-                visit.append(origin)
+            else:
+                follow(source.name)
         mirror = current.mirror
         if mirror is None or mirror.external is not None:
             continue
         if mirror.name in visited:
             raise invalid("detected cycle")
-        if (origin := world.lookup(mirror.name)) is not None:
-            visit.append(origin)
+        follow(mirror.name)
 
 
 def _overlaps(subjects: list[str], pattern: str | None) -> bool:

@@ -1,0 +1,405 @@
+"""Subject tree: values by subject or pattern, found by what a subject has in common with them.
+
+A trie of tokens. Promises: the answers are those of `subject.matches`, `collide` and `is_subset` for each
+entry, and a question costs the entries that share its tokens, not those there are. (A question that begins
+with wildcards looks into every branch.) Subjects must be valid. Values come in no order that is promised;
+whoever needs one keeps positions as values. Do not change a tree while walking through an answer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Generic, TypeVar, cast
+
+from .subject import ANY_REST, ANY_TOKEN
+
+V = TypeVar("V")
+
+
+# For each subject so many places are looked at, at most, to tell what a list's subjects have in common.
+_PATIENCE = 32
+
+
+class TooEntangled(ValueError):  # noqa: N818 - what the subjects are, not what went wrong
+    """Wildcards stand in so many different places that it would take too long to tell whether two collide."""
+
+    def __str__(self) -> str:
+        return "too many wildcards to tell whether subjects overlap"
+
+
+class _Absent:
+    """Stands for no value: a value may be None."""
+
+
+_ABSENT: Final = _Absent()
+
+
+class _Node(Generic[V]):
+    """One token's place. here: the value of the subject that ends here; rest: of that which ends with `>`."""
+
+    __slots__ = ("children", "here", "rest")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node[V]] = {}
+        self.here: V | _Absent = _ABSENT
+        self.rest: V | _Absent = _ABSENT
+
+    @property
+    def empty(self) -> bool:
+        return not self.children and self.here is _ABSENT and self.rest is _ABSENT
+
+
+class SubjectTree(Generic[V]):
+    """A mapping of subjects, wildcards allowed, to values. `len()` is how many there are."""
+
+    __slots__ = ("_count", "_root")
+
+    def __init__(self, items: Iterable[tuple[str, V]] = ()) -> None:
+        self._root: _Node[V] = _Node()
+        self._count = 0
+        for subject, value in items:
+            self[subject] = value
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, subject: str) -> bool:
+        tokens, rest = _split(subject)
+        path = self._path(tokens)
+        return bool(path) and (path[-1].rest if rest else path[-1].here) is not _ABSENT
+
+    def __setitem__(self, subject: str, value: V) -> None:
+        node, rest = self._place(subject)
+        if rest:
+            self._count += node.rest is _ABSENT
+            node.rest = value
+        else:
+            self._count += node.here is _ABSENT
+            node.here = value
+
+    def setdefault(self, subject: str, default: V) -> V:
+        """The value of exactly this subject or pattern, which is `default` from now on if it had none."""
+        node, rest = self._place(subject)
+        value = node.rest if rest else node.here
+        if value is not _ABSENT:
+            return cast("V", value)
+        self._count += 1
+        if rest:
+            node.rest = default
+        else:
+            node.here = default
+        return default
+
+    def _place(self, subject: str) -> tuple[_Node[V], bool]:
+        """The node where a subject ends, made if need be, and whether with `>`."""
+        node = self._root
+        tokens = subject.split(".")
+        rest = tokens[-1] == ANY_REST
+        if rest:
+            del tokens[-1]
+        for token in tokens:
+            child = node.children.get(token)
+            if child is None:
+                child = node.children[token] = _Node()
+            node = child
+        return node, rest
+
+    def get(self, subject: str) -> V | None:
+        """The value of exactly this subject or pattern, or None."""
+        tokens, rest = _split(subject)
+        path = self._path(tokens)
+        value = _ABSENT if not path else path[-1].rest if rest else path[-1].here
+        return None if value is _ABSENT else cast("V", value)
+
+    def pop(self, subject: str) -> V | None:
+        """Take out the value of exactly this subject or pattern; None when there is none."""
+        tokens, rest = _split(subject)
+        path = self._path(tokens)
+        if not path:
+            return None
+        node = path[-1]
+        value = node.rest if rest else node.here
+        if value is _ABSENT:
+            return None
+        if rest:
+            node.rest = _ABSENT
+        else:
+            node.here = _ABSENT
+        self._count -= 1
+        while len(path) > 1 and path[-1].empty:
+            path.pop()
+            del path[-1].children[tokens[len(path) - 1]]
+        return cast("V", value)
+
+    def values(self) -> Iterator[V]:
+        """Every value."""
+        return _below(self._root)
+
+    def covering(self, subject: str) -> list[V]:
+        """The values of all that contain the whole of `subject` (`subject.is_subset`), itself included.
+
+        For a literal subject: of all that match it (`subject.matches`).
+        """
+        return self._covering(subject)[0]
+
+    def _covering(self, subject: str) -> tuple[list[V], int]:
+        """As `covering`, and how many places were looked into."""
+        found: list[V | _Absent] = []
+        level = [self._root]
+        looked = 1
+        tokens, rest = _split(subject)
+        for token in tokens:
+            following: list[_Node[V]] = []
+            for node in level:
+                found.append(node.rest)
+                children = node.children
+                child = children.get(token) if token != ANY_TOKEN else None
+                if child is not None:
+                    following.append(child)
+                child = children.get(ANY_TOKEN)
+                if child is not None:
+                    following.append(child)
+            if not following:
+                break
+            looked += len(following)
+            level = following
+        else:
+            found.extend(node.rest if rest else node.here for node in level)
+        return [cast("V", value) for value in found if value is not _ABSENT], looked
+
+    def within(self, subject: str) -> Iterator[V]:
+        """The values of all that `subject` contains the whole of (`subject.is_subset`), itself included."""
+        tokens, rest = _split(subject)
+        level = [self._root]
+        for token in tokens:
+            if token == ANY_TOKEN:
+                level = [child for node in level for child in node.children.values()]
+            else:
+                level = [child for node in level if (child := node.children.get(token)) is not None]
+        for node in level:
+            if rest:
+                yield from _deeper(node)
+            elif node.here is not _ABSENT:
+                yield cast("V", node.here)
+
+    def colliding(self, subject: str) -> Iterator[V]:
+        """The values of all that have a literal subject in common with `subject` (`subject.collide`)."""
+        tokens, rest = _split(subject)
+        level = [self._root]
+        for token in tokens:
+            following: list[_Node[V]] = []
+            for node in level:
+                if node.rest is not _ABSENT:
+                    yield cast("V", node.rest)
+                children = node.children
+                if token == ANY_TOKEN:
+                    following.extend(children.values())
+                    continue
+                child = children.get(token)
+                if child is not None:
+                    following.append(child)
+                child = children.get(ANY_TOKEN)
+                if child is not None:
+                    following.append(child)
+            level = following
+        for node in level:
+            if rest:
+                yield from _deeper(node)
+            elif node.here is not _ABSENT:
+                yield cast("V", node.here)
+
+    def disjoint(self) -> bool:
+        """Whether no two of its subjects collide. Costs what they have in common.
+
+        Raises TooEntangled when wildcards in different places make that more than can be waited for.
+        """
+        left = _PATIENCE * (self._count + 1)
+        stack: list[_Node[V]] = [self._root]
+        while stack:
+            node = stack.pop()
+            children = node.children
+            if not children:
+                continue
+            if node.rest is not _ABSENT:
+                return False
+            stack.extend(children.values())
+            star = children.get(ANY_TOKEN)
+            if star is None or len(children) == 1:
+                continue
+            others = [(star, child) for child in children.values() if child is not star]
+            left = _meet(others, left)
+            if not left:
+                return False
+        return True
+
+    def meets(self, other: SubjectTree[Any], *, patient: bool = False) -> bool:
+        """Whether one of its subjects collides with one of another tree's. Costs what they have in common.
+
+        Raises TooEntangled, unless `patient`; see `disjoint`.
+        """
+        left = sys.maxsize if patient else _PATIENCE * (self._count + other._count + 1)
+        return not _meet([(self._root, other._root)], left)
+
+    def _path(self, tokens: list[str]) -> list[_Node[V]]:
+        """The nodes from the root along `tokens`, or [] when they are not there."""
+        path = [self._root]
+        for token in tokens:
+            child = path[-1].children.get(token)
+            if child is None:
+                return []
+            path.append(child)
+        return path
+
+
+def _meet(pairs: list[tuple[_Node[Any], _Node[Any]]], left: int) -> int:
+    """Whether subjects collide that go on from nodes whose own subjects do: 0, or what is `left` of the
+    pairs that may be looked at. Uses the list up.
+    """
+    while pairs:
+        left -= 1
+        if left <= 0:
+            raise TooEntangled
+        a, b = pairs.pop()
+        if a.here is not _ABSENT and b.here is not _ABSENT:
+            return 0
+        if a.rest is not _ABSENT and (b.children or b.rest is not _ABSENT):
+            return 0
+        if b.rest is not _ABSENT and a.children:
+            return 0
+        few, many = a.children, b.children
+        if len(few) > len(many):
+            few, many = many, few
+        if not few:
+            continue
+        star = many.get(ANY_TOKEN)
+        for token, child in few.items():
+            if token == ANY_TOKEN:
+                if len(many) > left:
+                    raise TooEntangled
+                pairs.extend((child, each) for each in many.values())
+                continue
+            same = many.get(token)
+            if same is not None:
+                pairs.append((child, same))
+            if star is not None:
+                pairs.append((child, star))
+    return left
+
+
+def _split(subject: str) -> tuple[list[str], bool]:
+    """A subject's tokens without a last `>`, and whether there was one."""
+    tokens = subject.split(".")
+    if tokens[-1] == ANY_REST:
+        return tokens[:-1], True
+    return tokens, False
+
+
+def _deeper(node: _Node[V]) -> Iterator[V]:
+    """The values of all that have at least one token more than `node`."""
+    if node.rest is not _ABSENT:
+        yield cast("V", node.rest)
+    for child in node.children.values():
+        yield from _below(child)
+
+
+def _below(start: _Node[V]) -> Iterator[V]:
+    """The values of a node and of all below it."""
+    stack = [start]
+    while stack:
+        node = stack.pop()
+        if node.here is not _ABSENT:
+            yield cast("V", node.here)
+        if node.rest is not _ABSENT:
+            yield cast("V", node.rest)
+        stack.extend(node.children.values())
+
+
+def places(subjects: Iterable[str]) -> SubjectTree[list[int]]:
+    """A tree of a list of subjects, whose values are the places in the list where each of them stands."""
+    tree: SubjectTree[list[int]] = SubjectTree()
+    for place, subject in enumerate(subjects):
+        tree.setdefault(subject, []).append(place)
+    return tree
+
+
+def nested(subjects: Sequence[str]) -> bool:
+    """Whether one of a list lies in another one of it (`subject.is_subset`); repetitions do.
+
+    Raises TooEntangled; see `SubjectTree.disjoint`.
+    """
+    tree = places(subjects)
+    if len(tree) < len(subjects):
+        return True
+    if tree.disjoint():
+        return False
+    left = _PATIENCE * len(subjects)
+    for subject in subjects:
+        found, looked = tree._covering(subject)
+        if len(found) > 1:
+            return True
+        left -= looked
+        if left < 0:
+            raise TooEntangled
+    return False
+
+
+class SubjectOwners:
+    """Which owners' subjects collide with a subject: the streams of an account, by name.
+
+    The owners change in many places: `follow` compares each one's list of subjects with the one known, by
+    identity, before a question. Such a list must never be changed in place.
+    """
+
+    __slots__ = ("_known", "_tree")
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[str]] = {}
+        self._tree: SubjectTree[set[str]] = SubjectTree()
+
+    def follow(self, owners: Iterable[tuple[str, list[str]]]) -> None:
+        """Know from now on exactly these owners with these subjects."""
+        known = self._known
+        gone = set(known)
+        for name, subjects in owners:
+            gone.discard(name)
+            if known.get(name) is not subjects:
+                self._forget(name)
+                self._learn(name, subjects)
+        for name in gone:
+            self._forget(name)
+
+    def colliding(self, subject: str) -> set[str]:
+        """The names of those that have a subject in common with `subject`."""
+        return {name for names in self._tree.colliding(subject) for name in names}
+
+    def overlap(self, itself: str, subjects: Iterable[str], *, patient: bool = False) -> bool:
+        """Whether an owner other than `itself` has something in common with one of `subjects`.
+
+        What `itself` has already is taken to be apart. Raises TooEntangled, unless `patient`.
+        """
+        own = self._known.get(itself, [])
+        known = set(own)
+        added = places(subject for subject in subjects if subject not in known)
+        if not added.meets(self._tree, patient=patient):
+            return False
+        if not own:
+            return True
+        self._forget(itself)
+        try:
+            return added.meets(self._tree, patient=patient)
+        finally:
+            self._learn(itself, own)
+
+    def _learn(self, name: str, subjects: list[str]) -> None:
+        self._known[name] = subjects
+        for subject in subjects:
+            self._tree.setdefault(subject, set()).add(name)
+
+    def _forget(self, name: str) -> None:
+        for subject in self._known.pop(name, ()):
+            names = self._tree.get(subject)
+            if names is not None:
+                names.discard(name)
+                if not names:
+                    self._tree.pop(subject)
