@@ -1,36 +1,29 @@
 """Which messages a store holds, by sequence and by subject.
 
 For each subject its sorted sequences (one plain integer for a subject with one message, as in key-value
-buckets); for filters with wildcards, and for several filters, a `View`: the set of subjects matched, and,
-when they are many, the merged sequences. Views are made when first asked for and then kept up to date, so
-that `next_seq` and `count` cost O(log n) per call. Nothing here knows where messages are kept.
+buckets); for filters with wildcards, and for several filters, a `View`. Views are made when first asked for
+and then kept up to date, so that `next_seq` and `count` cost O(log n) per call.
+
+Promises: what depends on subjects costs by those matched, not by all there are. What may be much is offered
+in steps of a millisecond or two (`preparing`, `matching`), between which anything may be added and removed;
+after `preparing`, the questions about these filters are cheap. Nothing here knows where messages are kept.
 """
 
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 
-from ..protocol.subject import has_wildcard, matches
+from ..protocol.subject import has_wildcard
+from .ordered import OrderedNames
 from .sequences import Sequences
+from .views import AllBut, Few, Gathering, Held, Selection, View
 
 MAX_VIEWS = 256  # distinct sets of filters remembered; the one longest unused is forgotten first
-MERGE_ABOVE = 8  # a view of more subjects than this keeps its sequences merged
-
-
-class View:
-    """The subjects that one of `filters` matches."""
-
-    __slots__ = ("filters", "ids", "merged")
-
-    def __init__(self, filters: tuple[str, ...]) -> None:
-        self.filters = filters
-        self.ids: set[int] = set()
-        self.merged: Sequences | None = None
-
-    def takes(self, subject: str) -> bool:
-        """Tell whether one of the filters matches `subject`."""
-        return any(matches(pattern, subject) for pattern in self.filters)
+FEW = 8  # subjects up to which their sequences are asked one by one
+FEW_MESSAGES = 1024  # messages that a view passes by one by one
+STEP = 512  # subjects looked at in one step
+_NO_VIEWS: tuple[View, ...] = ()
 
 
 class SubjectIndex:
@@ -40,10 +33,14 @@ class SubjectIndex:
         self.live = Sequences()
         self.ids: dict[str, int] = {}
         self.names: list[str] = []
-        self._held: list[int | Sequences] = []
+        self._held: list[Held] = []
         self._free: list[int] = []
+        self._order = OrderedNames()
+        self._ordered = 0  # the subjects with ids below this are in order
         self._views: OrderedDict[tuple[str, ...], View] = OrderedDict()
-        self._views_of: dict[int, list[View]] = {}
+        # By id, the views that match the subject; empty before the first view.
+        self._groups: list[tuple[View, ...]] = []
+        self._wider: dict[tuple[tuple[View, ...], View], tuple[View, ...]] = {}
 
     def add(self, subject: str, seq: int) -> int:
         """Note a new message, greater in sequence than all others; return the subject's id."""
@@ -56,10 +53,9 @@ class SubjectIndex:
             self._held[number] = Sequences((held, seq))
         else:
             held.append(seq)
-        if self._views_of:
-            for view in self._views_of.get(number, ()):
-                if view.merged is not None:
-                    view.merged.append(seq)
+        if self._views:
+            for view in self._groups[number]:
+                view.append(seq)
         return number
 
     def add_run(self, subject: str, first: int, count: int) -> int:
@@ -72,9 +68,9 @@ class SubjectIndex:
             if isinstance(held, int):
                 held = self._held[number] = Sequences((held,))
             held.extend(more)
-            for view in self._views_of.get(number, ()):
-                if view.merged is not None:
-                    view.merged.extend(more)
+            if self._views:
+                for view in self._groups[number]:
+                    view.extend(more)
         return number
 
     def adopt(self, names: list[str], held: "list[int | array[int]]") -> None:
@@ -97,24 +93,37 @@ class SubjectIndex:
             number = self._free.pop()
             self.names[number] = subject
             self._held[number] = seq
+            if number < self._ordered:
+                self._order.add(subject)
         else:
             number = len(self.names)
             self.names.append(subject)
             self._held.append(seq)
+            if self._views:
+                self._groups.append(_NO_VIEWS)
         self.ids[subject] = number
-        for view in self._views.values():
-            if view.takes(subject):
-                self._attach(view, number)
-                if view.merged is not None:
-                    view.merged.append(seq)
+        if self._views:
+            self._introduce(number, subject, seq)
         return number
+
+    def _introduce(self, number: int, subject: str, seq: int) -> None:
+        """Let the views know of a new subject."""
+        tokens = subject.split(".")
+        for view in self._views.values():
+            if view.takes(subject, tokens):
+                self._attach(view, number)
+                view.append(seq)
+                if view.ids is not None:
+                    view.ids.add(number)
+            elif view.others is not None:
+                view.others.add(number)
 
     def discard(self, number: int, seq: int) -> None:
         """Forget the message `seq` of the subject with this id."""
         self.live.discard(seq)
-        for view in self._views_of.get(number, ()):
-            if view.merged is not None:
-                view.merged.discard(seq)
+        if self._views:
+            for view in self._groups[number]:
+                view.discard(seq)
         held = self._held[number]
         if isinstance(held, int):
             self._drop_subject(number)
@@ -127,8 +136,7 @@ class SubjectIndex:
         """Forget all messages below `seq`; costs time by the number of subjects, not of messages."""
         self.live.drop_before(seq)
         for view in self._views.values():
-            if view.merged is not None:
-                view.merged.drop_before(seq)
+            view.drop_before(seq)
         for number in list(self.ids.values()):
             held = self._held[number]
             if isinstance(held, int):
@@ -140,136 +148,232 @@ class SubjectIndex:
                     self._drop_subject(number)
 
     def _drop_subject(self, number: int) -> None:
-        del self.ids[self.names[number]]
+        name = self.names[number]
+        del self.ids[name]
         self.names[number] = ""
         self._held[number] = 0
         self._free.append(number)
-        for view in self._views_of.pop(number, ()):
-            view.ids.discard(number)
+        if number < self._ordered:
+            self._order.remove(name)
+        if self._views:
+            for view in self._groups[number]:
+                view.subjects -= 1
+                if view.ids is not None:
+                    view.ids.discard(number)
+            self._groups[number] = _NO_VIEWS
+            for view in self._views.values():
+                if view.others:
+                    view.others.discard(number)
 
     # -- views
 
-    def _attach(self, view: View, number: int) -> None:
-        view.ids.add(number)
-        self._views_of.setdefault(number, []).append(view)
+    def _attach(self, view: View, number: int) -> bool:
+        """Let a view know of what becomes of a subject; False: it does already."""
+        group = self._groups[number]
+        if view in group:
+            return False
+        # Subjects with the same views share one tuple.
+        wider = self._wider.get((group, view))
+        if wider is None:
+            if len(self._wider) > STEP:
+                self._wider.clear()
+            alive = [one for one in group if self._views.get(one.filters) is one]
+            wider = self._wider[group, view] = (*alive, view)
+        self._groups[number] = wider
+        view.subjects += 1
+        return True
 
     def _view(self, filters: Sequence[str]) -> View:
+        """Find the view of these filters, or begin one."""
         key = tuple(filters)
         view = self._views.get(key)
         if view is not None:
             self._views.move_to_end(key)
             return view
-        view = View(key)
-        for subject in self._matching(key):
-            self._attach(view, self.ids[subject])
-        self._views[key] = view
+        if not self._views:
+            self._groups = [_NO_VIEWS] * len(self.names)
+        view = self._views[key] = View(key)
+        # From now on it hears of new subjects.
+        view.gathering = Gathering(self.live.first)
+        view.work = self._make(view)
         if len(self._views) > MAX_VIEWS:
             _, oldest = self._views.popitem(last=False)
-            for number in oldest.ids:
-                attached = self._views_of[number]
-                attached.remove(oldest)
-                if not attached:
-                    del self._views_of[number]
+            oldest.work = oldest.gathering = oldest.merged = None
+            self._wider.clear()
         return view
 
-    def _matching(self, filters: Iterable[str]) -> Iterator[str]:
-        filters = set(filters)
-        literals = {pattern for pattern in filters if not has_wildcard(pattern)}
-        patterns = filters - literals
-        if ">" in patterns:
-            yield from self.ids
-            return
-        for subject in literals:
-            if subject in self.ids and not any(matches(pattern, subject) for pattern in patterns):
-                yield subject
-        if patterns:
-            for subject in self.ids:
-                for pattern in patterns:
-                    if matches(pattern, subject):
-                        yield subject
-                        break
+    def _advance(self, view: View) -> None:
+        """Do one step of a view's work."""
+        if view.work is not None and next(view.work, self) is self:
+            view.work = None
 
-    def _select(self, filters: Sequence[str]) -> "Sequences | tuple[int | Sequences, ...]":
-        """Find what holds the sequences of these filters: one sorted set, or a few."""
+    def _make(self, view: View) -> Iterator[None]:
+        """Find out what a new view matches."""
+        gathering = view.gathering
+        assert gathering is not None
+        few: set[int] | None = set()
+        for names in self.matching(view.filters):
+            numbers = [number for name in names if (number := self.ids.get(name)) is not None]
+            attached = [number for number in numbers if self._attach(view, number)]
+            if few is not None:
+                few.update(attached)
+                few = few if len(few) <= FEW else None
+            # Of what comes from now on to those attached, the view hears.
+            yield from self._gather(view, attached, self.live.last)
+            yield
+        if few is not None:
+            few = {number for number in few if view in self._groups[number]}
+        if few is not None and view.subjects == len(few):  # and none came meanwhile
+            view.ids, view.gathering = few, None
+        elif view.subjects == len(self.ids):
+            view.others, view.gathering = set(), None
+        else:
+            yield from self._merge(view, gathering)
+
+    def _remake(self, view: View) -> Iterator[None]:
+        """Merge what a view matches that can be asked otherwise meanwhile."""
+        bound = self.live.last
+        gathering = view.gathering = Gathering(self.live.first)
+        if view.ids is not None:
+            yield from self._gather(view, list(view.ids), bound)
+        else:
+            for names in self.matching(view.filters):
+                numbers = [number for name in names if (number := self.ids.get(name)) is not None]
+                yield from self._gather(view, numbers, bound)
+                yield
+        yield from self._merge(view, gathering)
+
+    def _merge(self, view: View, gathering: Gathering) -> Iterator[None]:
+        merged = Sequences()
+        yield from gathering.finish(merged)
+        view.settle(merged)
+
+    def _gather(self, view: View, numbers: list[int], bound: int) -> Iterator[None]:
+        """Gather what these subjects have up to `bound`, which is the last sequence now or an earlier one."""
+        gathering = view.gathering
+        assert gathering is not None
+        single: list[int] = []
+        many: list[int] = []
+        for number in numbers:
+            held = self._held[number]
+            if not isinstance(held, int):
+                many.append(number)
+            elif 0 < held <= bound:
+                single.append(held)
+        gathering.take(single)
+        size = len(numbers)
+        for number in many:
+            after = 0
+            while view in self._groups[number] and isinstance(held := self._held[number], Sequences):
+                page = list(islice(held.between(after + 1, bound), 4 * STEP))
+                gathering.take(page)
+                size += len(page)
+                if len(page) < 4 * STEP:
+                    break
+                after = page[-1]
+                if size > 4 * STEP:
+                    size = 0
+                    yield
+
+    def _select(self, filters: Sequence[str]) -> Selection:
+        """Find what answers for these filters."""
         if not filters or ">" in filters:
             return self.live
         if len(filters) == 1 and not has_wildcard(filters[0]):
             number = self.ids.get(filters[0])
             if number is None:
-                return ()
+                return Few(())
             held = self._held[number]
-            return held if isinstance(held, Sequences) else (held,)
+            return held if isinstance(held, Sequences) else Few((held,))
         view = self._view(filters)
-        if len(view.ids) == len(self.ids):
+        self._advance(view)
+        while not view.known:
+            self._advance(view)
+        if view.merged is not None:
+            return view.merged
+        if view.ids is not None:
+            if len(view.ids) > FEW and view.work is None:
+                view.work = self._remake(view)
+            return Few([self._held[number] for number in view.ids])
+        assert view.others is not None
+        if not view.others:
             return self.live
-        if view.merged is None:
-            if len(view.ids) <= MERGE_ABOVE:
-                return tuple([self._held[number] for number in view.ids])
-            view.merged = Sequences(sorted(chain.from_iterable(self._of(number) for number in view.ids)))
-        return view.merged
+        without = [self._held[number] for number in view.others]
+        if view.work is None and (len(without) > FEW or sum(map(_count, without)) > FEW_MESSAGES):
+            view.work = self._remake(view)
+        return AllBut(self.live, without)
 
-    def _of(self, number: int) -> Iterable[int]:
-        held = self._held[number]
-        return (held,) if isinstance(held, int) else held
+    # -- steps
+
+    def preparing(self, filters: Sequence[str]) -> Iterator[None]:
+        """Get ready for questions about these filters, a step at a time."""
+        if not filters or ">" in filters or (len(filters) == 1 and not has_wildcard(filters[0])):
+            return
+        yield from self._ordering()
+        view = self._view(filters)
+        while view.work is not None and not view.known:
+            self._advance(view)
+            yield
+
+    def _ordering(self) -> Iterator[None]:
+        """Bring the subjects that came since the last wildcard in order."""
+        order = self._order
+        while self._ordered < len(self.names):
+            start = self._ordered
+            self._ordered = end = min(start + STEP, len(self.names))
+            for name in sorted(self.names[start:end]):
+                if name:
+                    order.add(name)
+            yield
+
+    def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
+        """List the subjects matched, a page at a time, those of each filter in order; each subject once."""
+        if not filters or ">" in filters:
+            filters = (">",)
+        literals = [one for one in dict.fromkeys(filters) if not has_wildcard(one)]
+        for start in range(0, len(literals), STEP):
+            yield [name for name in literals[start : start + STEP] if name in self.ids]
+        patterns = [one for one in dict.fromkeys(filters) if has_wildcard(one)]
+        if not patterns:
+            return
+        yield from ([] for _ in self._ordering())
+        seen = set(literals) if len(filters) > 1 else None
+        for pattern in patterns:
+            begin = ""
+            while True:
+                names, begin = self._order.page(pattern, begin, STEP)
+                if seen is not None:
+                    names = [name for name in names if name not in seen]
+                    seen.update(names)
+                yield names
+                if not begin:
+                    break
 
     # -- questions
 
     def next_seq(self, filters: Sequence[str], from_seq: int) -> int:
         """Find the first sequence at or after `from_seq` that the filters match; 0 if there is none."""
-        found = self._select(filters)
-        if isinstance(found, Sequences):
-            return found.at_or_after(from_seq)
-        best = 0
-        for held in found:
-            seq = (held if held >= from_seq else 0) if isinstance(held, int) else held.at_or_after(from_seq)
-            if seq and (not best or seq < best):
-                best = seq
-        return best
+        return self._select(filters).at_or_after(from_seq)
 
     def run(self, filters: Sequence[str], from_seq: int, up_to: int, most: int) -> list[int]:
         """List the first sequences, at most `most`, from `from_seq` to `up_to` that the filters match."""
-        found = self._select(filters)
-        if isinstance(found, Sequences):
-            return list(islice(found.between(from_seq, up_to), most))
-        result: list[int] = []
-        while len(result) < most and 0 < (seq := self.next_seq(filters, from_seq)) <= up_to:
-            result.append(seq)
-            from_seq = seq + 1
-        return result
+        return list(islice(self._select(filters).between(from_seq, up_to), most))
 
     def last_seq(self, filters: Sequence[str], up_to: int) -> int:
         """Find the last sequence not above `up_to` that the filters match; 0 if there is none."""
-        found = self._select(filters)
-        if isinstance(found, Sequences):
-            return found.at_or_before(up_to)
-        return max((_before(held, up_to) for held in found), default=0)
+        return self._select(filters).at_or_before(up_to)
 
     def count(self, filters: Sequence[str], from_seq: int) -> int:
         """Count the messages at or after `from_seq` that the filters match."""
-        found = self._select(filters)
-        if isinstance(found, Sequences):
-            return found.count_from(from_seq)
-        return sum(
-            int(held >= from_seq) if isinstance(held, int) else held.count_from(from_seq) for held in found
-        )
+        return self._select(filters).count_from(from_seq)
 
     def seqs(self, filters: Sequence[str], low: int, high: int) -> list[int]:
         """List the sequences from `low` to `high`, both included, that the filters match."""
-        found = self._select(filters)
-        if isinstance(found, Sequences):
-            return list(found.between(low, high))
-        result: list[int] = []
-        for held in found:
-            if isinstance(held, Sequences):
-                result.extend(held.between(low, high))
-            elif low <= held <= high:
-                result.append(held)
-        result.sort()
-        return result
+        return list(self._select(filters).between(low, high))
 
     def subjects(self, filter_: str) -> dict[str, int]:
-        """Give the number of messages of each subject matched."""
-        return {subject: self.subject_count(subject) for subject in self._matching((filter_,))}
+        """Give the number of messages of each subject matched, in order."""
+        return {name: self.subject_count(name) for names in self.matching((filter_,)) for name in names}
 
     def subject_count(self, subject: str) -> int:
         """Count the messages of a subject."""
@@ -297,13 +401,23 @@ class SubjectIndex:
 
     def last_per_subject(self, filters: Sequence[str], up_to: int) -> list[int]:
         """Give the last sequence not above `up_to` of each subject matched, ascending."""
-        everything = not filters or ">" in filters
-        numbers = self.ids.values() if everything else self._view(filters).ids
-        found = [_before(self._held[number], up_to) for number in numbers]
-        return sorted(filter(None, found))
+        found: list[int] = []
+        for names in self.matching(filters):
+            found += self.lasts(names, up_to)
+        found.sort()
+        return found
+
+    def lasts(self, names: Iterable[str], up_to: int) -> list[int]:
+        """Give the last sequence not above `up_to` of each of these subjects that has one."""
+        held = [self._held[number] for name in names if (number := self.ids.get(name)) is not None]
+        return [seq for one in held if (seq := _before(one, up_to))]
 
 
-def _before(held: int | Sequences, up_to: int) -> int:
+def _count(held: Held) -> int:
+    return 1 if isinstance(held, int) else held.count
+
+
+def _before(held: Held, up_to: int) -> int:
     if isinstance(held, int):
         return held if held <= up_to else 0
     return held.at_or_before(up_to)

@@ -1,9 +1,15 @@
-"""The index of subjects: its views stay right and its costs stay small."""
+"""The index of subjects: its views stay right, whatever happens while they are made, and cost little."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
+
 import pyjs.store.subjects as module
 import pytest
+from lib.stream_model import fits
+from pyjs.store import ordered, views
+from pyjs.store.ordered import OrderedNames
 from pyjs.store.subjects import SubjectIndex
 
 
@@ -24,7 +30,6 @@ def test_old_views_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         assert index.count((f"a.{number}.*",), 0) in {1, 2}
     assert len(index._views) == 3
-    assert sum(len(views) for views in index._views_of.values()) == 3
     index.add("a.0.x", 40)
     assert index.count(("a.0.*",), 0) == 2
 
@@ -39,3 +44,133 @@ def test_a_view_of_many_subjects_keeps_its_sequences_merged() -> None:
     index.drop_before(11)
     index.add("a.new", 101)
     assert index.seqs(("a.*",), 0, 200) == [*range(12, 50, 2), *range(52, 101, 2), 101]
+
+
+TOKENS = ("a", "b", "ab", "a-b", "a/", "7", "\u00fc")
+PATTERN_TOKENS = ("a", "b", "a-b", "ab", "*", "*")
+
+
+def subject(dice: Random, tokens: tuple[str, ...] = TOKENS) -> str:
+    return ".".join(dice.choice(tokens) for _ in range(dice.randint(1, 4)))
+
+
+def pattern(dice: Random) -> str:
+    tokens = subject(dice, PATTERN_TOKENS).split(".")
+    if dice.random() < 0.4:
+        tokens[-1] = ">"
+    return ".".join(tokens)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_walk_finds_what_the_pattern_stands_for_in_order(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ordered, "PIECE", 6)
+    dice = Random(seed)
+    names, model = OrderedNames(), set[str]()
+    for _ in range(dice.choice([0, 5, 40, 150])):
+        name = subject(dice)
+        if name not in model:
+            model.add(name)
+            names.add(name)
+        elif dice.random() < 0.4:
+            model.remove(name)
+            names.remove(name)
+    assert names.count == len(model)
+    for _ in range(20):
+        wanted = pattern(dice)
+        most = dice.choice([1, 2, 5, 1000])
+        found, begin = names.page(wanted, "", most)
+        while begin:
+            more, begin = names.page(wanted, begin, most)
+            found += more
+        assert found == sorted(name for name in model if fits(wanted, name)), wanted
+
+
+class Small:
+    """An index beside a plain dict, both changed at random."""
+
+    def __init__(self, dice: Random) -> None:
+        self.dice = dice
+        self.index = SubjectIndex()
+        self.held: dict[int, str] = {}
+        self.last = 0
+        self.pool = [subject(dice) for _ in range(dice.choice([3, 12, 60]))]
+
+    def change(self) -> None:
+        dice, index = self.dice, self.index
+        kind = dice.choices(["add", "run", "discard", "drop"], [6, 1, 4, 0.2])[0]
+        if kind == "add":
+            self.last += dice.choice([1, 1, 9])
+            self.held[self.last] = name = dice.choice(self.pool)
+            index.add(name, self.last)
+        elif kind == "run":
+            name, count = dice.choice(self.pool), dice.randint(1, 5)
+            index.add_run(name, self.last + 1, count)
+            for _ in range(count):
+                self.last += 1
+                self.held[self.last] = name
+        elif kind == "discard" and self.held:
+            seq = dice.choice(list(self.held))
+            index.discard(index.ids[self.held.pop(seq)], seq)
+        elif kind == "drop":
+            floor = dice.randint(0, self.last + 2)
+            self.held = {seq: name for seq, name in self.held.items() if seq >= floor}
+            index.drop_before(floor)
+
+    def check(self, filters: tuple[str, ...]) -> None:
+        seqs = sorted(seq for seq, name in self.held.items() if any(fits(one, name) for one in filters))
+        edge = self.dice.randint(0, self.last + 1)
+        index = self.index
+        after = [seq for seq in seqs if seq >= edge]
+        assert index.next_seq(filters, edge) == (after[0] if after else 0)
+        assert index.count(filters, edge) == len(after)
+        assert index.run(filters, edge, self.last, 3) == after[:3]
+        assert index.last_seq(filters, edge) == max((seq for seq in seqs if seq <= edge), default=0)
+        assert index.seqs(filters, edge, self.last) == after
+        names = {name for name in self.held.values() if any(fits(one, name) for one in filters)}
+        listed = [name for page in index.matching(filters) for name in page]
+        assert sorted(listed) == sorted(names)
+        lasts = {name: seq for seq, name in sorted(self.held.items()) if seq <= edge and name in names}
+        assert index.last_per_subject(filters, edge) == sorted(lasts.values())
+
+
+@pytest.mark.parametrize("seed", range(250))
+def test_views_are_right_whatever_happens_while_they_are_made(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = Random(seed)
+    monkeypatch.setattr(module, "STEP", dice.choice([1, 2, 7]))
+    monkeypatch.setattr(module, "FEW", dice.choice([0, 2, 8]))
+    monkeypatch.setattr(module, "FEW_MESSAGES", dice.choice([0, 3]))
+    monkeypatch.setattr(module, "MAX_VIEWS", dice.choice([2, 256]))
+    monkeypatch.setattr(views, "CHUNK", 4)
+    small = Small(dice)
+    filters = [tuple(pattern(dice) for _ in range(dice.choice([1, 1, 2]))) for _ in range(3)]
+    under_way: list[Iterator[object]] = []
+    for _ in range(120):
+        small.change()
+        if dice.random() < 0.1:
+            under_way.append(small.index.preparing(dice.choice(filters)))
+        if dice.random() < 0.02:
+            under_way.append(small.index.matching(dice.choice(filters)))
+        under_way = [work for work in under_way if next(work, small) is not small]
+        if dice.random() < 0.15:
+            small.check(dice.choice(filters))
+    for chosen in filters:
+        small.check(chosen)
+
+
+def test_a_wildcard_costs_what_it_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = SubjectIndex()
+    for seq in range(1, 20_001):
+        index.add(f"a.{seq % 2000}.{seq}", seq)
+    steps = sum(1 for _ in index.preparing(("a.7.*",)))
+    assert steps < 50  # of 512 subjects each: they are brought in order once
+    looked: list[str] = []
+    judge = ordered._Walk.judge
+    monkeypatch.setattr(ordered._Walk, "judge", lambda self, name: looked.append(name) or judge(self, name))
+    assert index.count(("a.77.*",), 0) == 10
+    assert index.count(("*.78.*",), 0) == 10
+    assert len(looked) < 60
+    assert sum(1 for _ in index.preparing(("a.8.*",))) <= 2

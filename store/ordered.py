@@ -1,0 +1,154 @@
+"""Subjects in order, so that those a pattern stands for are found without looking at all the others.
+
+A sorted list in pieces, 8 bytes per subject besides the names themselves. Subjects that share their first
+tokens stand together, so that a walk jumps over what cannot match: `a.7.*` costs what is under `a.7.`, and
+`*.b` one search for each first token. Costs: adding and removing O(log n) plus the moving of a few kilobytes;
+a walk O(log n) for each name that it looks at. Walks go in pages and remember only a name, so that subjects
+may come and go between two pages.
+"""
+
+from bisect import bisect_left, insort
+
+from ..protocol.subject import ANY_REST, ANY_TOKEN
+
+PIECE = 1024  # names in one piece, at most; half of it after a split
+_AFTER_DOT = chr(ord(".") + 1)  # `x` + this is beyond all that begins with `x.`
+
+
+class OrderedNames:
+    """A sorted set of literal subjects."""
+
+    __slots__ = ("_lasts", "_pieces", "count")
+
+    def __init__(self) -> None:
+        self._pieces: list[list[str]] = []
+        self._lasts: list[str] = []  # the last name of each piece
+        self.count = 0
+
+    def add(self, name: str) -> None:
+        """Add a name that is not there."""
+        self.count += 1
+        lasts = self._lasts
+        if not lasts:
+            self._pieces.append([name])
+            lasts.append(name)
+            return
+        at = bisect_left(lasts, name)
+        if at == len(lasts):
+            at -= 1
+            piece = self._pieces[at]
+            piece.append(name)
+            lasts[at] = name
+        else:
+            piece = self._pieces[at]
+            insort(piece, name)
+        if len(piece) > PIECE:
+            # Names that come in order leave full pieces behind.
+            cut = len(piece) - 1 if piece[-1] == name else PIECE // 2
+            self._pieces[at : at + 1] = [piece[:cut], piece[cut:]]
+            lasts[at : at + 1] = [piece[cut - 1], piece[-1]]
+
+    def remove(self, name: str) -> None:
+        """Remove a name that is there."""
+        self.count -= 1
+        at = bisect_left(self._lasts, name)
+        piece = self._pieces[at]
+        del piece[bisect_left(piece, name)]
+        if not piece:
+            del self._pieces[at], self._lasts[at]
+        elif self._lasts[at] == name:
+            self._lasts[at] = piece[-1]
+
+    def page(self, pattern: str, begin: str, most: int) -> tuple[list[str], str]:
+        """List names at or after `begin` that the pattern stands for; looks at about `most` names at most.
+
+        Gives them, and where to go on; "" when there are no more.
+        """
+        walk = _Walk(pattern)
+        target = max(begin, walk.prefix)
+        found: list[str] = []
+        pieces, lasts, prefix = self._pieces, self._lasts, walk.prefix
+        while most > 0:
+            at = bisect_left(lasts, target)
+            if at == len(pieces):
+                return found, ""
+            piece = pieces[at]
+            place = bisect_left(piece, target)
+            if walk.takes_rest and piece[-1].startswith(prefix):
+                found += piece[place : place + most]
+                place += most
+                most -= min(most, len(piece))
+                target = piece[place] if place < len(piece) else _just_after(piece[-1])
+                continue
+            while most > 0:
+                if place == len(piece):
+                    target = _just_after(piece[-1])
+                    break
+                name = piece[place]
+                most -= 1
+                if not name.startswith(prefix):
+                    return found, ""
+                jump = walk.judge(name)
+                if jump is None:
+                    found.append(name)
+                    place += 1
+                    target = _just_after(name)
+                elif not jump:
+                    return found, ""
+                elif jump > piece[-1]:
+                    target = jump
+                    break
+                else:
+                    place = bisect_left(piece, jump, place + 1)
+                    target = jump
+        return found, target
+
+
+def _just_after(name: str) -> str:
+    return name + "\0"
+
+
+class _Walk:
+    """Where a walk for one pattern goes. prefix: what all names begin with; takes_rest: and all that do."""
+
+    __slots__ = ("_stars", "_tokens", "prefix", "takes_rest")
+
+    def __init__(self, pattern: str) -> None:
+        tokens = pattern.split(".")
+        wild = [place for place, token in enumerate(tokens) if token == ANY_TOKEN]
+        rest = tokens[-1] == ANY_REST
+        known = min([*wild, len(tokens) - 1 if rest else len(tokens)])
+        self._tokens = tokens
+        self._stars = wild
+        self.prefix = ".".join(tokens[:known]) + ("." if 0 < known < len(tokens) else "")
+        self.takes_rest = rest and not wild
+
+    def judge(self, name: str) -> str | None:
+        """None: the name is one of those looked for. Otherwise the next place to look; "" if there is none.
+
+        The name begins with `prefix`.
+        """
+        tokens, given = self._tokens, name.split(".")
+        for place, token in enumerate(tokens):
+            if token == ANY_REST:
+                return None if len(given) > place else _just_after(name)
+            if place >= len(given):
+                return _just_after(name)
+            if token in (ANY_TOKEN, given[place]):
+                continue
+            wanted = ".".join([*given[:place], token])
+            if name < wanted:
+                return wanted
+            if name < wanted + ".":
+                return wanted + "."
+            return self._advance(given, place)
+        if len(given) == len(tokens):
+            return None
+        return self._advance(given, len(tokens))
+
+    def _advance(self, given: list[str], before: int) -> str:
+        """Leave all that has the same tokens up to the last wildcard before this place."""
+        for star in reversed(self._stars):
+            if star < before:
+                return ".".join(given[: star + 1]) + _AFTER_DOT
+        return ""

@@ -1,0 +1,250 @@
+"""Selections: the sequences that some filters match, in the cheapest form that answers in O(log n).
+
+All have the questions of `Sequences`. A `View` remembers what a set of filters matches while messages come
+and go; making one takes time, in steps, by `work`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from typing import Protocol
+
+from ..protocol.subject import ANY_REST, has_wildcard, tokens_match
+from .sequences import CHUNK, Sequences
+
+Held = int | Sequences  # of one subject: its only sequence, or all
+
+
+class Selection(Protocol):
+    """Some of a store's sequences."""
+
+    def at_or_after(self, seq: int) -> int:
+        """Find the smallest that is not below `seq`; 0 if there is none."""
+        ...
+
+    def at_or_before(self, seq: int) -> int:
+        """Find the greatest that is not above `seq`; 0 if there is none."""
+        ...
+
+    def count_from(self, seq: int) -> int:
+        """Count those that are not below `seq`."""
+        ...
+
+    def between(self, low: int, high: int) -> Iterator[int]:
+        """Iterate over those from `low` to `high`, both included; no change while iterating."""
+        ...
+
+
+class Few:
+    """The sequences of a few subjects."""
+
+    __slots__ = ("_many", "_single")
+
+    def __init__(self, held: Iterable[Held]) -> None:
+        self._single: list[int] = []
+        self._many: list[Sequences] = []
+        for one in held:
+            if isinstance(one, int):
+                self._single.append(one)
+            else:
+                self._many.append(one)
+
+    def at_or_after(self, seq: int) -> int:
+        """See `Selection`."""
+        found = [one for one in self._single if one >= seq]
+        found += [one for many in self._many if (one := many.at_or_after(seq))]
+        return min(found, default=0)
+
+    def at_or_before(self, seq: int) -> int:
+        """See `Selection`."""
+        found = [one for one in self._single if one <= seq]
+        found += [many.at_or_before(seq) for many in self._many]
+        return max(found, default=0)
+
+    def count_from(self, seq: int) -> int:
+        """See `Selection`."""
+        return sum([one >= seq for one in self._single]) + sum([one.count_from(seq) for one in self._many])
+
+    def between(self, low: int, high: int) -> Iterator[int]:
+        """See `Selection`."""
+        single = sorted([one for one in self._single if low <= one <= high])
+        return merge(single, *[many.between(low, high) for many in self._many])
+
+
+class AllBut:
+    """All sequences but those of a few subjects with a few messages."""
+
+    __slots__ = ("_live", "_without")
+
+    def __init__(self, live: Sequences, without: Iterable[Held]) -> None:
+        self._live = live
+        self._without = Few(without)
+
+    def at_or_after(self, seq: int) -> int:
+        """See `Selection`."""
+        without = self._without
+        while (found := self._live.at_or_after(seq)) and without.at_or_after(found) == found:
+            seq = found + 1
+        return found
+
+    def at_or_before(self, seq: int) -> int:
+        """See `Selection`."""
+        without = self._without
+        while (found := self._live.at_or_before(seq)) and without.at_or_before(found) == found:
+            seq = found - 1
+        return found
+
+    def count_from(self, seq: int) -> int:
+        """See `Selection`."""
+        return self._live.count_from(seq) - self._without.count_from(seq)
+
+    def between(self, low: int, high: int) -> Iterator[int]:
+        """See `Selection`."""
+        without = self._without.between(low, high)
+        passed_by = next(without, 0)
+        for seq in self._live.between(low, high):
+            if seq == passed_by:
+                passed_by = next(without, 0)
+            else:
+                yield seq
+
+
+class View:
+    """The subjects that one of `filters` matches, with their sequences.
+
+    Known is one of: `ids`, the subjects, as long as they are few; `others`, those that it does not match, as
+    long as these are few; `merged`, the sequences. None of them: `work` has to come to its end first.
+    Otherwise it may go on while the view is used. subjects: how many match.
+    """
+
+    __slots__ = (
+        "_literals",
+        "_patterns",
+        "filters",
+        "gathering",
+        "ids",
+        "merged",
+        "others",
+        "subjects",
+        "work",
+    )
+
+    def __init__(self, filters: tuple[str, ...]) -> None:
+        self.filters = filters
+        self._literals = {one for one in filters if not has_wildcard(one)}
+        self._patterns = [one.split(".") for one in filters if one not in self._literals]
+        self.ids: set[int] | None = None
+        self.others: set[int] | None = None
+        self.merged: Sequences | None = None
+        self.gathering: Gathering | None = None
+        self.subjects = 0
+        self.work: Iterator[None] | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it can be asked."""
+        return self.ids is not None or self.others is not None or self.merged is not None
+
+    def takes(self, subject: str, tokens: list[str]) -> bool:
+        """Tell whether one of the filters matches `subject`, which has these tokens."""
+        if subject in self._literals:
+            return True
+        return any(
+            pattern[0] == ANY_REST or tokens_match(pattern, tokens)
+            for pattern in self._patterns
+            if pattern[0] in {tokens[0], "*", ANY_REST}
+        )
+
+    def append(self, seq: int) -> None:
+        """A subject that it takes got a message."""
+        if self.merged is not None:
+            self.merged.append(seq)
+        if self.gathering is not None:
+            self.gathering.append(seq)
+
+    def extend(self, seqs: Sequence[int]) -> None:
+        """The same for many messages."""
+        if self.merged is not None:
+            self.merged.extend(seqs)
+        if self.gathering is not None:
+            self.gathering.extend(seqs)
+
+    def discard(self, seq: int) -> None:
+        """A subject that it takes lost a message."""
+        if self.merged is not None:
+            self.merged.discard(seq)
+        if self.gathering is not None:
+            self.gathering.gone.append(seq)
+
+    def drop_before(self, seq: int) -> None:
+        """All messages below `seq` are gone."""
+        if self.merged is not None:
+            self.merged.drop_before(seq)
+        if self.gathering is not None:
+            self.gathering.floor = max(self.gathering.floor, seq)
+
+    def settle(self, merged: Sequences) -> None:
+        """What it matches has been gathered."""
+        self.merged = merged
+        self.ids = self.others = self.gathering = None
+
+
+class Gathering:
+    """Sequences on their way into one sorted set, while messages come and go.
+
+    gone: those that left meanwhile; floor: all below it did.
+    """
+
+    __slots__ = ("_base", "_buckets", "_late", "floor", "gone")
+
+    def __init__(self, base: int) -> None:
+        self._base = base
+        self._buckets: dict[int, list[int]] = {}
+        self._late: Sequences | None = None  # what came after the sorting began
+        self.gone: list[int] = []
+        self.floor = 0
+
+    def append(self, seq: int) -> None:
+        """Note a new message."""
+        if self._late is not None:
+            self._late.append(seq)
+        else:
+            self.take((seq,))
+
+    def extend(self, seqs: Sequence[int]) -> None:
+        """Note new messages."""
+        if self._late is not None:
+            self._late.extend(seqs)
+        else:
+            self.take(seqs)
+
+    def take(self, seqs: Iterable[int]) -> None:
+        """Gather some, in any order."""
+        base, buckets = self._base, self._buckets
+        for seq in seqs:
+            place = (seq - base) // CHUNK
+            bucket = buckets.get(place)
+            if bucket is None:
+                buckets[place] = [seq]
+            else:
+                bucket.append(seq)
+
+    def finish(self, into: Sequences) -> Iterator[None]:
+        """Sort all into one, a step at a time; complete only when it has ended."""
+        late = self._late = Sequences()
+        gone, size = self.gone, 0
+        for place in sorted(self._buckets):
+            bucket = self._buckets.pop(place)
+            bucket.sort()
+            into.extend(bucket)
+            size += len(bucket) + 8
+            if size >= CHUNK:
+                size = 0
+                yield
+        while late.count or gone:
+            if late.count:
+                into.extend([late.pop_first() for _ in range(min(late.count, CHUNK))])
+            else:
+                for _ in range(min(len(gone), CHUNK)):
+                    into.discard(gone.pop())
+            yield
+        into.drop_before(self.floor)
