@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import java
@@ -70,8 +71,9 @@ def session(
             if SparkContext._gateway is None:
                 # A session of its own: a signal to our process group is ours to heed, Java ends after us.
                 streams = {"stdout": output or sys.__stderr__, "stderr": output, "start_new_session": True}
-                gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
-                last.callback(_end, gateway)
+                with _interrupts_later():
+                    gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
+                    last.callback(_end, gateway)
             else:
                 gateway = SparkContext._gateway  # left by an earlier session, and not ours to end
             context = SparkContext(conf=conf, gateway=gateway)
@@ -99,6 +101,29 @@ def _settings(master: str, given: Mapping[str, str], folder: str) -> dict[str, s
     settings.update(given)
     settings[JAVA_OPTIONS] = f"{options} {given.get(JAVA_OPTIONS, '')}".strip()
     return settings
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Have a Ctrl-C take effect at the end of the block; a second one does at once.
+
+    While Java starts only PySpark has its process. Interrupted there, it would never end: it notices that
+    nobody needs it when it has started, and for that it needs what PySpark has removed by then.
+    """
+    seen: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        if len(seen) > 1:
+            signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if seen:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _end(gateway: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,34 @@ def test_a_session_that_runs_is_not_taken_over(spark: SparkSession) -> None:
     with pytest.raises(SparkError, match="runs in this process already"), session():
         pass
     assert spark.range(3).count() == 3
+
+
+class Started:
+    """A gateway whose process stands for Java: it ends when its input does."""
+
+    def __init__(self) -> None:
+        self.proc = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
+
+    def shutdown(self) -> None:
+        """Nobody is connected yet."""
+
+
+def test_an_interrupt_while_java_starts_ends_java_too(
+    monkeypatch: pytest.MonkeyPatch, needs_java: None
+) -> None:
+    started: list[Started] = []
+
+    def launch(_conf: object, _streams: object) -> Started:
+        signal.raise_signal(signal.SIGINT)  # PySpark alone knows of Java now
+        started.append(Started())
+        return started[0]
+
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
+    for name in ("_active_spark_context", "_gateway"):  # another test's session may be there
+        monkeypatch.setattr(f"pyspark.SparkContext.{name}", None)
+    with pytest.raises(KeyboardInterrupt), session():
+        pass
+    assert started[0].proc.poll() == 0
 
 
 @pytest.mark.timeout(600)
