@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ....cli.command import table_rows
 from ..command import NscGroup
+from .flags import options
 
 describe = NscGroup(
     name="describe",
     help="Describe an operator, account, user, or any token.",
+    params=[*options()],
     rows=table_rows(
         "pyjs.plugins.nsc.describe",
         [

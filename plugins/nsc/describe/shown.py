@@ -8,15 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import click
-
 from ....keys import WorkspaceError, decode, decorate_jwt
 from ....keys.token import payload_of
 from ....keys.workspace.called import friendly_names
 from ....keys.workspace.workspace import Workspace
 from .. import pages
-from ..command import run, switch
+from ..command import run
 from ..output import STDOUT, output_file, write
+from .flags import asked, options
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +51,20 @@ class Shown:
         return lambda key: known.get(key, key)
 
 
-_OPTIONS = (
-    output_file("-o", "--output-file"),
-    click.option(
-        "-F", "--field", default="", metavar="PATH", help="Only this field: nats.limits.conn, a[0]."
-    ),
-    switch("-R", "--raw", text="The token as it is."),
-    switch("-W", "--long-ids", text="Account ids instead of names."),
-    switch("-J", "as_json", text="The token's body as JSON; --json too."),
-)
-
-
 def shown(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the flags of `describe`, together as its argument `how`."""
 
     @functools.wraps(function)
-    def with_flags(*, where: str, field: str, raw: bool, long_ids: bool, as_json: bool, **more: Any) -> Any:
-        if as_json:
+    def with_flags(*, where: str, **more: Any) -> Any:
+        how = asked()
+        if how.json:
             run().json = True
-        return function(how=Shown(where, raw, long_ids, field), **more)
+        return function(how=Shown(where, how.raw, how.long_ids, how.field), **more)
 
     result: Callable[..., Any] = with_flags
-    for option in reversed(_OPTIONS):
-        result = option(result)
-    return result
+    result.__click_params__ = [*reversed(options()), *getattr(function, "__click_params__", ())]  # type: ignore[attr-defined]
+    final: Callable[..., Any] = output_file("-o", "--output-file")(result)
+    return final
 
 
 def field(document: Any, path: str) -> Any:

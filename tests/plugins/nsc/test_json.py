@@ -40,6 +40,8 @@ def test_texts_are_told_as_text(cli: Cli, line: str) -> None:
 def test_what_is_json_already_is_not_wrapped(cli: Cli) -> None:
     assert json.loads(cli.ok("describe", "account", "A", "--json"))["name"] == "A"
     assert json.loads(cli.ok("describe", "account", "A", "-F", "name", "--json")) == "A"
+    assert json.loads(cli.ok("describe", "-J", "account", "A"))["name"] == "A"
+    assert json.loads(cli.ok("describe", "-F", "name", "account", "A")) == "A"
     assert "operator" in json.loads(cli.ok("generate", "profile", "nsc://OP/A", "--json"))
 
 

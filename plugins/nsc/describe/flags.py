@@ -1,0 +1,56 @@
+"""The flags of `describe` that may stand before its sub command or after it, as in nsc.
+
+`asked()` is what they say. Kept apart from the pages: a group's help needs no tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ..command import Bare
+
+_KEY = "pyjs.nsc.describe"
+
+
+@dataclass(slots=True)
+class Asked:
+    """How a token is to be shown."""
+
+    field: str = ""
+    raw: bool = False
+    long_ids: bool = False
+    json: bool = False
+
+
+def asked(context: click.Context | None = None) -> Asked:
+    """What the flags of a line say, as far as it has been read."""
+    found = (context or click.get_current_context()).meta.setdefault(_KEY, Asked())
+    assert isinstance(found, Asked)
+    return found
+
+
+def options() -> list[click.Option]:
+    """The flags, for the group or for a command of it."""
+    switches = (
+        ("-R", "--raw", "raw", "The token as it is."),
+        ("-W", "--long-ids", "long_ids", "Account ids instead of names."),
+        ("-J", "", "json", "The token's body as JSON; --json too."),
+    )
+    made = [
+        _option("field", "-F", "--field", metavar="PATH", help="Only this field: nats.limits.conn, a[0].")
+    ]
+    for short, long, name, text in switches:
+        spellings = (short, long) if long else (short,)
+        made.append(_option(name, *spellings, cls=Bare, type=click.BOOL, metavar="", help=text))
+    return made
+
+
+def _option(name: str, *spellings: str, cls: type[click.Option] = click.Option, **more: Any) -> click.Option:
+    def note(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value is not None:
+            setattr(asked(context), name, value)
+
+    return cls([*spellings, f"describe_{name}"], expose_value=False, callback=note, default=None, **more)
