@@ -19,6 +19,7 @@ from . import page, questions, validation
 from .options import SETTINGS, apply
 
 ALREADY_THERE = (10148, 10105, 10013)
+TOO_MANY_PENDING = 10121
 
 
 @click.command(cls=Command)
@@ -47,6 +48,9 @@ async def add(
         if stream:
             await link.js.stream_info(stream)
         config = await _described(consumer, file, given, defaults)
+        open_pending = not file and config.ack_policy != "none" and not config.max_ack_pending
+        if open_pending:
+            config.max_ack_pending = questions.MAX_ACK_PENDING
         validation.judge(config)
         if validate:
             render.show(document.text(config))
@@ -58,7 +62,14 @@ async def add(
         name = await chosen(link, stream, everything=all_streams)
         if name != stream and (answers := session().answers):
             answers.insert(0, answers.pop())  # on a line without questions it stands before the Consumer
-        info = await create(link, name, config)
+        try:
+            info = await create(link, name, config)
+        except RemoteError as error:
+            if not (open_pending and error.err_code == TOO_MANY_PENDING):
+                raise
+            # The stream or the server allows fewer than what the documents show: it knows how many.
+            config.max_ack_pending = 0
+            info = await create(link, name, config)
     if as_json:
         render.show_json(info)
     else:

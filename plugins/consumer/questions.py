@@ -56,8 +56,6 @@ async def ask(config: ConsumerConfig, given: Given, *, name: str, defaults: bool
         await _limits(config, given)
     if config.ack_policy == "none" and given.get("max_deliver") is None:
         config.max_deliver = -1
-    if config.ack_policy != "none" and not config.max_ack_pending:
-        config.max_ack_pending = MAX_ACK_PENDING
 
 
 async def _policies(config: ConsumerConfig, given: Given) -> None:

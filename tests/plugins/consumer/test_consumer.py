@@ -348,3 +348,14 @@ def test_a_reset_delivers_again(cli: Cli, stream: str) -> None:
     out = cli.ok("consumer", "reset", stream, "C", "--sequence", "1", "-f")
     assert out.startswith(f"State for Consumer {stream} > C created ")
     assert cli.ok("consumer", "next", stream, "C", "--raw") == "one\n"
+
+
+def test_a_stream_with_limits_has_the_last_word_on_what_no_flag_gives(cli: Cli, unique: str) -> None:
+    words = ["--subjects", unique, "--limit-consumer-max-pending", "100", "--defaults"]
+    cli.ok("stream", "add", unique, *words)
+    cli.ok("consumer", "add", unique, "mine", "--pull", "--defaults")
+    assert config(cli, unique, "mine")["max_ack_pending"] == 100
+    asked = cli.run("consumer", "add", unique, "more", "--pull", "--defaults", "--max-pending", "20000")
+    assert asked.code == 1
+    assert "10121" in asked.err
+    cli.run("stream", "rm", unique, "--force")
