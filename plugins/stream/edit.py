@@ -17,6 +17,7 @@ from .add import create
 from .info import ALL, JSON, STREAM, chosen, plain
 from .leadership import gathered, steady, stream_asset
 from .options import SETTINGS, apply
+from .questions import DUPLICATES
 
 
 @click.command(cls=Command)
@@ -99,8 +100,21 @@ def _changed(
     if file:
         read = document.read(StreamConfig, file)
         read.name = read.name or name
-        return read
+        return _with_defaults(read)
     if interactive:
         return document.edited(config, f"stream-{config.name}-")
     apply(config, given)
+    return config
+
+
+def _with_defaults(config: StreamConfig) -> StreamConfig:
+    """The configuration with what a server fills in for what a document leaves out.
+
+    Without it, what is only not written would be told as a change.
+    """
+    for unlimited in ("max_msgs", "max_msgs_per_subject", "max_bytes", "max_msg_size", "max_consumers"):
+        setattr(config, unlimited, getattr(config, unlimited) or -1)
+    config.num_replicas = config.num_replicas or 1
+    if not config.duplicate_window and config.mirror is None and not config.sources:
+        config.duplicate_window = min(DUPLICATES, config.max_age or DUPLICATES)
     return config

@@ -240,6 +240,24 @@ def test_dry_run_changes_nothing_and_exits_1_for_a_difference(cli: Cli, name: st
     assert info(cli, name)["config"]["max_msgs"] == -1
 
 
+def test_what_a_file_leaves_out_is_no_difference(cli: Cli, name: str, tmp_path: Path) -> None:
+    file = tmp_path / "sparse.json"
+    sparse = {"name": name, "subjects": [f"{name}.>"], "allow_direct": True}
+    file.write_text(json.dumps(sparse))
+    told = cli.ok("stream", "edit", name, "--config", str(file), "--dry-run")
+    assert told == "No difference in configuration\n"
+    file.write_text(json.dumps({**sparse, "max_age": 60 * 10**9}))
+    told = cli.run("stream", "edit", name, "--config", str(file), "--dry-run")
+    assert told.code == 1
+    assert told.out.splitlines() == [
+        "Differences (-old +new):",
+        '-  "duplicate_window": 120000000000,',
+        '-  "max_age": 0,',
+        '+  "duplicate_window": 60000000000,',
+        '+  "max_age": 60000000000,',
+    ]
+
+
 def test_edit_needs_a_terminal_or_force(cli: Cli, name: str) -> None:
     result = cli.run("stream", "edit", name, "--max-msgs", "5")
     assert result.code == 1
