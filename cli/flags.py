@@ -51,7 +51,9 @@ FLAGS: tuple[Flag, ...] = (
     Flag("tlsfirst", "Perform the TLS handshake first", kind=SWITCH, negatable=True),
     Flag("tls-first", "As --tlsfirst", kind=SWITCH, negatable=True, hidden=True, key="tlsfirst"),
     Flag("timeout", "Time to wait on responses (default 5s)", env="NATS_TIMEOUT", kind=SPAN),
-    Flag("socks-proxy", "SOCKS5 proxy to connect through", env="NATS_SOCKS_PROXY", metavar="PROXY"),
+    Flag(
+        "socks-proxy", "SOCKS5 proxy to connect through", env="NATS_SOCKS_PROXY", metavar="PROXY", hidden=True
+    ),
     Flag("js-api-prefix", "Subject prefix of the JetStream API", metavar="PREFIX"),
     Flag("js-event-prefix", "Subject prefix of JetStream advisories", metavar="PREFIX"),
     Flag("js-domain", "JetStream domain to talk to", metavar="DOMAIN"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,9 +71,7 @@ async def publish(
                         }
                         ack = await _send(link, where, data, reply, fields, jetstream)
                         sent += 1
-                        advance(where, data)
-                        if ack and not quiet:
-                            render.log(ack)
+                        advance(where, data, ack)
                         if sleep and number < count:
                             await asyncio.sleep(sleep / SECOND)
             await link.nc.flush(link.timeout)
@@ -134,14 +132,17 @@ def _stored(data: bytes) -> str:
 
 
 @contextmanager
-def progress(count: int, quiet: bool) -> Iterator[Any]:
-    """A function to call for each message sent: logs it; when there are many, moves a bar or counts."""
+def progress(count: int, quiet: bool) -> Iterator[Callable[[str, bytes, str], None]]:
+    """A function to call for each message sent (subject, body, where it was stored).
+
+    It logs the message; when there are many, it moves a bar, or, not on a terminal, only the end is told.
+    """
     if quiet:
-        yield lambda _subject, _data: None
+        yield _nothing
     elif count <= SILENT_ABOVE:
-        yield _line_for_each
+        yield _lines_for_each
     elif not sys.stderr.isatty():
-        yield lambda _subject, _data: None
+        yield _nothing
         render.log(f"Published {render.number(count)} messages")
     else:
         from rich.console import Console
@@ -150,8 +151,14 @@ def progress(count: int, quiet: bool) -> Iterator[Any]:
         columns = (TextColumn("Publishing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=Console(stderr=True)) as bar:
             task = bar.add_task("publish", total=count)
-            yield lambda _subject, _data: bar.advance(task)
+            yield lambda _subject, _data, _stored: bar.advance(task)
 
 
-def _line_for_each(subject: str, data: bytes) -> None:
+def _nothing(_subject: str, _data: bytes, _stored: str) -> None:
+    pass
+
+
+def _lines_for_each(subject: str, data: bytes, stored: str) -> None:
     render.log(f'Published {len(data)} bytes to "{subject}"')
+    if stored:
+        render.log(stored)

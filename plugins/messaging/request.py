@@ -10,7 +10,7 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.connection import Link, connect
-from ...cli.errors import EXIT_ERROR, CliError
+from ...cli.errors import CliError
 from ...cli.param import DURATION
 from .body import (
     FORCE_STDIN,
@@ -46,9 +46,7 @@ NO_RESPONDERS = "503"
 @FORCE_STDIN
 @SEND_ON
 @TEMPLATES
-@click.pass_context
 async def request(
-    context: click.Context,
     subject: str,
     body: str | None,
     raw: bool,
@@ -62,11 +60,11 @@ async def request(
     send_on: str,
     templates: bool,
 ) -> None:
-    """Send a request and show the answers. Exit code 1 when there is none."""
+    """Send a request and show the answers."""
     fields = flat(parse_headers(headers))
     filler = Filler() if templates else None
     wanted = 0 if wait_for_empty else replies
-    asked = answered = 0
+    asked = 0
     async with connect() as link:
         asker = _Asker(link, raw, translate, reply_timeout / SECOND, wait_for_empty)
         for text in bodies(body, force_stdin, send_on):
@@ -75,9 +73,7 @@ async def request(
                 where, data = filled(filler, subject, text, asked)
                 if not raw:
                     render.log(f'Sending request on "{where}"')
-                answered += await asker.ask(where, data, fields, wanted)
-    if not answered:
-        context.exit(EXIT_ERROR)
+                await asker.ask(where, data, fields, wanted)
 
 
 class _Asker:
@@ -90,8 +86,8 @@ class _Asker:
         self.quiet = quiet
         self.until_empty = until_empty
 
-    async def ask(self, subject: str, data: bytes, headers: dict[str, str], wanted: int) -> int:
-        """How many answers came. Says so on stderr when nobody listens or the time is up."""
+    async def ask(self, subject: str, data: bytes, headers: dict[str, str], wanted: int) -> None:
+        """Ask once. Says so on stderr when nobody listens or the time is up; like nats, no more than that."""
         nc = self.link.nc
         inbox = nc.new_inbox()
         heard = await nc.subscribe(inbox)
@@ -115,7 +111,6 @@ class _Asker:
                     break
         finally:
             await heard.unsubscribe()
-        return seen
 
     @staticmethod
     async def _next(heard: Any, patience: float) -> Any | None:

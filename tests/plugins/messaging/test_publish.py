@@ -123,6 +123,15 @@ def test_many_messages_are_counted_and_quiet_is_quiet(cli: Cli, heard: Wire, uni
     assert cli.run("pub", f"{unique}.a", "x", "-q").err == ""
 
 
+def test_many_stored_messages_are_counted_once_they_are_stored(cli: Cli, unique: str) -> None:
+    cli.ok("stream", "add", unique, "--subjects", f"{unique}.>")
+    many = cli.run("pub", f"{unique}.a", "x", "--count", "21", "--jetstream")
+    assert re.fullmatch(r"\d\d:\d\d:\d\d Published 21 messages\n", many.err)
+    few = cli.run("pub", f"{unique}.a", "x", "--count", "20", "--jetstream").err.splitlines()
+    assert few[-1].endswith(f"Stored in Stream: {unique} Sequence: 41")
+    assert len(few) == 40
+
+
 def test_ctrl_c_ends_a_long_run_and_says_how_far_it_came(cli: Cli, heard: Wire, unique: str) -> None:
     words = ["pub", f"{unique}.a", "{{Count}}", "--count", "1000000", "--sleep", "1h"]
     with cli.terminal(words) as terminal:
