@@ -136,37 +136,45 @@ class SubjectTree(Generic[V]):
         """Every value."""
         return _below(self._root)
 
-    def covering(self, subject: str) -> list[V]:
-        """The values of all that contain the whole of `subject` (`subject.is_subset`), itself included.
+    def matching(self, literal: str) -> list[V]:
+        """The values of all that stand for a literal subject (`subject.matches`).
 
-        For a literal subject: of all that match it (`subject.matches`).
+        If a token of it is a wildcard, it is a token like others.
         """
-        return self._covering(subject)[0]
+        return self._above(literal.split("."), False)[0]
 
-    def _covering(self, subject: str) -> tuple[list[V], int]:
-        """As `covering`, and how many places were looked into."""
+    def covering(self, subject: str) -> list[V]:
+        """The values of all that contain the whole of `subject` (`subject.is_subset`), itself included."""
+        return self._above(*_split(subject))[0]
+
+    def _above(self, tokens: list[str], rest: bool) -> tuple[list[V], int]:
+        """Those that contain a subject, and how many places were looked into."""
         found: list[V | _Absent] = []
         level = [self._root]
         looked = 1
-        tokens, rest = _split(subject)
         for token in tokens:
             following: list[_Node[V]] = []
             for node in level:
-                found.append(node.rest)
+                if node.rest is not _ABSENT:
+                    found.append(node.rest)
                 children = node.children
-                child = children.get(token) if token != ANY_TOKEN else None
-                if child is not None:
-                    following.append(child)
-                child = children.get(ANY_TOKEN)
-                if child is not None:
-                    following.append(child)
+                if children:
+                    child = children.get(token) if token != ANY_TOKEN else None
+                    if child is not None:
+                        following.append(child)
+                    child = children.get(ANY_TOKEN)
+                    if child is not None:
+                        following.append(child)
             if not following:
                 break
             looked += len(following)
             level = following
         else:
-            found.extend(node.rest if rest else node.here for node in level)
-        return [cast("V", value) for value in found if value is not _ABSENT], looked
+            for node in level:
+                value = node.rest if rest else node.here
+                if value is not _ABSENT:
+                    found.append(value)
+        return cast("list[V]", found), looked
 
     def within(self, subject: str) -> Iterator[V]:
         """The values of all that `subject` contains the whole of (`subject.is_subset`), itself included."""
@@ -335,7 +343,7 @@ def nested(subjects: Sequence[str]) -> bool:
         return False
     left = _PATIENCE * len(subjects)
     for subject in subjects:
-        found, looked = tree._covering(subject)
+        found, looked = tree._above(*_split(subject))
         if len(found) > 1:
             return True
         left -= looked

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from ...protocol.subject_tree import places
 from . import subjects
 from .issues import Issues, quote
 from .model import Count, Document, Int64
@@ -107,10 +108,16 @@ def check_exports(exports: list[Export], issues: Issues) -> None:
         export.check(issues)
     for kind in ("service", "stream"):
         listed = [e.subject for e in exports if (e.type == "service") == (kind == "service")]
-        clashes: dict[str, str] = {}
-        for index, inner in enumerate(listed):
-            for other, outer in enumerate(listed):
-                if index != other and subjects.contained(inner, outer):
-                    clashes.setdefault(outer, inner)
-        for outer, inner in clashes.items():
+        for outer, inner in _clashes(listed).items():
             issues.error(f"{kind} export subject {quote(outer)} already exports {quote(inner)}")
+
+
+def _clashes(listed: list[str]) -> dict[str, str]:
+    """The subjects in which others of the list lie, each with the first that does."""
+    tree = places(listed)
+    clashes: dict[str, str] = {}
+    for place, inner in enumerate(listed):
+        outside = sorted(one for found in tree.matching(inner) for one in found if one != place)
+        for outer in outside:
+            clashes.setdefault(listed[outer], inner)
+    return clashes

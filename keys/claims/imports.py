@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...protocol.subject_tree import SubjectTree
 from ..errors import IdentityError
 from . import subjects
 from .export import Kind
@@ -96,19 +97,39 @@ class Import(Document):
 
 def check_imports(imports: list[Import], importer: str, issues: Issues) -> None:
     """Validate all imports, and that local subjects of services from one account do not overlap."""
-    taken: dict[str, list[str]] = {}
+    taken: dict[str, _Taken] = {}
     for item in imports:
         if item.type == "service":
             local = item.to or item.local
-            for other in taken.setdefault(item.account, []):
+            for other in taken.setdefault(item.account, _Taken()).overlapping(local):
                 if local == other:
                     issues.error(
                         f"overlapping subject namespace for {quote(local)} in account {quote(item.account)}"
                     )
-                elif subjects.contained(local, other) or subjects.contained(other, local):
+                else:
                     issues.error(
                         f"overlapping subject namespace for {quote(local)} and {quote(other)} "
                         f"in same account {quote(item.account)}"
                     )
-            taken[item.account].append(local)
+            taken[item.account].add(local)
         item.check(importer, issues)
+
+
+class _Taken:
+    """The local subjects of the imports from one account, in their order."""
+
+    def __init__(self) -> None:
+        self._all: list[str] = []
+        self._outer: SubjectTree[list[int]] = SubjectTree()
+        self._inner: SubjectTree[list[int]] = SubjectTree()
+
+    def add(self, subject: str) -> None:
+        for tree, written in ((self._outer, subject), (self._inner, subjects.last_token_literal(subject))):
+            tree.setdefault(written, []).append(len(self._all))
+        self._all.append(subject)
+
+    def overlapping(self, subject: str) -> list[str]:
+        """Those in which `subject` lies, and those that lie in it (`subjects.contained`)."""
+        found = {place for places in self._outer.matching(subject) for place in places}
+        found.update(place for places in self._inner.within(subject) for place in places)
+        return [self._all[place] for place in sorted(found)]

@@ -48,6 +48,11 @@ def contained(subject: str, of: str) -> bool:
     return True
 
 
+def last_token_literal(subject: str) -> str:
+    """A subject whose `>` at the end, if it has one, is a token like others: `contained` takes it for one."""
+    return f"{subject}\0" if subject.endswith(">") else subject
+
+
 def _reference(token: str) -> int | None:
     """Give n of a `$n` token."""
     number = token[1:]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...protocol.subject import collide, is_subset
+from ...protocol.subject import is_subset
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Families:
     def _find(self, key: tuple[bytes, int], subject: bytes) -> Plan | None:
         head, dots = key
         pattern = head.decode("utf-8", "surrogateescape") + ".*" * (dots - head.count(b"."))
-        alike = all(is_subset(pattern, s.subject) for s in self._interest if collide(s.subject, pattern))
+        alike = all(is_subset(pattern, s.subject) for s in self._interest.on_acks(pattern))
         text = subject.decode("utf-8", "surrogateescape")
         plan: Plan | None = Plan(subject, text, self._interest, None) if alike else None
         if plan is not None and (not plan.simple or plan.targets or plan.choices):

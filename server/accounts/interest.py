@@ -1,6 +1,6 @@
 """The interest of one account: which subscriptions a literal subject finds.
 
-Literal subjects live in a dict, patterns in a trie of tokens. Promises: a match costs the tokens of the
+Literal subjects live in a dict, patterns in a subject tree. Promises: a match costs the tokens of the
 subject times the patterns that share them, never the number of subscriptions; order within a subject is that
 of insertion. Never caches (plans do) and never looks into a subscription beyond `subject` and `queue`.
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...protocol.subject import ANY_TOKEN, has_wildcard
+from ...protocol.subject import has_wildcard
+from ...protocol.subject_tree import SubjectTree
 from .subscription import Subscription
 
+ACKS = "$JS.ACK."
 Groups = dict[str, list[Subscription]]
 
 
@@ -54,29 +56,14 @@ class _Bucket:
             yield from members
 
 
-class _Node:
-    """One token's place in the trie of patterns; `rest` holds patterns that end here with `>`."""
-
-    __slots__ = ("children", "here", "rest")
-
-    def __init__(self) -> None:
-        self.children: dict[str, _Node] = {}
-        self.here: _Bucket | None = None
-        self.rest: _Bucket | None = None
-
-    @property
-    def empty(self) -> bool:
-        return not (self.children or self.here or self.rest)
-
-
 class Interest:
     """A set of subscriptions, found by subject. `len()` is how many there are."""
 
-    __slots__ = ("_count", "_literal", "_root")
+    __slots__ = ("_count", "_literal", "_tree")
 
     def __init__(self) -> None:
         self._literal: dict[str, _Bucket] = {}
-        self._root = _Node()
+        self._tree: SubjectTree[_Bucket] = SubjectTree()
         self._count = 0
 
     def __len__(self) -> int:
@@ -85,42 +72,39 @@ class Interest:
     def __iter__(self) -> Iterator[Subscription]:
         for bucket in list(self._literal.values()):
             yield from list(bucket)
-        yield from list(_walk(self._root))
+        for bucket in list(self._tree.values()):
+            yield from list(bucket)
 
     def insert(self, subscription: Subscription) -> None:
         """Add one; its subject must be valid."""
         subject = subscription.subject
-        if not has_wildcard(subject):
+        if not _in_tree(subject):
             bucket = self._literal.get(subject)
             if bucket is None:
                 bucket = self._literal[subject] = _Bucket()
         else:
-            bucket = self._pattern_bucket(subject)
+            bucket = self._tree.setdefault(subject, _Bucket())
         bucket.add(subscription)
         self._count += 1
 
     def remove(self, subscription: Subscription) -> bool:
         """Take one out; False when it was not there."""
         subject = subscription.subject
-        if not has_wildcard(subject):
-            bucket = self._literal.get(subject)
-            if bucket is None or not bucket.discard(subscription):
-                return False
-            if not bucket:
-                del self._literal[subject]
-        elif not self._remove_pattern(subscription):
+        literal = not _in_tree(subject)
+        bucket = self._literal.get(subject) if literal else self._tree.get(subject)
+        if bucket is None or not bucket.discard(subscription):
             return False
+        if not bucket:
+            if literal:
+                del self._literal[subject]
+            else:
+                self._tree.pop(subject)
         self._count -= 1
         return True
 
     def weight(self, subject: str, queue: str) -> int:
         """Members with exactly this subject (or pattern) and queue, remote groups by their weights."""
-        if not has_wildcard(subject):
-            bucket = self._literal.get(subject)
-        else:
-            tokens, rest = _split(subject)
-            path = self._path(tokens)
-            bucket = None if not path else path[-1].rest if rest else path[-1].here
+        bucket = self._tree.get(subject) if _in_tree(subject) else self._literal.get(subject)
         if bucket is None:
             return 0
         return sum(s.weight for s in bucket.groups.get(queue, ())) if queue else len(bucket.plain)
@@ -142,92 +126,21 @@ class Interest:
         """Whether anyone hears the literal `subject`."""
         return bool(self._matching(subject))
 
+    def on_acks(self, pattern: str) -> Iterator[Subscription]:
+        """Those that hear something of `pattern`, which stands for acknowledgements (begins with `ACKS`)."""
+        for bucket in self._tree.colliding(pattern):
+            yield from bucket
+
     def _matching(self, subject: str) -> list[_Bucket]:
         literal = self._literal.get(subject)
-        found = [] if literal is None else [literal]
-        if self._root.empty:
-            return found
-        tokens = subject.split(".")
-        if "" in tokens:
+        if not self._tree:
+            return [] if literal is None else [literal]
+        if not subject or subject[0] == "." or subject[-1] == "." or ".." in subject:
             return []
-        level = [self._root]
-        for token in tokens:
-            following: list[_Node] = []
-            for node in level:
-                if node.rest is not None:
-                    found.append(node.rest)
-                children = node.children
-                if children:
-                    child = children.get(token) if token != ANY_TOKEN else None
-                    if child is not None:
-                        following.append(child)
-                    child = children.get(ANY_TOKEN)
-                    if child is not None:
-                        following.append(child)
-            if not following:
-                return found
-            level = following
-        found.extend(node.here for node in level if node.here is not None)
-        return found
-
-    def _pattern_bucket(self, pattern: str) -> _Bucket:
-        tokens, rest = _split(pattern)
-        node = self._root
-        for token in tokens:
-            child = node.children.get(token)
-            if child is None:
-                child = node.children[token] = _Node()
-            node = child
-        if rest:
-            if node.rest is None:
-                node.rest = _Bucket()
-            return node.rest
-        if node.here is None:
-            node.here = _Bucket()
-        return node.here
-
-    def _path(self, tokens: list[str]) -> list[_Node]:
-        """The nodes from the root along `tokens`, or [] when they are not there."""
-        path = [self._root]
-        for token in tokens:
-            child = path[-1].children.get(token)
-            if child is None:
-                return []
-            path.append(child)
-        return path
-
-    def _remove_pattern(self, subscription: Subscription) -> bool:
-        tokens, rest = _split(subscription.subject)
-        path = self._path(tokens)
-        if not path:
-            return False
-        node = path[-1]
-        bucket = node.rest if rest else node.here
-        if bucket is None or not bucket.discard(subscription):
-            return False
-        if not bucket:
-            if rest:
-                node.rest = None
-            else:
-                node.here = None
-        while len(path) > 1 and path[-1].empty:
-            path.pop()
-            del path[-1].children[tokens[len(path) - 1]]
-        return True
+        found = self._tree.matching(subject)
+        return found if literal is None else [literal, *found]
 
 
-def _split(pattern: str) -> tuple[list[str], bool]:
-    """A pattern's tokens without a last `>`, and whether there was one."""
-    tokens = pattern.split(".")
-    if tokens[-1] == ">":
-        return tokens[:-1], True
-    return tokens, False
-
-
-def _walk(node: _Node) -> Iterator[Subscription]:
-    if node.rest is not None:
-        yield from node.rest
-    if node.here is not None:
-        yield from node.here
-    for child in node.children.values():
-        yield from _walk(child)
+def _in_tree(subject: str) -> bool:
+    """Whether it is no literal for the dict: families of acknowledgements are asked for what they share."""
+    return has_wildcard(subject) or subject.startswith(ACKS)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyjs.keys.claims import (
     AccountClaims,
     ActivationClaims,
@@ -27,6 +29,8 @@ from pyjs.keys.claims import (
     WeightedMapping,
     add_tags,
 )
+from pyjs.keys.claims.export import _clashes
+from pyjs.keys.claims.imports import _Taken
 from pyjs.keys.claims.subjects import contained, plain
 from pyjs.keys.nkey import Role
 
@@ -366,3 +370,32 @@ def test_a_callout_request_keeps_the_password_under_its_name(party: Any) -> None
     options = ConnectOptions(user="u", password="p")
     assert options.document() == {"user": "u", "pass": "p", "protocol": 0}
     assert ConnectOptions.model_validate(options.document()) == options
+
+
+SUBJECTS = st.lists(
+    st.builds(
+        lambda head, rest: ".".join([*head, *rest]),
+        st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=3),
+        st.sampled_from([[], [">"]]),
+    ),
+    max_size=8,
+)
+
+
+@given(SUBJECTS)
+def test_exports_in_each_other_are_found_as_by_all_pairs(listed: list[str]) -> None:
+    wanted: dict[str, str] = {}
+    for place, inner in enumerate(listed):
+        for other, outer in enumerate(listed):
+            if place != other and contained(inner, outer):
+                wanted.setdefault(outer, inner)
+    assert list(_clashes(listed).items()) == list(wanted.items())
+
+
+@given(SUBJECTS)
+def test_imports_in_each_other_are_found_as_by_all_pairs(listed: list[str]) -> None:
+    taken = _Taken()
+    for place, subject in enumerate(listed):
+        wanted = [o for o in listed[:place] if contained(subject, o) or contained(o, subject)]
+        assert taken.overlapping(subject) == wanted
+        taken.add(subject)

@@ -37,8 +37,9 @@ def test_covering(entries: list[str], subject: str) -> None:
 
 
 @given(many, literals)
-def test_covering_of_a_literal_is_what_matches_it(entries: list[str], literal: str) -> None:
-    assert sorted(tree_of(entries).covering(literal)) == sorted(
+def test_matching(entries: list[str], literal: str) -> None:
+    assert sorted(tree_of(entries).covering(literal)) == sorted(tree_of(entries).matching(literal))
+    assert sorted(tree_of(entries).matching(literal)) == sorted(
         {entry for entry in entries if matches(entry, literal)}
     )
 

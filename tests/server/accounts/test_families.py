@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from lib.fake_clock import FakeClock
+from pyjs.protocol.subject import is_subset
+from pyjs.server.accounts import families
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.accounts.parcel import Message
@@ -46,3 +49,32 @@ def test_a_consumer_that_ends_hears_no_more_acks() -> None:
     account.unsubscribe(subscription)
     assert account.publish("$JS.ACK._.h.S.C.1.2.2.0.0") == 0
     assert len(got) == 1
+
+
+def test_the_first_ack_of_a_consumer_looks_at_those_who_hear_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account("A", Flusher(FakeClock()))
+    got = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
+    for number in range(2000):
+        hear(account, f"$JS.ACK.S.C{number}.*.*.*.*.*")
+        hear(account, f"inbox.{number}.*")
+        hear(account, f"literal.{number}")
+    compared: list[str] = []
+
+    def counted(subject: str, of: str) -> bool:
+        compared.append(of)
+        return is_subset(subject, of)
+
+    monkeypatch.setattr(families, "is_subset", counted)
+    account.publish("$JS.ACK.S.C.1.1.1.0.0")
+    assert len(got) == 1
+    assert compared == ["$JS.ACK.S.C.*.*.*.*.*"]
+
+
+def test_one_who_hears_a_single_ack_is_not_passed_by() -> None:
+    account = Account("A", Flusher(FakeClock()))
+    every = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
+    one = hear(account, "$JS.ACK.S.C.1.2.2.0.0")
+    for number in (1, 2, 3):
+        account.publish(f"$JS.ACK.S.C.1.{number}.{number}.0.0")
+    assert len(every) == 3
+    assert one == ["$JS.ACK.S.C.1.2.2.0.0"]

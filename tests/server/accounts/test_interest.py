@@ -55,7 +55,7 @@ def test_a_match_is_what_a_scan_finds(steps: list[tuple[bool, str, str]], subjec
         assert interest.has_match(subject) == bool(wanted)
     for one in held:
         interest.remove(one)
-    assert interest._root.empty
+    assert not interest._tree
     assert not interest._literal
 
 
