@@ -1,7 +1,8 @@
 """Server: the composition root. Knows every part, puts them together, starts and stops them in order.
 
-Promises: `start` either returns a server that accepts connections, or raises and leaves nothing behind;
-`stop` leaves no task, timer, socket or thread. Never imports a part that the options do not ask for.
+Promises: `start` either returns a server that accepts connections, however much is stored, or raises and
+leaves nothing behind; `ready` returns when the streams are open, which the log tells, too; `stop` leaves no
+task, timer, socket or thread. Never imports a part that the options do not ask for.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from .system import System
 
 SHUTDOWN = "Server Shutdown"
+# Seconds that clients wait for streams that open quickly: so hardly one ever sees that they are not open yet.
+_PATIENCE = 0.1
 _LOOPBACK = "127.0.0.1"
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 
@@ -73,10 +76,12 @@ class Server:
         self._temporary_store = embedded and not self.options.jetstream.store_dir
         self._parts: list[Part] = []
         self._stopped = asyncio.Event()
+        self._ready: asyncio.Task[None] | None = None
         self._running = False
 
     async def __aenter__(self) -> Server:
         await self.start()
+        await self.ready()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -84,6 +89,8 @@ class Server:
 
     async def start(self) -> None:
         """Start every part; returns when clients can connect.
+
+        Streams that are not open by then are opened meanwhile; see `ready`.
 
         Raises OSError (address in use, store directory), AccountsError (accounts that cannot be).
         """
@@ -107,12 +114,23 @@ class Server:
         self._running = True
         try:
             await self._start_parts()
+            self._ready = loop.create_task(self.ready())
+            await asyncio.wait([self._ready], timeout=_PATIENCE)
             await self.listener.start(options.host, options.port)
         except BaseException:
             await self.stop()
             raise
         self.log.info(f"Listening for client connections on {options.host}:{self.port}")
-        self.log.info("Server is ready")
+        self._ready.add_done_callback(self._tell_ready)
+
+    def _tell_ready(self, ready: asyncio.Task[None]) -> None:
+        if not ready.cancelled():
+            self.log.info("Server is ready")
+
+    async def ready(self) -> None:
+        """Return when all streams are open, those of accounts too that a reload brought, or it is stopped."""
+        if self.jetstream is not None:
+            await self.jetstream.recovered()
 
     def _make_registry(self, options: Options) -> None:
         """The accounts, and who makes them if that is not the options."""
@@ -230,6 +248,8 @@ class Server:
         if not self._running:
             return
         self._running = False
+        if self._ready is not None:
+            self._ready.cancel()
         await self.listener.stop_accepting()
         if self.jetstream is not None:
             self.jetstream.dismiss()

@@ -23,6 +23,7 @@ MAX_VIEWS = 256  # distinct sets of filters remembered; the one longest unused i
 FEW = 8  # subjects up to which their sequences are asked one by one
 FEW_MESSAGES = 1024  # messages that a view passes by one by one
 STEP = 512  # subjects looked at in one step
+_AT_ONCE = 4096  # subjects entered in one call, during which no other thread can do anything
 _NO_VIEWS: tuple[View, ...] = ()
 
 
@@ -80,7 +81,9 @@ class SubjectIndex:
         id is free.
         """
         self.names = names
-        self.ids = dict(zip(names, range(len(names)), strict=True))
+        for start in range(0, len(names), _AT_ONCE):
+            part = names[start : start + _AT_ONCE]
+            self.ids.update(zip(part, range(start, start + len(part)), strict=True))
         self._held = [one if isinstance(one, int) else Sequences(one) for one in held]
         for number, one in enumerate(held) if not all(held) else ():
             if not one:

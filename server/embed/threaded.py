@@ -1,7 +1,8 @@
 """A server with a synchronous face: its event loop runs on a thread of its own.
 
-Promises: `start` returns when clients can connect, or raises what the server raised; `stop` returns when the
-thread has ended and everything the server held is released. The methods may be called from any thread.
+Promises: `start` returns when clients can connect and all streams are open, or raises what the server raised;
+`stop` returns when the thread has ended and everything the server held is released. The methods may be called
+from any thread.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class ThreadedServer:
     async def _serve(self) -> None:
         server = Server(self._options, **self._single)
         await server.start()
+        await server.ready()
         if self._options is not None:
             self._options.port = server.port
         else:

@@ -6,19 +6,17 @@ configuration is on disk before it answers); what cannot be read at a start is r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
 from ...protocol.api.stream import StreamConfig
-from ...protocol.errors import ApiError, api_error
+from ...protocol.errors import api_error
 from ...protocol.subject_tree import SubjectOwners, TooEntangled
-from ...protocol.timestamp import format_rfc3339, parse_rfc3339
+from ...protocol.timestamp import format_rfc3339
 from ...store.errors import StoreError
 from ...store.memory import MemoryStream
 from ..config.options import AccountJetStream
 from . import advisories
-from .consumer.lifecycle import recover as recover_consumers
 from .host import API_LEVEL, Host
 from .quota import Quota
 from .stream.core import Stream
@@ -31,39 +29,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...store.file import FileStream
-    from ...store.meta import AccountDirectory, Asset
+    from ...store.meta import AccountDirectory
     from ...store.stream import StreamStore
     from ..accounts.account import Account
     from .backup.restore import Restore
     from .backup.staged import Staged
-    from .consumer.core import Consumer
+    from .mark import Mark
 
 UNLIMITED = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What the disk says besides of a cluster's stream. group: its name.
-
-    replicated: its messages belong to a replica of that group, whose log may know more.
-    """
-
-    group: str
-    replicated: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in the stream's document."""
-        return {"group": self.group, **({"replicated": True} if self.replicated else {})}
-
-    @classmethod
-    def of(cls, document: dict[str, Any]) -> Mark | None:
-        """The mark in a stream's document; None for a stream that no cluster ever had."""
-        group = document.get("group")
-        return cls(group, bool(document.get("replicated"))) if group else None
-
-
 class JetStreamAccount:
     """JetStream for one account. `offline` names the streams that could not be opened, and why.
+
+    unopened: the configurations of the streams that are on the disk and not open yet; surveyed: whether all
+    of these are known. See `recovery`.
 
     grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
     marks: of the streams that a cluster assigned, by name. restores: those under way, by stream.
@@ -91,6 +71,9 @@ class JetStreamAccount:
         self.streams: dict[str, Stream] = {}
         self._subjects = SubjectOwners()
         self.offline: dict[str, str] = {}
+        self.unopened: dict[str, StreamConfig] = {}
+        self.surveyed = True
+        self._origins_missing: list[Stream] = []
         self.marks: dict[str, Mark] = {}
         self.restores: dict[str, Restore] = {}
         self.staged: dict[str, Staged] = {}
@@ -156,7 +139,7 @@ class JetStreamAccount:
     def config_of(self, name: str) -> StreamConfig | None:
         """The configuration of a stream of the account, or None."""
         stream = self.streams.get(name)
-        return stream.config if stream is not None else None
+        return stream.config if stream is not None else self.unopened.get(name)
 
     def _check_limits(self, config: StreamConfig, extra_bytes: int) -> None:
         limits = self.must_limits(config.num_replicas)
@@ -174,18 +157,33 @@ class JetStreamAccount:
     # --- streams
 
     def lookup(self, name: str) -> Stream:
-        """Find a stream. Raises ApiError 10059, or 10194 when it is there but cannot be opened."""
+        """Find a stream. Raises ApiError 10059, 10008 when it is not open yet, 10194 when it cannot be."""
         stream = self.streams.get(name)
         if stream is None:
-            if name in self.offline:
-                raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
+            self._must_not_be_here(name)
             raise api_error("JSStreamNotFoundErr")
         return stream
 
-    def matching(self, subject: str = "") -> list[Stream]:
-        """The streams by name; with a `subject` those whose subjects collide with it."""
-        names = self._owners().colliding(subject) if subject else self.streams
-        return [self.streams[name] for name in sorted(names)]
+    def _must_not_be_here(self, name: str) -> None:
+        """Raise ApiError when the disk has a stream of that name that is not served (yet)."""
+        if name in self.unopened or not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+        if name in self.offline:
+            raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
+
+    def must_be_recovered(self) -> None:
+        """Raise ApiError 10008 while there are streams that are not open yet: it asks about all."""
+        if self.unopened or not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+
+    def names(self, subject: str = "") -> list[str]:
+        """The names of the streams, in order; with a `subject` of those whose subjects collide with it.
+
+        Raises ApiError 10008 while they are not known.
+        """
+        if not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+        return sorted(self._owners().colliding(subject) if subject else [*self.unopened, *self.streams])
 
     def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
@@ -196,8 +194,7 @@ class JetStreamAccount:
             if existing.config == config:
                 return existing
             raise api_error("JSStreamNameExistErr")
-        if name in self.offline:
-            raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
+        self._must_not_be_here(name)
         if self._overlaps(config, ""):
             raise api_error("JSStreamSubjectOverlapErr")
         stream = self.make(config, self.host.clock.now())
@@ -208,7 +205,8 @@ class JetStreamAccount:
         """What a new stream's configuration comes to, by itself and the account's limits. Raises ApiError."""
         name = config.name
         share = self.must_limits(config.num_replicas)
-        if 0 < share.max_streams <= sum(1 for other in self.streams if other != name):
+        others = sum(1 for other in (*self.unopened, *self.streams) if other != name)
+        if 0 < share.max_streams <= others:
             raise api_error("JSMaximumStreamsLimitErr")
         if name not in self.streams:
             self._check_limits(config, config.max_bytes or UNLIMITED)
@@ -221,8 +219,7 @@ class JetStreamAccount:
         """Give what was judged, if a stream may be restored by it now. Raises ApiError."""
         if config.name in self.streams:
             raise api_error("JSStreamNameExistRestoreFailedErr")
-        if config.name in self.offline:
-            raise api_error("JSStreamOfflineReasonErrF", err=self.offline[config.name])
+        self._must_not_be_here(config.name)
         if self._overlaps(config, ""):
             raise api_error("JSStreamSubjectOverlapErr")
         return config
@@ -234,7 +231,7 @@ class JetStreamAccount:
                 self.put_down(config, created)
                 store: StreamStore = self.open_store(config.name)
             except (OSError, StoreError) as error:
-                self._alarm(f"Stream create failed for '{self.name} > {config.name}': {error}")
+                self.alarm(f"Stream create failed for '{self.name} > {config.name}': {error}")
                 raise api_error(
                     "JSStreamStoreFailedF", err=f"error creating store for stream: {error}"
                 ) from error
@@ -259,7 +256,7 @@ class JetStreamAccount:
         """
 
         def found(sequence: int, where: str) -> None:
-            self._alarm(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
+            self.alarm(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
             if damaged is not None:
                 damaged(where)
 
@@ -291,17 +288,23 @@ class JetStreamAccount:
         try:
             self.put_down(stream.config, stream.created, positions)
         except OSError as error:
-            self._alarm(f"Positions of the sources of '{self.name} > {stream.name}' not saved: {error}")
+            self.alarm(f"Positions of the sources of '{self.name} > {stream.name}' not saved: {error}")
 
     def _overlaps(self, config: StreamConfig, itself: str) -> bool:
+        """Whether another stream takes some of its subjects. Raises ApiError 10008: one not open yet may."""
         try:
-            return self._owners().overlap(itself, config.subjects)
+            overlaps = self._owners().overlap(itself, config.subjects)
         except TooEntangled as error:
             raise api_error("JSStreamInvalidConfigF", err=str(error)) from None
+        if overlaps and self.unopened:
+            raise api_error("JSClusterNotAvailErr")
+        return overlaps
 
     def _owners(self) -> SubjectOwners:
-        """The streams by their subjects, as they are now."""
-        self._subjects.follow((name, stream.config.subjects) for name, stream in self.streams.items())
+        """The streams, open or not, by their subjects, as they are now."""
+        unopened = [(name, config.subjects) for name, config in self.unopened.items()]
+        opened = [(name, stream.config.subjects) for name, stream in self.streams.items()]
+        self._subjects.follow([*unopened, *opened])
         return self._subjects
 
     def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
@@ -368,6 +371,7 @@ class JetStreamAccount:
 
     def purge(self) -> None:
         """Remove all streams, those that could not be opened and those in the making too. Raises ApiError."""
+        self.must_be_recovered()
         for restore in list(self.restores.values()):
             restore.stop()
         for name in list(self.streams):
@@ -376,61 +380,46 @@ class JetStreamAccount:
 
     # --- start and stop
 
-    def recover(self) -> None:
-        """Open all streams on the disk. What cannot be opened is put down in `offline` and left alone."""
-        for asset in self.directory.streams():
-            self.bring_back(asset)
-        for stream in list(self.streams.values()):
-            stream.start()
-        for stream in list(self.streams.values()):
-            stream.start_inflow()
-
-    def bring_back(self, asset: Asset, ended: Callable[[Consumer], None] | None = None) -> Stream | None:
-        """Open a stream as the disk has it, not started yet; None: it is in `offline` now.
-
-        ended: is told of consumers that have come to their end, see `lifecycle.adopt`.
-        """
-        try:
-            self._bring_back(asset, ended)
-        except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
-            self._put_offline(asset.name, str(error) or type(error).__name__)
-        return None if asset.name in self.offline else self.streams.get(asset.name)
-
-    def _bring_back(self, asset: Asset, ended: Callable[[Consumer], None] | None) -> None:
-        if asset.document is None:
-            self._put_offline(asset.name, asset.damage)
-            return
-        config = StreamConfig.from_json(asset.document["config"])
-        level = config.metadata.get("_nats.req.level", "0")
-        if not level.isdigit() or int(level) > API_LEVEL:
-            self._put_offline(
-                config.name, f"unsupported - required API level: {level}, current API level: {API_LEVEL}"
-            )
-            return
-        created = parse_rfc3339(asset.document["created"])
-        if asset.mended:
-            warn = self.host.log.warning
-            warn(f"Stream '{self.name} > {config.name}': {asset.mended}: written anew from its copy")
-        store = self.open_store(config.name)
-        stream = Stream(config, store, self, created)
-        self.streams[config.name] = stream
+    def expect(self, config: StreamConfig) -> None:
+        """A stream is on the disk and is going to be opened: its name, its subjects, its share are taken."""
+        self.unopened[config.name] = config
         self.reserve(config, 1)
-        stream.recover(asset.document.get("sources", {}))
-        recover_consumers(stream, ended)
-        self.host.log.info(f"  Restored {store.messages} messages for stream '{self.name} > {config.name}'")
-        for fault in store.faults:
-            self._alarm(f"Stream '{self.name} > {config.name}': {fault}")
-        lost = store.damaged()
-        if lost:
-            self._alarm(
-                f"Stream '{self.name} > {config.name}' lost {len(lost)} messages to damage: {lost[:20]}"
-            )
 
-    def _put_offline(self, name: str, reason: str) -> None:
+    def opened(self, stream: Stream) -> None:
+        """A stream that was expected is open."""
+        del self.unopened[stream.name]
+        self.streams[stream.name] = stream
+        self._begin_inflows(stream)
+        self.appeared(stream.name)
+
+    def _begin_inflows(self, *opened: Stream) -> None:
+        """Let mirrors and sources follow their origins, once these are open."""
+        waiting, self._origins_missing = [*self._origins_missing, *opened], []
+        for one in waiting:
+            config = one.config
+            origins = [*config.sources, *([] if config.mirror is None else [config.mirror])]
+            if any(origin.external is None and origin.name in self.unopened for origin in origins):
+                self._origins_missing.append(one)
+            elif not one.stopped:
+                one.start_inflow()
+
+    def put_offline(self, name: str, reason: str) -> None:
+        """A stream on the disk cannot be opened."""
+        config = self.unopened.pop(name, None)
+        if config is not None:
+            self.reserve(config, -1)
+            self._begin_inflows()
         self.offline[name] = reason
         self.host.log.error(f"Stream '{self.name} > {name}' is offline: {reason}")
 
-    def _alarm(self, text: str) -> None:
+    def forget_unopened(self) -> None:
+        """What is not open yet is not going to be: the account stops."""
+        for config in self.unopened.values():
+            self.reserve(config, -1)
+        self.unopened.clear()
+
+    def alarm(self, text: str) -> None:
+        """Tell the log of something that is wrong."""
         self.host.log.error(text)
 
     def stop(self) -> None:
@@ -441,13 +430,14 @@ class JetStreamAccount:
             try:
                 stream.stop()
             except (OSError, StoreError) as error:
-                self._alarm(f"Stream '{self.name} > {stream.name}' was not closed well: {error}")
+                self.alarm(f"Stream '{self.name} > {stream.name}' was not closed well: {error}")
         self.streams.clear()
 
     # --- what it says of itself
 
     def info(self) -> AccountInfo:
-        """Give usage and limits, as INFO answers."""
+        """Give usage and limits, as INFO answers. Raises ApiError 10008 while usage is not known."""
+        self.must_be_recovered()
         for stream in self.streams.values():
             stream.settle()
         flat = self.grants.get("")

@@ -1,9 +1,10 @@
 """JetStream: the engine of one server: accounts, their limits, the API and the threads that sync.
 
-Promises: `start` gives every account its streams back before it returns; `stop` leaves everything on disk. An
-account that loses JetStream (by a reload, or a token) stops its streams and keeps its files; it gets them
-back with JetStream. With routes the server is one of several (`cluster`): its streams are those that are
-assigned to it, and come back when it knows which these are.
+Promises: `start` returns soon, and `recovered` when every account has its streams back, which are opened
+beside what is served meanwhile; `stop` leaves everything on disk. An account that loses JetStream (by a
+reload, or a token) stops its streams and keeps its files; it gets them back with JetStream. With routes the
+server is one of several (`cluster`): its streams are those that are assigned to it, and come back when it
+knows which these are.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from .api.table import Api
 from .host import API_LEVEL, Host
 from .lazydisk import LazyDisk
 from .quota import Quota
+from .recovery import Recovery
 from .stream.commit import LoopRunner
 
 if TYPE_CHECKING:
@@ -80,6 +82,9 @@ class JetStream:
         self._absent: dict[str, AbsentApi] = {}
         self._system_api: SystemApi | None = None
         self._executor: ThreadPoolExecutor | None = None
+        self._readers: ThreadPoolExecutor | None = None
+        self._recovery: Recovery | None = None
+        self._finding: asyncio.Task[None] | None = None
         self._storage: Storage | None = None
         self._lazy: LazyDisk | None = None
         self._sync_timer: Timer | None = None
@@ -90,7 +95,7 @@ class JetStream:
         return self.options.jetstream.domain
 
     async def start(self) -> None:
-        """Recover all streams and begin to serve.
+        """Begin to serve, and to open the streams.
 
         Raises OSError, ValueError: no usable store directory, or another server uses it; or the options do
         not suffice for a cluster.
@@ -105,7 +110,10 @@ class JetStream:
         self.files.limit = (
             options.max_file if options.max_file is not None else _disk_share(options.store_dir)
         )
+        loop = asyncio.get_running_loop()
         self._executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="jetstream")
+        self._readers = ThreadPoolExecutor(WORKERS, thread_name_prefix="recovery")
+        self._recovery = Recovery(LoopRunner(loop, self._readers))
         if options.sync_interval:
             self._lazy = LazyDisk()
             self._sync_later()
@@ -113,7 +121,7 @@ class JetStream:
         limits = options.limits
         self.host = Host(
             clock=self._clock,
-            runner=LoopRunner(asyncio.get_running_loop(), self._executor),
+            runner=LoopRunner(loop, self._executor),
             server_name=self._server_name,
             server_id=self._server_id,
             cluster_name=self._cluster_name(),
@@ -137,7 +145,20 @@ class JetStream:
         if self.cluster is None and self.registry.system is not None:
             self._system_api = system_api.alone(self.registry.system, self.host, self._purge)
             self._system_api.start()
-        await self._find_owners()
+        self._finding = loop.create_task(self._find_owners())
+
+    async def recovered(self) -> None:
+        """Return when the streams are open, of the accounts too that had to be looked up."""
+        assert self._recovery is not None
+        if self._finding is not None:
+            await asyncio.wait([self._finding])
+        done = asyncio.Event()
+        self._recovery.when_done(done.set)
+        await done.wait()
+
+    def recovering(self) -> str:
+        """How far the recovery is, "" when it is done; in a cluster each stream tells by itself."""
+        return "" if self._recovery is None else self._recovery.progress()
 
     def _purge(self, name: str) -> None:
         """Remove all that an account has stored here, whether it is served or not. Raises ApiError."""
@@ -242,6 +263,12 @@ class JetStream:
     async def stop(self) -> None:
         """Stop all accounts; everything stored is on disk afterwards."""
         try:
+            if self._finding is not None:
+                self._finding.cancel()
+                await asyncio.wait([self._finding])
+            self.leave()
+            if self._readers is not None:  # what they read has to be over before the files are closed
+                await asyncio.get_running_loop().run_in_executor(None, self._readers.shutdown)
             self._stop()
         finally:
             if self._lock is not None:
@@ -266,7 +293,6 @@ class JetStream:
             self._system_api.stop()
 
     def _stop(self) -> None:
-        self.leave()
         if self._sync_timer is not None:
             self._sync_timer.cancel()
         if self._storage is not None:
@@ -337,15 +363,16 @@ class JetStream:
 
     def enable(self, account: Account, limits: dict[str, AccountJetStream]) -> JetStreamAccount:
         """Give an account JetStream, with limits by tier, and its streams back."""
-        assert self.host is not None and self._storage is not None
+        assert self.host is not None and self._storage is not None and self._recovery is not None
         directory = self._storage.account(account.name)
-        directory.unstage()
         held = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files)
         self.accounts[account.name] = held
         account.jetstream = held
         self._map_domain(account)
         if self.cluster is None:
-            held.recover()
+            self._recovery.add(held)
+        else:
+            directory.unstage()
         self._apis[account.name] = api = Api(held, None if self.cluster is None else self.cluster.gate)
         api.start()
         if self.cluster is not None:
@@ -360,6 +387,8 @@ class JetStream:
     def _stop_account(self, name: str) -> None:
         held = self.accounts.pop(name)
         self._apis.pop(name).stop()
+        assert self._recovery is not None
+        self._recovery.remove(name)
         if self.cluster is None:
             held.stop()
         else:

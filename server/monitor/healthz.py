@@ -68,6 +68,9 @@ def _look(server: Monitored, request: HealthzRequest) -> tuple[int, list[Problem
             return UNAVAILABLE, [wrong]
     if request.js_meta_only:
         return OK, []
+    recovering = engine.recovering()
+    if recovering and not _is_open(engine, request):
+        return UNAVAILABLE, [Problem("JETSTREAM", recovering)]
     missing = _missing(engine, request) if cluster is None else _unassigned(cluster, request)
     if missing is not None:
         return NOT_FOUND, [missing]
@@ -94,6 +97,12 @@ def _absent(request: HealthzRequest, what: str) -> Problem:
         return Problem("STREAM", text, account, stream)
     text = f'JetStream consumer "{consumer}" not found for stream "{stream}" on account "{account}"'
     return Problem("CONSUMER", text, account, stream, consumer)
+
+
+def _is_open(engine: JetStream, request: HealthzRequest) -> bool:
+    """Whether it is about a stream that is served already, while others are being recovered."""
+    account = engine.accounts.get(request.account)
+    return account is not None and request.stream in account.streams
 
 
 def _missing(engine: JetStream, request: HealthzRequest) -> Problem | None:

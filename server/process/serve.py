@@ -46,13 +46,15 @@ class Process:
         for warning in warnings:
             self.log.warning(str(warning))
         self._listen_to_signals()
+        _settle()
         try:
             await self.server.start()
-            _settle()
             if self.server.system is not None:
                 self.server.system.reloader = self.reload
             self._write_files()
+            recovery = asyncio.get_running_loop().create_task(self._recovered())
             await self._ending.wait()
+            recovery.cancel()
             self.log.info("Initiating Shutdown...")
         except (OSError, AccountsError, TLSConfigError) as error:
             self.log.fatal(_reason(error))
@@ -65,6 +67,11 @@ class Process:
                 self._ports_file.unlink(missing_ok=True)
         self.log.info("Server Exiting..")
         return 0
+
+    async def _recovered(self) -> None:
+        """When all streams are open, let the collector leave alone what lives as long as the server."""
+        await self.server.ready()
+        gc.freeze()
 
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -141,13 +148,11 @@ class Process:
 
 
 def _settle() -> None:
-    """Let the collector leave alone what lives as long as the server, and look for cycles less often; let
-    worker threads have their turn soon.
+    """Let the collector look for cycles less often, and worker threads have their turn soon.
 
     Messages make many tuples and hardly a cycle; a full pass over a large store's objects would be a pause.
     """
     gc.collect()
-    gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     sys.setswitchinterval(_SWITCH_INTERVAL)
 

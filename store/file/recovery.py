@@ -314,8 +314,5 @@ class _Loader:
 
     def finish(self) -> None:
         """Hand the subjects to the index."""
-        try:
-            names = list(map(bytes.decode, self._numbers))
-        except UnicodeDecodeError:
-            names = [name.decode("utf-8", "surrogateescape") for name in self._numbers]
+        names = [name.decode("utf-8", "surrogateescape") for name in self._numbers]
         self._found.index.adopt(names, self._held)

@@ -18,6 +18,7 @@ from pyjs.server.jetstream.consumer import lifecycle
 from pyjs.server.jetstream.consumer.core import Consumer
 from pyjs.server.jetstream.host import Host
 from pyjs.server.jetstream.quota import Quota
+from pyjs.server.jetstream.recovery import Recovery
 
 SECOND = 1_000_000_000
 
@@ -32,7 +33,7 @@ class AtOnce:
         error = None
         try:
             job()
-        except OSError as failure:
+        except Exception as failure:
             error = failure
         done(error)
 
@@ -71,7 +72,7 @@ class Rig:
         config = {"name": "S", "subjects": ["s.>"], "storage": "memory", "num_replicas": 1, **stream}
         self.messages: list[Message] = []
         if directory is not None:
-            self.jetstream.recover()
+            Recovery(AtOnce()).add(self.jetstream)
         self.stream = self.jetstream.create(StreamConfig.from_json(config))
 
     def info(self, text: str) -> None:

@@ -2,7 +2,7 @@
 
 A configuration is nats-server's text with two kinds of placeholders: `<store>` becomes the server's
 directory, any other `<word>` a free port on 127.0.0.1 that is kept in `ports["word"]` (`<client>` is a must).
-Ready means: INFO was read on the client port.
+Ready means: INFO was read on the client port, and if there is a log, that says that the server is ready.
 """
 
 from __future__ import annotations
@@ -112,9 +112,12 @@ class ServerProcess:
             raise RuntimeError(f"{self.name} ended with {self.process.returncode}:\n{self.log()[-3000:]}")
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as probe:
-                return probe.recv(5) == b"INFO "
+                if probe.recv(5) != b"INFO ":
+                    return False
         except OSError:
             return False
+        log = self.log()
+        return log.count("Server is ready") >= log.count("Listening for client connections on")
 
     @property
     def port(self) -> int:

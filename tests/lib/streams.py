@@ -17,6 +17,7 @@ from pyjs.server.jetstream.account import JetStreamAccount
 from pyjs.server.jetstream.api.table import Api
 from pyjs.server.jetstream.host import Host
 from pyjs.server.jetstream.quota import Quota
+from pyjs.server.jetstream.recovery import Recovery
 from pyjs.server.jetstream.stream.core import Stream
 from pyjs.server.logging import Log, Silent
 from pyjs.store.fs import FileSystem
@@ -112,7 +113,8 @@ class World:
         self.js = JetStreamAccount(
             account, self.host, self.storage.account(account.name), {"": self.limits}, self.memory, self.files
         )
-        self.js.recover()
+        self.recovery = Recovery(self.runner)
+        self.recovery.add(self.js)
         self.api = Api(self.js)
         self.api.start()
 

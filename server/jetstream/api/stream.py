@@ -70,25 +70,28 @@ def update(request: Request) -> Response:
     return response(request.kind, _brief(stream))
 
 
-def _page(request: Request, limit: int) -> tuple[list[Stream], dict[str, Any]]:
+def _page(request: Request, limit: int) -> tuple[list[str], dict[str, Any]]:
     asked = request.read(PageRequest)
-    found = request.account.matching(asked.subject)
+    found = request.account.names(asked.subject)
     offset = min(max(asked.offset, 0), len(found))
     return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
 
 
 def names(request: Request) -> Response:
-    """Answer STREAM.NAMES."""
-    streams, page = _page(request, NAMES_LIMIT)
-    return response(request.kind, **page, streams=[stream.name for stream in streams] or None)
+    """Answer STREAM.NAMES, once all are known."""
+    found, page = _page(request, NAMES_LIMIT)
+    return response(request.kind, **page, streams=found or None)
 
 
 def list_streams(request: Request) -> Response:
-    """Answer STREAM.LIST."""
-    streams, page = _page(request, LIST_LIMIT)
-    answer = response(request.kind, **page, streams=[_brief(stream).to_json() for stream in streams])
-    if request.account.offline:
-        answer["offline"] = dict(sorted(request.account.offline.items()))
+    """Answer STREAM.LIST, once all are open."""
+    account = request.account
+    account.must_be_recovered()
+    found, page = _page(request, LIST_LIMIT)
+    shown = [_brief(account.streams[name]).to_json() for name in found]
+    answer = response(request.kind, **page, streams=shown)
+    if account.offline:
+        answer["offline"] = dict(sorted(account.offline.items()))
     return answer
 
 

@@ -20,6 +20,7 @@ from ....store.memory import MemoryStream
 from ..consumer import lifecycle
 from ..consumer.config import check
 from ..consumer.info import stamped
+from ..recovery import bring_back
 from ..stream.core import Stream
 from .content import read_consumer, read_state
 
@@ -112,7 +113,7 @@ class Staged:
             here = self._put_down(created)
             held.directory.adopt(self._directory, config.name)
             found = held.directory.read_stream(config.name)
-            stream = None if found is None else held.bring_back(found, ended)
+            stream = None if found is None else bring_back(held, found, ended)
             if stream is None:
                 raise StoreError(held.offline.get(config.name, "it cannot be opened"))
         else:

@@ -7,6 +7,7 @@ the disk.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig
@@ -229,24 +230,32 @@ def remove_offline(stream: Stream, name: str) -> None:
     stream.consumer_changed()
 
 
-def recover(stream: Stream, ended: Callable[[Consumer], None] | None = None) -> None:
-    """Bring back the consumers of a stream that has been recovered.
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A consumer as the disk has it. state: None, it has none yet."""
+
+    name: str
+    config: ConsumerConfig
+    created: int
+    store: ConsumerStore
+    state: ConsumerState | None
+
+
+def read(stream: Stream) -> list[Recovered]:
+    """Read the consumers of a stream that is being opened. Blocks; in any thread.
 
     Those that cannot be read are told to the log, and are `offline_consumers` of the stream. What others were
-    given and the stream does not have is lost, and is told by it. ended: see `adopt`.
+    given and the stream does not have is lost, and is told by it.
     """
     found = [
         one for asset in stream.account.directory.consumers(stream.name) if (one := _read(stream, asset))
     ]
-    states = [state for *_, state in found if state is not None and state.delivered[0]]
+    states = [one.state for one in found if one.state is not None and one.state.delivered[0]]
     stream.store.account_for(max((state.delivered[1] for state in states), default=0))
-    for name, config, created, store, state in found:
-        adopt(stream, name, config, created, store, ended, state)
+    return found
 
 
-def _read(
-    stream: Stream, asset: Asset
-) -> tuple[str, ConsumerConfig, int, ConsumerStore, ConsumerState | None] | None:
+def _read(stream: Stream, asset: Asset) -> Recovered | None:
     """A consumer as the disk has it; None: it is offline now."""
     what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
     if asset.mended:
@@ -268,7 +277,7 @@ def _read(
         stream.host.log.warning(f"{what}: {store.mended}")
     if store.fault:
         _alarm(stream, f"{what}: {store.fault}")
-    return asset.name, config, created, store, state
+    return Recovered(asset.name, config, created, store, state)
 
 
 def _put_offline(stream: Stream, name: str, reason: str) -> None:

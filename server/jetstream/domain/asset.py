@@ -17,8 +17,9 @@ from ...cluster.hello import node_of
 from ...cluster.meta.answering import Led
 from ...cluster.meta.command import Settle
 from ...cluster.meta.health import HOPELESS
-from ..account import Mark
 from ..consumer import lifecycle
+from ..mark import Mark
+from ..recovery import bring_back
 from ..replica import conversion
 from . import described, notices, plain
 from .leadership import Leadership, has_begun
@@ -103,7 +104,7 @@ class Asset:
             self._recover_replica(mark.group)
             return
         self.held.marks[self.name] = Mark(self.assignment.group if mark is None else mark.group)
-        stream = self.held.bring_back(found, self.ended)
+        stream = bring_back(self.held, found, self.ended)
         if stream is None:
             raise StoreError(self.held.offline.pop(self.name, "it cannot be opened"))
         stream.start()

@@ -19,7 +19,7 @@ from ...cluster.formation import Expected
 from ...cluster.hello import node_of
 from ...cluster.proposals import LostError
 from ...cluster.seat import Seat
-from ..account import Mark
+from ..mark import Mark
 from ..replica import Replica, conversion
 from ..replica.entry import Begin, encode
 from ..replica.refill import MisfitError, RefillError, SenderError

@@ -32,7 +32,7 @@ from .ttl import Expiry
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ...accounts.subscription import Subscription
     from ..account import JetStreamAccount
@@ -105,9 +105,9 @@ class Stream:
     # --- life
 
     def recover(self, positions: Mapping[str, Any]) -> None:
-        """Read back what the stream knew when it stopped:
+        """Read back what the stream knew when it stopped: message ids, lifetimes, positions of sources.
 
-        message ids, lifetimes, usage, positions of sources.
+        Blocks, and costs by what is stored; it may run in any thread, as nobody else has the stream yet.
         """
         if self.config.sources:
             self.positions.load(positions)
@@ -121,7 +121,7 @@ class Stream:
             self.dedupe.last_id = headers.get(last.header, MSG_ID) or b""
         if self.expiry.active:
             self._read_back(store.first_seq, self.expiry.load)
-        self.settle()
+        self.limits.inspect()
 
     def _read_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> None:
         """Let `load` have all messages with a header from `sequence` on; what is damaged is passed by."""
@@ -130,10 +130,21 @@ class Stream:
                 load(self.store.get(headed))
 
     def start(self) -> None:
-        """Hear the stream's subjects and begin to keep its limits."""
-        self.limits.enforce_all()
-        self.interest.recover()
+        """Begin to keep the stream's limits, and hear its subjects."""
+        for _ in self.starting():
+            pass
+        self.serve()
+
+    def starting(self) -> Iterator[None]:
+        """Begin to keep the stream's limits, bit by bit."""
         self.settle()
+        self.expiry.rearm()
+        yield from self.limits.recover()
+        yield from self.interest.recover()
+        self.settle()
+
+    def serve(self) -> None:
+        """Hear the stream's subjects."""
         self._listen()
         self.direct.configure()
         if self.store.last_seq != self.committed_seq:
@@ -390,6 +401,7 @@ class Stream:
         self.dedupe.resize(config.duplicate_window, self.rules.clock.now())
         if config.allow_msg_ttl and not old.allow_msg_ttl:
             self._read_back(self.store.first_seq, self.expiry.load)
+            self.expiry.rearm()
         self.ingest.configure()
         if config.discard == "old" and 0 < config.max_msgs < self.store.messages:
             self.purge(keep=config.max_msgs)

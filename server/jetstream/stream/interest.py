@@ -7,7 +7,7 @@ matters. Never asks a consumer more than `wants`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.api.stream import StreamConfig
@@ -95,8 +95,8 @@ class Interest:
         self._removed(sequence, subject)
         return True
 
-    def recover(self) -> None:
-        """Let go of what was acknowledged before a crash that the removal did not survive.
+    def recover(self) -> Iterator[None]:
+        """Let go, bit by bit, of what was acknowledged before a crash that the removal did not survive.
 
         Only messages that were delivered can have been: the cost is theirs, not the stream's.
         """
@@ -109,18 +109,22 @@ class Interest:
                 if not consumer.needs(sequence):
                     self.acked(sequence, consumer)
                 sequence = self._store.next_seq(filters, sequence + 1)
+                yield
         if not self._consumers:
-            self.sweep()
+            for _ in self._sweep():
+                yield
 
     def sweep(self) -> int:
         """Let go of all that nobody wants any more (after a consumer left or changed); give their number."""
-        if not self.by_interest:
-            return 0
-        gone, sequence = 0, self._store.first_seq
-        while (message := self._store.next((), sequence)) is not None:
+        return sum(self._sweep())
+
+    def _sweep(self) -> Iterator[bool]:
+        """Look at one message after the other; say of each whether it went."""
+        sequence = self._store.first_seq
+        while self.by_interest and (message := self._store.next((), sequence)) is not None:
             sequence = message.seq + 1
-            if self.nobody_wants(message.seq, message.subject):
+            unwanted = self.nobody_wants(message.seq, message.subject)
+            if unwanted:
                 self._store.remove(message.seq)
                 self._removed(message.seq, message.subject)
-                gone += 1
-        return gone
+            yield unwanted

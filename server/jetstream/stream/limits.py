@@ -8,7 +8,7 @@ message that goes is told to `removed`. Never removes a message that `keep` name
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
@@ -28,6 +28,7 @@ class Limits:
     __slots__ = (
         "_clock",
         "_config",
+        "_crowded",
         "_removed",
         "_store",
         "_timer",
@@ -43,6 +44,7 @@ class Limits:
         self._clock = clock
         self._removed = removed
         self._timer: Timer | None = None
+        self._crowded: list[str] = []  # subjects with too many messages
         self.keep: set[int] = set()
         self.expire_one: Callable[[int], None] = self._expire_one
         self.configure(config)
@@ -99,18 +101,27 @@ class Limits:
             sequence, subject, _ = store.remove_first()
             self._removed(sequence, subject)
 
-    def enforce_all(self) -> None:
-        """Apply the limits to everything stored (after a change of configuration or a recovery)."""
-        most, store = self._config.max_msgs_per_subject, self._store
+    def inspect(self) -> None:
+        """Find the subjects with too many messages, for `recover`. Costs by what is stored; in any thread."""
+        most = self._config.max_msgs_per_subject
         if most > 0:
-            for subject, count in store.subjects().items():
-                for _ in range(count - most):
-                    first = store.subject_first(subject)
-                    if not first or store.remove(first) is None:
-                        break
-                    self._removed(first, subject)
+            counts = self._store.subjects()
+            self._crowded = [subject for subject, count in counts.items() if count > most]
+
+    def recover(self) -> Iterator[None]:
+        """Apply the limits to everything stored, bit by bit, once it has been inspected."""
+        crowded, self._crowded = self._crowded, []
+        for subject in crowded:
+            self.enforce(subject)
+            yield
         self._enforce_totals()
         self.rearm()
+
+    def enforce_all(self) -> None:
+        """Apply the limits to everything stored (after a change of configuration)."""
+        self.inspect()
+        for _ in self.recover():
+            pass
 
     def stored(self) -> None:
         """A message was stored: see that the age timer runs."""

@@ -90,7 +90,12 @@ class Expiry:
         return header
 
     def stored(self, sequence: int, header: bytes, time: int) -> None:
-        """A message was stored (or is read back at a start)."""
+        """A message was stored."""
+        self._note(sequence, header, time)
+        if self._heap and (self._timer is None or self._heap[0][1] == sequence):
+            self.rearm()
+
+    def _note(self, sequence: int, header: bytes, time: int) -> None:
         value = headers.get(header, HEADER) if header else None
         if not value:
             return
@@ -99,13 +104,14 @@ class Expiry:
             self._limits.keep.add(sequence)
         elif ttl:
             heapq.heappush(self._heap, (time + ttl, sequence))
-            if self._timer is None or self._heap[0][1] == sequence:
-                self.rearm()
 
     def load(self, message: StoredMessage) -> None:
-        """Take in a stored message at a start. A source's may have a lifetime that nobody can read."""
+        """Take in a stored message at a start, before `rearm`.
+
+        A source's may have a lifetime that nobody can read.
+        """
         with suppress(ApiError):
-            self.stored(message.seq, message.header, message.time)
+            self._note(message.seq, message.header, message.time)
 
     def forget(self, sequence: int) -> None:
         """A message is gone."""

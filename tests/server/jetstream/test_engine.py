@@ -94,6 +94,7 @@ def test_a_reload_takes_jetstream_from_an_account_and_gives_it_back_whole(tmp_pa
         server.reload(options(tmp_path, ""))
         assert (await call(client, "$JS.API.STREAM.INFO.S"))["error"]["err_code"] == 10039
         server.reload(options(tmp_path))
+        await server.ready()
         assert (await call(client, "$JS.API.STREAM.INFO.S"))["state"]["messages"] == 1
         assert (await call(client, "$JS.hub.API.INFO"))["streams"] == 1
         await client.close()

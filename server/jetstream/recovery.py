@@ -1,0 +1,348 @@
+"""Recovery: the streams that lie on the disk are opened beside all that is served meanwhile.
+
+First the configurations of all streams are read; from then on it is known which names and subjects are taken,
+and publishes to these subjects wait (`waiting`). Then the streams are opened, several side by side. Promises:
+what reads the disk, or costs by what is stored, runs in worker threads; the loop takes over what they made in
+slices of a few milliseconds; a stream serves as soon as it is open, whatever becomes of the others; one that
+cannot be opened is told of and left alone on the disk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ...protocol.api.stream import StreamConfig
+from ...protocol.errors import ApiError
+from ...protocol.timestamp import parse_rfc3339
+from ...store.errors import StoreError
+from .consumer import lifecycle
+from .host import API_LEVEL
+from .stream.core import Stream
+from .waiting import Room, Waiting
+
+if TYPE_CHECKING:
+    from ...store.file import FileStream
+    from ...store.meta import Asset
+    from .account import JetStreamAccount
+    from .consumer.core import Consumer
+    from .stream.commit import Runner
+
+SIDE_BY_SIDE = 4  # streams of an account that are being read at the same time
+SLICE = 0.004  # seconds of the loop in one go
+_FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
+
+
+class UnsupportedError(ValueError):
+    """The stream needs a newer server."""
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A stream as the disk has it, read and not started."""
+
+    stream: Stream
+    store: FileStream
+    consumers: list[lifecycle.Recovered]
+
+
+def read_config(asset: Asset) -> StreamConfig:
+    """A stream's configuration. Raises ApiError, ValueError, KeyError."""
+    if asset.document is None:
+        raise ValueError(asset.damage)
+    config = StreamConfig.from_json(asset.document["config"])
+    level = config.metadata.get("_nats.req.level", "0")
+    if not level.isdigit() or int(level) > API_LEVEL:
+        raise UnsupportedError(f"unsupported - required API level: {level}, current API level: {API_LEVEL}")
+    return config
+
+
+def load(account: JetStreamAccount, asset: Asset) -> Loaded:
+    """Read a stream with its consumers. Blocks; in any thread, as nobody has the stream yet.
+
+    Raises ApiError, StoreError, OSError, ValueError, KeyError.
+    """
+    config = read_config(asset)
+    assert asset.document is not None
+    created = parse_rfc3339(asset.document["created"])
+    if asset.mended:
+        warn = account.host.log.warning
+        warn(f"Stream '{account.name} > {config.name}': {asset.mended}: written anew from its copy")
+    store = account.open_store(config.name)
+    try:
+        stream = Stream(config, store, account, created)
+        stream.recover(asset.document.get("sources", {}))
+        consumers = lifecycle.read(stream)
+        for consumer in consumers:
+            store.count(consumer.config.filters, 1)  # the index remembers what it had to look for
+    except BaseException:
+        store.abandon()
+        raise
+    return Loaded(stream, store, consumers)
+
+
+def adopt(loaded: Loaded, ended: Callable[[Consumer], None] | None = None) -> Iterator[None]:
+    """Let the consumers of a stream go on, bit by bit, and tell the log what was found.
+
+    ended: is told of consumers that have come to their end, see `lifecycle.adopt`.
+    """
+    stream, store = loaded.stream, loaded.store
+    for one in loaded.consumers:
+        lifecycle.adopt(stream, one.name, one.config, one.created, one.store, ended, one.state)
+        yield
+    account = stream.account
+    name = f"'{account.name} > {stream.name}'"
+    account.host.log.info(f"  Restored {store.messages} messages for stream {name}")
+    for fault in store.faults:
+        account.alarm(f"Stream {name}: {fault}")
+    lost = store.damaged()
+    if lost:
+        account.alarm(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
+
+
+def bring_back(
+    account: JetStreamAccount, asset: Asset, ended: Callable[[Consumer], None] | None = None
+) -> Stream | None:
+    """Open a stream at once, not started yet; None: it is in `offline` now. ended: see `adopt`."""
+    try:
+        loaded = load(account, asset)
+        for _ in adopt(loaded, ended):
+            pass
+    except _FAULTS as fault:
+        account.put_offline(asset.name, _text(fault))
+        return None
+    stream = account.streams[asset.name] = loaded.stream
+    account.reserve(stream.config, 1)
+    return stream
+
+
+def _text(fault: BaseException) -> str:
+    return str(fault) or type(fault).__name__
+
+
+class Recovery:
+    """The recovery of a server's accounts. runner: its workers may be busy for long."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.room = Room()
+        self._accounts: dict[str, _Account] = {}
+        self._leaving: dict[str, list[Callable[[], None]]] = {}
+        self._waiting: list[Callable[[], None]] = []
+
+    def add(self, account: JetStreamAccount) -> None:
+        """Open the streams of an account; until a stream is open, it is among the account's `unopened`."""
+        account.surveyed = False
+        name = account.name
+        if name in self._leaving:  # two that read the same files at once could be in each other's way
+            self._leaving[name].append(lambda: self._begin(account))
+        else:
+            self._begin(account)
+
+    def _begin(self, account: JetStreamAccount) -> None:
+        one = self._accounts[account.name] = _Account(self, account)
+        one.start()
+
+    def remove(self, name: str) -> None:
+        """Open no more of an account; what is open stays with it."""
+        one = self._accounts.pop(name, None)
+        if one is not None and one.stop():
+            self._leaving[name] = []
+        elif name in self._leaving:
+            self._leaving[name].clear()
+        self._tell()
+
+    def left(self, name: str) -> None:
+        """Nothing of an account that was removed is under way any more."""
+        for begin in self._leaving.pop(name, ()):
+            begin()
+
+    def surveyed(self) -> None:
+        """The streams of one more account are known: open them once it is so of all accounts.
+
+        Before, what a stream publishes could miss one that is not known yet.
+        """
+        if all(one.known for one in self._accounts.values()):
+            for one in list(self._accounts.values()):
+                one.open()
+
+    def opened(self, name: str) -> None:
+        """All streams of an account are open, or known to be damaged."""
+        self._accounts.pop(name, None)
+        self._tell()
+
+    @property
+    def done(self) -> bool:
+        """Whether all is open."""
+        return not self._accounts
+
+    def when_done(self, told: Callable[[], None]) -> None:
+        """Call `told` when all is open."""
+        self._waiting.append(told)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.done:
+            waiting, self._waiting = self._waiting, []
+            for told in waiting:
+                told()
+
+    def progress(self) -> str:
+        """How far it is, as healthz tells; "" when all is open."""
+        if self.done:
+            return ""
+        if not all(one.known for one in self._accounts.values()):
+            return "JetStream is recovering: it reads which streams there are"
+        left = sum(len(one.account.unopened) for one in self._accounts.values())
+        total = sum(one.total for one in self._accounts.values())
+        return f"JetStream is recovering {left} of {total} streams"
+
+
+class _Account:
+    """The recovery of one account. known: whether its streams are. total: how many there are."""
+
+    def __init__(self, owner: Recovery, account: JetStreamAccount) -> None:
+        self.account = account
+        self.known = False
+        self.total = 0
+        self._owner = owner
+        self._runner = owner.runner
+        self._found: list[tuple[Asset, StreamConfig | str]] = []
+        self._queue: deque[Asset] = deque()
+        self._waits: dict[str, Waiting] = {}
+        self._busy = 0
+        self._stopped = self._opening = False
+
+    def start(self) -> None:
+        """Read which streams there are."""
+        self._busy = 1
+        self._runner.work(self._survey, self._surveyed)
+
+    def stop(self) -> bool:
+        """Open no more; whether something is still under way."""
+        self._stopped = True
+        for waiting in self._waits.values():
+            waiting.refuse(None)
+        self._waits.clear()
+        self.account.forget_unopened()
+        return self._busy > 0
+
+    def _survey(self) -> None:
+        """Read all configurations; on a worker thread."""
+        self.account.directory.unstage()
+        for asset in self.account.directory.streams():
+            try:
+                self._found.append((asset, read_config(asset)))
+            except _FAULTS as fault:
+                self._found.append((asset, _text(fault)))
+
+    def _surveyed(self, error: BaseException | None) -> None:
+        self._busy -= 1
+        if self._stopped:
+            self._leave()
+            return
+        account = self.account
+        if error is not None:
+            account.alarm(f"Streams of account '{account.name}' cannot be listed: {_text(error)}")
+        for asset, config in self._found:
+            if isinstance(config, str):
+                account.put_offline(asset.name, config)
+                continue
+            self.total += 1
+            account.expect(config)
+            self._queue.append(asset)
+            self._waits[config.name] = waiting = Waiting(account, config, self._owner.room)
+            waiting.start()
+        self._found.clear()
+        account.surveyed = self.known = True
+        self._owner.surveyed()
+
+    def open(self) -> None:
+        """Open the streams."""
+        if self._opening:
+            return
+        self._opening = True
+        for _ in range(max(1, min(SIDE_BY_SIDE, len(self._queue)))):
+            self._next()
+
+    def _next(self) -> None:
+        """Read one more stream, if there is one; then let the loop take it over."""
+        if self._stopped:
+            self._leave()
+        elif self._queue:
+            self._busy += 1
+            asset, found = self._queue.popleft(), _Found()
+            self._runner.work(
+                lambda: found.load(self.account, asset), lambda error: self._loaded(asset, found, error)
+            )
+        elif not self._busy and not self.account.unopened:
+            self._owner.opened(self.account.name)
+
+    def _leave(self) -> None:
+        if not self._busy:
+            self._owner.left(self.account.name)
+
+    def _loaded(self, asset: Asset, found: _Found, error: BaseException | None) -> None:
+        if error is not None or found.loaded is None:
+            self._failed(asset.name, None, error or StoreError("it was not read"))
+        else:
+            self._take_over(found.loaded, self._steps(found.loaded))
+
+    def _steps(self, loaded: Loaded) -> Iterator[None]:
+        yield from adopt(loaded)
+        yield from loaded.stream.starting()
+        yield from self._waits[loaded.stream.name].drain(loaded.stream.ingest.receive)
+
+    def _take_over(self, loaded: Loaded, steps: Iterator[None]) -> None:
+        """Let a stream that was read begin, in slices: nobody else waits for long."""
+        until = perf_counter() + SLICE
+        name = loaded.stream.name
+        try:
+            for _ in steps if not self._stopped else ():
+                if perf_counter() > until:
+                    self._runner.soon(lambda: self._take_over(loaded, steps))
+                    return
+        except Exception as fault:  # whatever it is, the other streams are to be opened
+            self._failed(name, loaded, fault)
+            return
+        self._busy -= 1
+        if self._stopped:
+            _close(loaded)
+        else:
+            loaded.stream.serve()
+            self._waits.pop(name).stop()
+            self.account.opened(loaded.stream)
+        self._next()
+
+    def _failed(self, name: str, loaded: Loaded | None, fault: BaseException) -> None:
+        self._busy -= 1
+        if loaded is not None:
+            _close(loaded)
+        if not self._stopped:
+            self.account.put_offline(name, _text(fault))
+            self._waits.pop(name).refuse(self.account.offline[name])
+        self._next()
+
+
+class _Found:
+    """What a worker thread has read."""
+
+    __slots__ = ("loaded",)
+
+    def __init__(self) -> None:
+        self.loaded: Loaded | None = None
+
+    def load(self, account: JetStreamAccount, asset: Asset) -> None:
+        """Read it."""
+        self.loaded = load(account, asset)
+
+
+def _close(loaded: Loaded) -> None:
+    """Let go of a stream that is not going to be served."""
+    try:
+        loaded.stream.stop()
+    except (OSError, StoreError) as fault:
+        loaded.stream.alarm(f"was not closed well: {fault}")

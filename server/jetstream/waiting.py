@@ -1,0 +1,104 @@
+"""Waiting: publishes to a stream that is not open yet are kept, and stored once it is.
+
+Nothing that a client sends vanishes because a server has just started: who asked for an acknowledgement gets
+it when the message is stored, as ever, or is told that JetStream is temporarily unavailable. Promises: the
+order is kept; what waits has one bound for the whole server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, api_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ...protocol.api.stream import StreamConfig
+    from ..accounts.parcel import Message
+    from ..accounts.subscription import Subscription
+    from .account import JetStreamAccount
+
+MOST = 64 << 20  # bytes that wait, on one server
+OVERHEAD = 512  # bytes that a message counts besides what is in it
+
+
+class Room:
+    """How much may still wait."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, most: int = MOST) -> None:
+        self.left = most
+
+
+class Waiting:
+    """The publishes to one stream."""
+
+    def __init__(self, account: JetStreamAccount, config: StreamConfig, room: Room) -> None:
+        self._account = account
+        self._name = config.name
+        self._subjects = [] if config.mirror is not None else config.subjects
+        self._answers = not config.no_ack
+        self._room = room
+        self._messages: deque[Message] = deque()
+        self._dropped = 0
+        self._subscriptions: list[Subscription] = []
+
+    def start(self) -> None:
+        """Hear the stream's subjects."""
+        subscribe = self._account.account.subscribe
+        self._subscriptions = [subscribe(subject, self._receive) for subject in self._subjects]
+
+    def _receive(self, message: Message) -> None:
+        size = _size(message)
+        if size > self._room.left:
+            self._dropped += 1
+            self._refuse(message, api_error("JSClusterNotAvailErr"))
+            return
+        self._room.left -= size
+        self._messages.append(message)
+
+    def _refuse(self, message: Message, error: ApiError) -> None:
+        if message.reply and self._answers:
+            answer = {"error": error.to_json(), "stream": self._name, "seq": 0}
+            self._account.account.publish(message.reply, json.dumps(answer, separators=(",", ":")).encode())
+
+    def drain(self, receive: Callable[[Message], None]) -> Iterator[None]:
+        """Give the stream what has waited, bit by bit; what comes meanwhile waits behind it."""
+        while self._messages:
+            receive(self._take())
+            yield
+
+    def _take(self) -> Message:
+        message = self._messages.popleft()
+        self._room.left += _size(message)
+        return message
+
+    def stop(self) -> None:
+        """Hear nothing more: the stream hears its subjects by itself."""
+        for subscription in self._subscriptions:
+            self._account.account.unsubscribe(subscription)
+        self._subscriptions.clear()
+        if self._dropped:
+            self._account.alarm(
+                f"{self._dropped} messages for stream '{self._account.name} > {self._name}' came before it "
+                "was open and could not wait: they are not stored"
+            )
+
+    def refuse(self, reason: str | None) -> None:
+        """Nothing that has waited can be stored. reason: why the stream is offline; None: not for now."""
+        if reason is None:
+            error = api_error("JSClusterNotAvailErr")
+        else:
+            error = api_error("JSStreamOfflineReasonErrF", err=reason)
+        self._dropped += len(self._messages)
+        while self._messages:
+            self._refuse(self._take(), error)
+        self.stop()
+
+
+def _size(message: Message) -> int:
+    return OVERHEAD + len(message.subject) + len(message.header) + len(message.body)
