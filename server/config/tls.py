@@ -7,9 +7,13 @@ chosen; of `curve_preferences` only the first is used (ssl offers no list).
 from __future__ import annotations
 
 import hashlib
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import TLSOptions
+from .options import SECOND, TLSOptions
 
 if TYPE_CHECKING:
     import ssl
@@ -21,6 +25,11 @@ CURVES = {
     "CurveP384": "secp384r1",
     "CurveP521": "secp521r1",
 }
+
+
+_VALIDITY, _PUBLIC_KEY = 4, 6
+_UTC_TIME = 0x17
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 class TLSConfigError(Exception):
@@ -123,21 +132,52 @@ def _curve(context: ssl.SSLContext, name: str) -> None:
 
 def public_key_hash(certificate: bytes) -> str:
     """SHA-256 (hex) of the SubjectPublicKeyInfo of a DER certificate, as `pinned_certs` lists them."""
-    return hashlib.sha256(_subject_public_key(certificate)).hexdigest()
+    return hashlib.sha256(_part(certificate, _PUBLIC_KEY)).hexdigest()
 
 
-def _subject_public_key(certificate: bytes) -> bytes:
-    """The seventh element of the TBSCertificate, the version included (RFC 5280 4.1)."""
+def _part(certificate: bytes, number: int) -> bytes:
+    """An element of the TBSCertificate, by its number there, the version being 0 (RFC 5280 4.1)."""
     _, start, _ = _element(certificate, 0)
     _, at, end = _element(certificate, start)
     index = 0 if certificate[at] == 0xA0 else 1
     while at < end:
         _, _, after = _element(certificate, at)
-        if index == 6:
+        if index == number:
             return certificate[at:after]
         index += 1
         at = after
-    raise ValueError("no SubjectPublicKeyInfo")
+    raise ValueError("the certificate is cut short")
+
+
+def file_not_after(path: str) -> int:
+    """When the first certificate of a file ends: ns since 1970. Raises OSError, ValueError."""
+    return _first_end(path, Path(path).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _first_end(path: str, _changed: int) -> int:
+    import ssl
+
+    found = _CERTIFICATE.search(Path(path).read_text("ascii", "replace"))
+    if found is None:
+        raise ValueError(f"no certificate in {path}")
+    return not_after(ssl.PEM_cert_to_DER_cert(found.group()))
+
+
+def not_after(certificate: bytes) -> int:
+    """When a DER certificate ends: ns since 1970. Raises ValueError for what is none."""
+    try:
+        body = _part(certificate, _VALIDITY)
+        _, start, _ = _element(body, 0)
+        _, _, after = _element(body, start)
+        tag, start, end = _element(body, after)
+        text = body[start:end].decode("ascii")
+        if tag == _UTC_TIME:  # two digits of the year; RFC 5280 4.1.2.5.1
+            text = ("19" if text >= "50" else "20") + text
+        moment = datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+    except (IndexError, ValueError) as error:
+        raise ValueError("no certificate") from error
+    return int(moment.timestamp()) * SECOND
 
 
 def _element(data: bytes, at: int) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import ssl
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from ..config.tls import public_key_hash
 
@@ -113,6 +113,17 @@ class SecureWire:
         """The cipher suite agreed on."""
         cipher = self._tls.cipher()
         return cipher[0] if cipher else ""
+
+    def certificates(self) -> list[bytes]:
+        """The peer's certificate in DER; [] where none was asked for."""
+        certificate = self._tls.getpeercert(binary_form=True)
+        return [] if certificate is None else [certificate]
+
+    @property
+    def subject(self) -> list[list[tuple[str, str]]]:
+        """The subject of the peer's certificate: names and values, in the order of the certificate."""
+        told = cast("dict[str, Any]", self._tls.getpeercert() or {})
+        return [list(part) for part in told.get("subject", ())]
 
     def _shake_hands(self) -> bool:
         try:

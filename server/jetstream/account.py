@@ -447,7 +447,7 @@ class JetStreamAccount:
             reserved_memory=self.memory.reserved,
             reserved_storage=self.files.reserved,
             streams=len(self.streams),
-            consumers=sum(len(stream.public_consumers()) for stream in self.streams.values()),
+            consumers=sum(len(stream.consumers) for stream in self.streams.values()),
             limits=AccountLimits() if flat is None else shown_limits(flat),
             domain=self.host.domain,
             api=ApiStats(level=API_LEVEL, total=self.api_total, errors=self.api_errors),

@@ -21,6 +21,7 @@ from ...protocol.subject import is_subset
 from ...store.lock import DirectoryLock
 from ...store.meta import Storage
 from ..accounts.mapping import Mapping
+from ..clock import SECOND
 from ..config.options import AccountJetStream
 from ..logging import Log, Silent
 from .account import JetStreamAccount
@@ -45,6 +46,7 @@ WORKERS = 4
 SHARE = 0.75  # of what the machine has, when the configuration names no limit
 _FAULT = "JetStream"
 WILL_EXTEND, NO_EXTEND = "will_extend", "no_extend"
+_SYNC_INTERVAL = 120 * SECOND  # shown where there is none: what nats-server syncs by
 RAFT_SUBJECTS = "$NRG.>"
 API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
@@ -446,12 +448,25 @@ class JetStream:
             "max_storage": self.files.limit,
             "store_dir": str(Path(options.store_dir) / "jetstream"),
         }
-        if options.sync_interval is not None:
-            config["sync_interval"] = options.sync_interval
+        # without an interval every acknowledgement waits for its sync
+        config["sync_interval"] = options.sync_interval or _SYNC_INTERVAL
+        if not options.sync_interval:
+            config["sync_always"] = True
         if options.domain:
             config["domain"] = options.domain
         config["strict"] = options.strict
         return config
+
+    def limits(self) -> dict[str, int]:
+        """Give the limits of streams and consumers, in the words of the monitoring documents."""
+        limits = self.options.jetstream.limits
+        found = {
+            "max_request_batch": limits.max_request_batch,
+            "max_ack_pending": limits.max_ack_pending,
+            "max_ha_assets": limits.max_ha_assets,
+            "max_duplicate_window": limits.duplicate_window,
+        }
+        return {name: value for name, value in found.items() if value}
 
 
 def _granted(grants: dict[str, AccountJetStream], name: str) -> int:

@@ -89,6 +89,7 @@ class LeafConnection(Connection):
         self.refresh()
         account.leafs.add(self)
         self.leafs.joined(self)
+        self.heartbeat.estimate()
         self.heartbeat.start()
         self.admit()
 

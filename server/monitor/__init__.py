@@ -7,9 +7,11 @@ anything. `http` serves them.
 from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
-from .jsz import JszRequest, jsz
+from .jsz import JszRequest, account_jsz, jsz
 from .peers import LeafzRequest, RoutezRequest, gatewayz, leafz, routez
+from .raftz import RaftzRequest, raftz
 from .request import OthersAskedError, RequestError
+from .runtime import IpqueueszRequest, ProfilezRequest, expvarz, ipqueuesz, profilez
 from .subsz import SubszRequest, subsz
 from .varz import varz
 from .view import Monitored
@@ -18,20 +20,28 @@ __all__ = [
     "AccountzRequest",
     "ConnzRequest",
     "HealthzRequest",
+    "IpqueueszRequest",
     "JszRequest",
     "LeafzRequest",
     "Monitored",
     "OthersAskedError",
+    "ProfilezRequest",
+    "RaftzRequest",
     "RequestError",
     "RoutezRequest",
     "SubszRequest",
+    "account_jsz",
     "accountz",
     "accstatz",
     "connz",
+    "expvarz",
     "gatewayz",
     "healthz",
+    "ipqueuesz",
     "jsz",
     "leafz",
+    "profilez",
+    "raftz",
     "routez",
     "subsz",
     "varz",

@@ -11,6 +11,7 @@ from ...protocol.subject import matches
 from ...protocol.timestamp import format_rfc3339
 from .request import DEFAULT_LIMIT, RequestError, asked, page
 from .subsz import detail
+from .tls import tls_facts
 from .view import Monitored, head, uptime
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ _SORTS: dict[str, tuple[Callable[[_Row], Any], bool]] = {
     "bytes_from": (lambda r: r.connection.in_bytes, True),
     "last": (lambda r: r.last, True),
     "idle": (lambda r: r.end - r.last, True),
-    "uptime": (lambda r: r.end - r.connection.start, True),
+    "uptime": (lambda r: r.end - r.connection.start, False),
     "stop": (lambda r: r.stop, True),
     "reason": (lambda r: r.reason, False),
     "rtt": (lambda r: r.connection.heartbeat.rtt, True),
@@ -162,6 +163,8 @@ def _document(row: _Row, request: ConnzRequest) -> dict[str, Any]:
     for name, value in (("name", options.name), ("lang", options.lang), ("version", options.version)):
         if value:
             document[name] = value
+    if connection.secure is not None and connection.secure.ready:
+        document |= tls_facts(connection.secure, peers=request.auth)
     if request.auth:
         if _user(connection):
             document["authorized_user"] = _user(connection)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.identifier import name_hash
 from ..jetstream.stream import report
 from .request import OthersAskedError, RequestError, asked, page
 from .view import Monitored, head
@@ -68,7 +69,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
     document = engine.stats() | head(server)
     document |= {
         "config": engine.config(),
-        "limits": {},
+        "limits": engine.limits(),
         "streams": len(streams),
         "consumers": _consumers(engine, streams),
         "messages": sum(stream.store.messages for stream in streams),
@@ -83,7 +84,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
     if request.account:
         held = [(name, account) for name, account in held if name == request.account]
         if not held:
-            raise RequestError(f"account {request.account!r} not jetstream enabled")
+            raise RequestError(f'account "{request.account}" not jetstream enabled')
     elif not (request.accounts or request.streams or request.consumers or request.config):
         return document
     assets = {} if engine.cluster is None else engine.cluster.assets
@@ -110,6 +111,20 @@ def _led(engine: JetStream) -> dict[str, int]:
     consumers = sum(len(stream.public_consumers()) for stream in streams)
     counts = {"streams_leader": len(streams), "consumers_leader": consumers}
     return {name: count for name, count in counts.items() if count}
+
+
+def account_jsz(server: Monitored, request: JszRequest) -> dict[str, Any]:
+    """One account alone, as `$SYS.REQ.ACCOUNT.<name>.JSZ` answers. Raises RequestError."""
+    engine = server.jetstream
+    if engine is None or not engine.running:
+        raise RequestError("jetstream not enabled")
+    if server.registry.get(request.account) is None:
+        raise RequestError(f'account "{request.account}" not found')
+    account = engine.accounts.get(request.account)
+    if account is None:
+        raise RequestError(f'account "{request.account}" not jetstream enabled')
+    assets = {} if engine.cluster is None else engine.cluster.assets
+    return _account(request.account, account, request, assets)
 
 
 def _account(
@@ -143,11 +158,12 @@ def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> dict[st
             detail[key] = info[key]
     if request.config:
         detail["config"] = stream.config.to_json()  # as it was given, without the server's remarks
-    if request.raft and asset is not None and asset.assignment.replicated:
+    if request.raft and asset is not None:
+        # Tools tell streams, and consumers, apart by these names: one each, though consumers ride on streams.
         group = asset.assignment.group
         detail["stream_raft_group"] = group
         detail["consumer_raft_groups"] = [
-            {"name": consumer.name, "raft_group": group}
+            {"name": consumer.name, "raft_group": f"C-{name_hash(f'{group} {consumer.name}')}"}
             for consumer in (asset.consumers() if request.consumers else ())
         ]
     if request.consumers:

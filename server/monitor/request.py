@@ -16,7 +16,11 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 
 class RequestError(Exception):
-    """What was asked cannot be understood."""
+    """What was asked cannot be answered."""
+
+
+class MalformedRequestError(RequestError):
+    """What was asked cannot be read."""
 
 
 class OthersAskedError(RequestError):
@@ -46,7 +50,7 @@ def from_json(cls: type[T], body: Mapping[str, Any]) -> T:
         if value is None:
             continue
         if type(value) is not type(each.default):
-            raise RequestError(f"wrong type for {each.metadata['json']!r}")
+            raise MalformedRequestError(f"wrong type for {each.metadata['json']!r}")
         setattr(made, each.name, value)
     return made
 

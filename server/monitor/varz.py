@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol.timestamp import format_rfc3339
+from ..config.check.server import KNOWN_FLAGS
 from ..config.options import SECOND, TLSOptions
 from ..identity import cluster_name
+from .tls import certificate_end
 from .view import Monitored, head, uptime
 
 
@@ -39,6 +41,7 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
     for key, value in (("tags", options.server_tags), ("metadata", options.server_metadata)):
         if value:
             document[key] = value
+    document["feature_flags"] = dict.fromkeys(sorted(KNOWN_FLAGS), False)  # none has an effect here
     operator = server.operator
     if operator is not None and operator.trusted.tokens:
         document["trusted_operators_jwt"] = list(operator.trusted.tokens)
@@ -52,6 +55,8 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
     slow = 0 if server.routes is None else server.routes.slow_consumers
     document["slow_consumer_stats"] = kinds | {"clients": statistics.slow_consumers, "routes": slow}
     document["stale_connection_stats"] = kinds | {"clients": statistics.stale}
+    if options.tls is not None:
+        document |= certificate_end(options.tls)
     return document
 
 
@@ -100,6 +105,9 @@ def _blocks(server: Monitored) -> dict[str, Any]:
             "auth_timeout": _seconds(options.auth_timeout if timeout is None else timeout),
             "tls_timeout": _seconds((options.leafnodes.tls or TLSOptions()).timeout),
         }
+        if options.leafnodes.tls is not None:
+            leaf |= {"tls_required": True, "tls_verify": options.leafnodes.tls.verify}
+            leaf |= certificate_end(options.leafnodes.tls)
     if options.leafnodes.remotes:
         leaf["remotes"] = [{"local_account": remote.account} for remote in options.leafnodes.remotes]
     return {
@@ -129,7 +137,7 @@ def _cluster(server: Monitored) -> dict[str, Any]:
         found["urls"] = urls
     found["tls_timeout"] = _seconds((cluster.tls or TLSOptions()).timeout)
     if cluster.tls is not None:
-        found |= {"tls_required": True, "tls_verify": True}
+        found |= {"tls_required": True, "tls_verify": True, **certificate_end(cluster.tls)}
     return found
 
 
@@ -139,6 +147,9 @@ def jetstream(server: Monitored) -> dict[str, Any]:
     if engine is None or not engine.running:
         return {}
     found = {"config": engine.config(), "stats": engine.stats()}
+    limits = engine.limits()
+    if limits:
+        found["limits"] = limits
     if engine.cluster is not None:
         found["meta"] = engine.cluster.meta_cluster()
     return found

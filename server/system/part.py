@@ -17,6 +17,7 @@ from ..accounts.source import Kind
 from ..clock import SECOND
 from ..monitor import Monitored, OthersAskedError, RequestError
 from ..monitor.accountz import account_statistics
+from ..monitor.request import MalformedRequestError
 from . import services
 from .envelope import Envelope, encode
 from .neighbours import SWEEP_INTERVAL, Neighbours
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 STATSZ_INTERVAL = 10 * SECOND
 FIRST_STATSZ = SECOND // 4  # from there on twice as long each time
 CONNS_INTERVAL = 30 * SECOND
-BAD_REQUEST, NOT_FOUND = 400, 404
+BAD_REQUEST, NOT_FOUND, FAILED = 400, 404, 500
 
 Answer = Callable[[str, "Message"], dict[str, Any] | None]
 
@@ -147,10 +148,11 @@ class System:
             except OthersAskedError:
                 return
             except RequestError as error:
-                document = self._envelope.refusal(BAD_REQUEST, str(error))
+                code = BAD_REQUEST if isinstance(error, MalformedRequestError) else FAILED
+                document = self._envelope.refusal(code, str(error))
             except Exception as error:  # a mistake of ours must not end the connection that asked
                 self._log.error(f"System service {subject} failed: {type(error).__name__}: {error}")
-                document = self._envelope.refusal(500, "internal error")
+                document = self._envelope.refusal(FAILED, "internal error")
             if document is not None:
                 account.publish(message.reply, encode(document))
 

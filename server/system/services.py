@@ -15,24 +15,31 @@ from ..monitor import (
     AccountzRequest,
     ConnzRequest,
     HealthzRequest,
+    IpqueueszRequest,
     JszRequest,
     LeafzRequest,
     Monitored,
-    RequestError,
+    ProfilezRequest,
+    RaftzRequest,
     RoutezRequest,
     SubszRequest,
+    account_jsz,
     accountz,
     accstatz,
     connz,
+    expvarz,
     gatewayz,
     healthz,
+    ipqueuesz,
     jsz,
     leafz,
+    profilez,
+    raftz,
     routez,
     subsz,
     varz,
 )
-from ..monitor.request import from_json
+from ..monitor.request import MalformedRequestError, from_json
 
 Body = Mapping[str, Any]
 Service = Callable[[Monitored, Body], dict[str, Any]]
@@ -54,32 +61,36 @@ SERVER: dict[str, Service] = {
     "ACCOUNTZ": lambda server, body: accountz(server, from_json(AccountzRequest, body)),
     "JSZ": lambda server, body: jsz(server, from_json(JszRequest, body)),
     "HEALTHZ": lambda server, body: _health(server, from_json(HealthzRequest, body)),
+    "EXPVARZ": lambda _server, _body: expvarz(),
+    "IPQUEUESZ": lambda server, body: ipqueuesz(server, from_json(IpqueueszRequest, body)),
+    "PROFILEZ": lambda _server, body: profilez(from_json(ProfilezRequest, body)),
+    "RAFTZ": lambda server, body: raftz(server, from_json(RaftzRequest, body)),
 }
 
 ACCOUNT: dict[str, Callable[[Monitored, str, Body], dict[str, Any]]] = {
-    "SUBSZ": lambda server, name, body: subsz(server, from_json(SubszRequest, {**body, "account": name})),
+    "SUBSZ": lambda server, name, body: subsz(
+        server, from_json(SubszRequest, {**body, "account": name, "subscriptions": True})
+    ),
     "CONNZ": lambda server, name, body: connz(
         server, from_json(ConnzRequest, {"auth": True, **body, "acc": name})
     ),
     "LEAFZ": lambda server, name, body: leafz(server, from_json(LeafzRequest, {**body, "account": name})),
-    "JSZ": lambda server, name, body: jsz(
-        server, from_json(JszRequest, {**body, "account": name, "accounts": True})
-    ),
+    "JSZ": lambda server, name, body: account_jsz(server, from_json(JszRequest, {**body, "account": name})),
     "INFO": lambda server, name, _: accountz(server, AccountzRequest(name))["account_detail"],
     "STATZ": lambda server, name, _: accstatz(server, [name]),
 }
 
 
 def read(body: bytes) -> Body:
-    """A request's options; empty is none. Raises RequestError for what is no JSON object."""
+    """A request's options; empty is none. Raises MalformedRequestError for what is no JSON object."""
     if not body.strip():
         return {}
     try:
         document = json.loads(body)
     except ValueError as error:
-        raise RequestError(f"invalid JSON: {error}") from None
+        raise MalformedRequestError(f"invalid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise RequestError("invalid JSON: an object is wanted")
+        raise MalformedRequestError("invalid JSON: an object is wanted")
     return document
 
 

@@ -415,3 +415,49 @@ def test_a_backup_is_restored_with_its_replicas(
     assert (
         js.error("STREAM.RESTORE.S", {"config": saved[0]["config"], "state": saved[0]["state"]})[1] == 10130
     )
+
+
+def test_every_asset_has_a_raft_group_name_of_its_own(mesh: JetMesh, js: JetStream) -> None:
+    for name, replicas in (("R3", 3), ("R1", 1)):
+        js.create(name, num_replicas=replicas)
+        led(js, name)
+        for consumer in ("C", "D"):
+            js.consumer(name, consumer)
+            led(js, f"{name}.{consumer}")
+    asked = {"streams": True, "consumer": True, "raft": True, "account": "ACC"}
+    names: dict[str, set[str]] = {}
+    holders: dict[str, int] = {}
+    for server in mesh.servers:
+        with mesh.login(server, "admin") as wire:
+            service = f"$SYS.REQ.SERVER.{wire.info['server_id']}.JSZ"
+            details = wire.request(service, asked).json()["data"].get("account_details") or ()
+        for stream in (stream for account in details for stream in account.get("stream_detail") or ()):
+            holders[stream["name"]] = holders.get(stream["name"], 0) + 1
+            names.setdefault(stream["name"], set()).add(stream["stream_raft_group"])
+            for consumer in stream["consumer_raft_groups"]:
+                title = f"{stream['name']}.{consumer['name']}"
+                names.setdefault(title, set()).add(consumer["raft_group"])
+    assert holders == {"R3": 3, "R1": 1}
+    assert set(names) == {"R1", "R3", "R1.C", "R1.D", "R3.C", "R3.D"}
+    assert all(len(each) == 1 for each in names.values()), names
+    assert len(set.union(*names.values())) == len(names), names
+
+
+def test_raft_groups_are_told(mesh: JetMesh, js: JetStream) -> None:
+    js.create("R3", num_replicas=3)
+    leader = led(js, "R3")
+    js.fill("R3", 3)
+    with mesh.login(mesh[leader], "admin") as wire:
+        service = f"$SYS.REQ.SERVER.{wire.info['server_id']}.RAFTZ"
+        meta = wire.request(service).json()["data"]
+        own = wire.request(service, {"account": "ACC"}).json()["data"]["ACC"]
+    assert list(meta["SYS"]) == ["_meta_"]
+    assert (meta["SYS"]["_meta_"]["size"], meta["SYS"]["_meta_"]["quorum_needed"]) == (3, 2)
+    assert meta["SYS"]["_meta_"]["system_account"] is True
+    (group,) = [each for each in own.values() if each["size"] == 3]
+    assert group["state"] == "LEADER"
+    assert group["leader"] == group["id"]
+    assert 0 < group["applied"] <= group["committed"] <= group["pindex"]
+    assert group["term"] >= group["pterm"] > 0
+    others = {f"s{number}" for number in range(3)} - {leader}
+    assert {peer["name"] for peer in group["peers"].values()} == others

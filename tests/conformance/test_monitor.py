@@ -174,6 +174,16 @@ def test_connz_shows_connections(server: ServerProcess, unique: str) -> None:
         assert [c["cid"] for c in one["connections"]] == [mine["cid"]]
 
 
+@pytest.mark.parametrize(("sort", "first"), [("uptime", -1), ("start", 0), ("cid", 0)])
+def test_connz_is_sorted(server: ServerProcess, unique: str, sort: str, first: int) -> None:
+    wires = [server.connect(name=unique) for _ in range(3)]
+    ids = [wire.info["client_id"] for wire in wires]
+    found = [c["cid"] for c in document(server, f"/connz?sort={sort}")["connections"]]
+    assert [cid for cid in found if cid in ids] == (ids if first == 0 else ids[::-1])
+    for wire in wires:
+        wire.close()
+
+
 def test_connz_shows_the_closed(server: ServerProcess, unique: str) -> None:
     with server.connect(name=unique) as wire:
         wire.send("NONSENSE\r\n")
@@ -194,6 +204,23 @@ def test_jsz_shows_streams(server: ServerProcess, unique: str) -> None:
     assert stream["state"]["messages"] == 2
     assert stream["config"]["name"] == unique
     assert [c["name"] for c in stream["consumer_detail"]] == ["C"]
+
+
+def test_the_configuration_of_jetstream_is_told(serve: Callable[[str], ServerProcess]) -> None:
+    limits = 'max_ack_pending: 100, duplicate_window: "1m", max_request_batch: 10, max_ha_assets: 5'
+    store = 'store_dir: "<store>", max_mem: 10MB, max_file: 10MB'
+    config = "listen: 127.0.0.1:<client>\nhttp: 127.0.0.1:<http>\n"
+    config += f"jetstream {{ {store}, SYNC limits {{ {limits} }} }}"
+    server = serve(config.replace("SYNC", "sync_interval: always,"))
+    told = document(server, "/varz")
+    assert told["jetstream"]["config"]["sync_always"] is True
+    assert told["jetstream"]["config"]["sync_interval"] > 0
+    wanted = {"max_ack_pending": 100, "max_duplicate_window": 60_000_000_000, "max_request_batch": 10}
+    assert (wanted | {"max_ha_assets": 5}).items() <= told["jetstream"]["limits"].items()
+    assert told["feature_flags"]["js_ack_fc_v2"] is False
+    assert document(server, "/jsz")["limits"] == told["jetstream"]["limits"]
+    lazy = document(serve(config.replace("SYNC", 'sync_interval: "3s",')), "/jsz")["config"]
+    assert (lazy["sync_interval"], lazy.get("sync_always", False)) == (3_000_000_000, False)
 
 
 def test_varz_counts(server: ServerProcess, unique: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -172,6 +173,86 @@ def test_services_of_an_account(system: Wire, user: Wire, service: str) -> None:
 def test_an_unknown_account_is_an_error(system: Wire) -> None:
     answer = system.request("$SYS.REQ.ACCOUNT.NOPE.INFO").json()
     assert answer["error"]["code"] > 0
+
+
+def test_jsz_of_an_account_is_the_account(system: Wire, server: ServerProcess, unique: str) -> None:
+    with JetStream.of(server, **{"user": "a", "pass": "p"}) as js:
+        js.create(unique)
+        bare = system.request("$SYS.REQ.ACCOUNT.A.JSZ").json()["data"]
+        full = system.request("$SYS.REQ.ACCOUNT.A.JSZ", {"streams": True, "config": True}).json()["data"]
+        js.call(f"STREAM.DELETE.{unique}")
+    assert (bare["name"], bare["id"]) == ("A", "A")
+    assert {"memory", "storage", "reserved_memory", "api"} <= set(bare)
+    assert not bare.get("stream_detail")
+    (stream,) = [each for each in full["stream_detail"] if each["name"] == unique]
+    assert stream["config"]["name"] == unique
+
+
+@pytest.mark.parametrize(("account", "why"), [("NOPE", "not found"), ("SYS", "not jetstream enabled")])
+def test_jsz_of_an_account_without_jetstream_is_an_error(system: Wire, account: str, why: str) -> None:
+    error = system.request(f"$SYS.REQ.ACCOUNT.{account}.JSZ").json()["error"]
+    assert error["code"] in (404, 500)
+    assert "exist" in error["description"] or why in error["description"]
+
+
+def test_subsz_of_an_account_lists_its_subscriptions(system: Wire, user: Wire, unique: str) -> None:
+    user.sub(f"{unique}.a", "7")
+    user.sub(f"{unique}.b", "8", queue="group")
+    user.sync()
+    asked = {"limit": 1000, "subscriptions": False}
+    data = system.request("$SYS.REQ.ACCOUNT.A.SUBSZ", asked).json()["data"]
+    mine = {each["sid"]: each for each in data["subscriptions_list"] if each["subject"].startswith(unique)}
+    assert set(mine) == {"7", "8"}
+    assert (mine["7"]["account"], mine["7"]["cid"]) == ("A", user.info["client_id"])
+    assert mine["8"]["qgroup"] == "group"
+    assert data["total"] >= 2
+
+
+def test_the_process_is_told_of(system: Wire) -> None:
+    data = system.request("$SYS.REQ.SERVER.PING.EXPVARZ").json()["data"]
+    assert data["memstats"]["Sys"] > 0
+    assert data["memstats"]["NumGC"] >= 0
+    assert data["cmdline"]
+
+
+def test_what_waits_to_be_stored_is_told(system: Wire, server: ServerProcess, unique: str) -> None:
+    with JetStream.of(server, **{"user": "a", "pass": "p"}) as js:
+        js.create(unique)
+        asked = {"all": True, "filter": f"stream '{unique}' messages"}
+        data = system.request("$SYS.REQ.SERVER.PING.IPQUEUESZ", asked).json()["data"]
+        js.call(f"STREAM.DELETE.{unique}")
+    assert data == {f"[ACC:A] stream '{unique}' messages": {"pending": 0}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [({}, "Profile name not specified"), ({"name": "nope"}, 'Profile "nope" not found')],
+)
+def test_a_profile_that_is_not_there_is_an_error(system: Wire, asked: dict[str, Any], error: str) -> None:
+    data = system.request("$SYS.REQ.SERVER.PING.PROFILEZ", asked).json()["data"]
+    assert data == {"profile": None, "error": error}
+
+
+def test_the_stacks_are_a_profile(system: Wire) -> None:
+    asked = {"name": "goroutine", "debug": 1}
+    data = system.request("$SYS.REQ.SERVER.PING.PROFILEZ", asked).json()["data"]
+    assert data["error"] == ""
+    assert len(base64.b64decode(data["profile"])) > 100
+
+
+def test_a_single_server_has_no_raft_groups(system: Wire) -> None:
+    for asked in ({}, {"account": "A"}, {"group": "_meta_"}):
+        assert system.request("$SYS.REQ.SERVER.PING.RAFTZ", asked).json()["data"] == {}
+
+
+@pytest.mark.parametrize(
+    ("service", "asked", "code"),
+    [("CONNZ", {"sort": "nope"}, 500), ("CONNZ", {"limit": "x"}, 400)],
+)
+def test_a_request_that_cannot_be_answered_is_an_error(
+    system: Wire, service: str, asked: dict[str, Any], code: int
+) -> None:
+    assert system.request(f"$SYS.REQ.SERVER.PING.{service}", asked).json()["error"]["code"] == code
 
 
 def test_an_account_may_ask_about_itself(user: Wire, system: Wire) -> None:

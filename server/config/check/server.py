@@ -7,7 +7,7 @@ from pathlib import Path
 from ..options import SECOND, Options
 from ..read.context import Context
 
-KNOWN_FLAGS = ("js_ack_fc_v2", "js_raft_delete_range", "js_snapshot_sources")
+KNOWN_FLAGS = ("js_ack_fc_v2", "js_api_reply_v2", "js_raft_delete_range", "js_snapshot_sources")
 _LARGE_PAYLOAD = 8 * 1024 * 1024
 _NOT_IN_DOMAINS = " .*>\t\r\n"
 

@@ -1,0 +1,103 @@
+"""raftz: the Raft groups that this server is a member of, by account and name of the group.
+
+Ids of members are those of the meta group, so that one server is one peer in all groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.duration import format_go
+from .request import asked
+from .view import Monitored
+
+if TYPE_CHECKING:
+    from ..cluster.group import Group
+    from ..cluster.meta.report import GroupView
+    from ..jetstream.domain.domain import Domain
+
+META = "_meta_"
+
+
+@dataclass(slots=True)
+class RaftzRequest:
+    """account "": the system account, whose only group is that of the servers."""
+
+    account: str = asked("", "acc", "account")
+    group: str = asked("", "group")
+
+
+def raftz(server: Monitored, request: RaftzRequest | None = None) -> dict[str, Any]:
+    """The groups asked for; {} where there are none."""
+    request = request or RaftzRequest()
+    engine, system = server.jetstream, server.registry.system
+    domain = None if engine is None else engine.cluster
+    if domain is None or system is None:
+        return {}
+    account = request.account or system.name
+    found = {
+        name: _group(domain, group, view, account, system.name)
+        for name, group, view in _groups(domain, account, system.name)
+        if request.group in ("", name)
+    }
+    return {account: found} if found else {}
+
+
+def _groups(domain: Domain, account: str, system: str) -> Iterator[tuple[str, Group, GroupView]]:
+    if account == system and domain.group is not None:
+        from ..jetstream.domain.monitoring import meta_view
+
+        yield META, domain.group, meta_view(domain)
+    for (owner, _), asset in domain.assets.items():
+        membership, view = asset.membership, asset.view()
+        if owner == account and membership is not None and membership.group is not None and view is not None:
+            yield asset.assignment.group, membership.group, view
+
+
+def _group(domain: Domain, group: Group, view: GroupView, account: str, system: str) -> dict[str, Any]:
+    names = domain.servers.seen.names()
+    members, node = group.members, group.node
+    found: dict[str, Any] = {
+        "id": domain.me,
+        "state": _state(group),
+        "size": len(members.voters),
+        "quorum_needed": members.quorum,
+        "committed": group.commit,
+        "applied": group.applied,
+        "ever_had_leader": bool(view.leader),
+        "system_account": account == system,
+        "traffic_account": system,
+        "ipq_proposal_len": group.backlog(),
+        "ipq_entry_len": 0,
+        "ipq_resp_len": 0,
+        "ipq_apply_len": max(0, group.commit - group.applied),
+    }
+    if view.leader:
+        found["leader"] = view.leader
+    if node is not None:
+        log = node.log
+        found |= {"term": node.term, "pterm": log.last_term, "pindex": log.last}
+        found["wal"] = {"messages": log.last - log.snapshot.index, "first_seq": log.snapshot.index + 1}
+        found["wal"] |= {"last_seq": log.last}
+        found["catching_up"] = node.state.recovering
+    found["peers"] = {
+        member: {
+            "name": names.get(member, ""),
+            "known": True,
+            **({"last_replicated_index": node.log.last - peer.lag} if group.is_leader and node else {}),
+            **({"last_seen": format_go(peer.heard)} if peer.heard >= 0 else {}),
+        }
+        for member, peer in view.peers.items()
+    }
+    return found
+
+
+def _state(group: Group) -> str:
+    if group.failure:
+        return "CLOSED"
+    node = group.node
+    if node is None:
+        return "FOLLOWER"
+    return "LEADER" if node.is_leader else ("FOLLOWER" if node.leader else "CANDIDATE")

@@ -1,0 +1,80 @@
+"""expvarz, ipqueuesz and profilez: the process itself.
+
+nats-server tells here of Go's memory, queues between its goroutines and profiles in pprof's form. What Python
+has of it goes by the same names; the rest is left out, and a profile that there is not is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gc
+import io
+import sys
+import threading
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from .request import asked
+from .varz import resident
+from .view import Monitored
+
+_STACKS = "goroutine"
+
+
+def expvarz() -> dict[str, Any]:
+    """Memory and the collector. Of the command line only the program: the rest may hold secrets."""
+    memory = resident()
+    collections = sum(int(generation["collections"]) for generation in gc.get_stats())
+    told = {"Alloc": memory, "Sys": memory, "NumGC": collections, "EnableGC": gc.isenabled()}
+    return {"memstats": told, "cmdline": sys.argv[:1]}
+
+
+@dataclass(slots=True)
+class IpqueueszRequest:
+    """all: empty queues too. filter: a part of the name."""
+
+    all: bool = asked(False, "all")
+    filter: str = asked("", "queues", "filter")
+
+
+def ipqueuesz(server: Monitored, request: IpqueueszRequest | None = None) -> dict[str, Any]:
+    """How many messages wait for their sync, by stream."""
+    request = request or IpqueueszRequest()
+    found: dict[str, Any] = {}
+    engine = server.jetstream
+    for name, account in engine.accounts.items() if engine is not None else ():
+        for stream in account.streams.values():
+            title = f"[ACC:{name}] stream '{stream.name}' messages"
+            pending = len(stream.committer.answers)
+            if (pending or request.all) and request.filter in title:
+                found[title] = {"pending": pending}
+    return found
+
+
+@dataclass(slots=True)
+class ProfilezRequest:
+    """name: which profile."""
+
+    name: str = asked("", "name")
+
+
+def profilez(request: ProfilezRequest) -> dict[str, Any]:
+    """The stacks of all tasks and threads, as text in base 64; there are no other profiles."""
+    if not request.name:
+        return {"profile": None, "error": "Profile name not specified"}
+    if request.name != _STACKS:
+        return {"profile": None, "error": f'Profile "{request.name}" not found'}
+    return {"profile": base64.b64encode(_stacks().encode()).decode(), "error": ""}
+
+
+def _stacks() -> str:
+    out = io.StringIO()
+    frames = sys._current_frames()
+    for thread in threading.enumerate():
+        out.write(f"thread {thread.name}:\n")
+        traceback.print_stack(frames.get(thread.ident or 0), file=out)
+    for task in asyncio.all_tasks():
+        task.print_stack(file=out)
+    return out.getvalue()

@@ -1,0 +1,83 @@
+"""What is told of TLS: the certificates of the server, and what was agreed on with a peer."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.timestamp import format_rfc3339
+from ..config.tls import file_not_after, public_key_hash
+
+if TYPE_CHECKING:
+    from ..config.options import TLSOptions
+    from ..connection.secure import SecureWire
+
+_SHORT = {
+    "commonName": "CN",
+    "countryName": "C",
+    "localityName": "L",
+    "organizationName": "O",
+    "organizationalUnitName": "OU",
+    "postalCode": "POSTALCODE",
+    "serialNumber": "SERIALNUMBER",
+    "stateOrProvinceName": "ST",
+    "streetAddress": "STREET",
+}
+_SPECIAL = re.compile(r'([,+"\\<>;])')
+
+
+def certificate_end(tls: TLSOptions) -> dict[str, str]:
+    """When the listener's certificate ends; {} where that cannot be read."""
+    path = tls.cert_file or (tls.certs[0].cert_file if tls.certs else "")
+    try:
+        return {"tls_cert_not_after": format_rfc3339(file_not_after(path))} if path else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def tls_facts(secure: SecureWire, *, peers: bool) -> dict[str, Any]:
+    """Version and cipher suite of a connection, and with `peers` who showed a certificate."""
+    facts: dict[str, Any] = {
+        "tls_version": secure.version.removeprefix("TLSv"),
+        "tls_cipher_suite": go_name(secure.cipher),
+    }
+    if peers and (certificates := secure.certificates()):
+        facts["tls_peer_certs"] = [
+            {
+                "subject": distinguished_name(secure.subject),
+                "spki_sha256": public_key_hash(certificate),
+                "cert_sha256": hashlib.sha256(certificate).hexdigest(),
+            }
+            for certificate in certificates
+        ]
+    return facts
+
+
+def go_name(cipher: str) -> str:
+    """The standard's name of a suite that OpenSSL names in its own way."""
+    if cipher.startswith("TLS_"):
+        return cipher
+    exchange, _, rest = cipher.partition("-AES")
+    name = rest and f"AES{rest}"
+    if not name:
+        exchange, _, rest = cipher.partition("-CHACHA20")
+        name = f"CHACHA20{rest}-SHA256"
+    name = re.sub(r"^AES(\d+)", r"AES_\1", name)
+    name = re.sub(r"^(AES_\d+)-SHA", r"\1-CBC-SHA", name)
+    return f"TLS_{exchange or 'RSA'}_WITH_{name}".replace("-", "_")
+
+
+def distinguished_name(subject: list[list[tuple[str, str]]]) -> str:
+    """A certificate's subject as RFC 2253 writes it: the last part first."""
+    parts = [
+        "+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in rdn) for rdn in subject
+    ]
+    return ",".join(reversed(parts))
+
+
+def _escaped(value: str) -> str:
+    text = _SPECIAL.sub(r"\\\1", value)
+    if text.startswith(("#", " ")):
+        text = "\\" + text
+    return text[:-1] + "\\ " if text.endswith(" ") and len(value) > 1 else text
