@@ -9,7 +9,8 @@ import pytest
 from lib.backups import load, save
 from lib.eventually import eventually
 from lib.jetmesh import JetMesh
-from lib.jetstream import ApiFailureError, JetStream
+from lib.jetstream import SECOND, ApiFailureError, JetStream
+from pyjs.protocol.timestamp import parse_rfc3339
 
 PATIENCE = 5.0  # seconds for an answer: while a stream has no leader the reference gives none
 QUIET = 1.0  # seconds in which a second answer would have come
@@ -461,3 +462,20 @@ def test_raft_groups_are_told(mesh: JetMesh, js: JetStream) -> None:
     assert group["term"] >= group["pterm"] > 0
     others = {f"s{number}" for number in range(3)} - {leader}
     assert {peer["name"] for peer in group["peers"].values()} == others
+
+
+def test_a_consumer_s_last_activity_is_known_to_its_next_leader(js: JetStream) -> None:
+    js.create("S", subjects=["s"], num_replicas=3)
+    js.publish("s", "1")
+    js.consumer("S", "C")
+    (message,), _ = js.pull("S", "C")
+    js.ack(message)
+    before = js.consumer_info("S", "C")
+    leader = before["cluster"]["leader"]
+    assert js.call("CONSUMER.LEADER.STEPDOWN.S.C")["success"]
+    led(js, "S.C", but=leader)
+    after = js.consumer_info("S", "C")
+    for place in ("delivered", "ack_floor"):
+        assert after[place]["stream_seq"] == 1
+        apart = parse_rfc3339(after[place]["last_active"]) - parse_rfc3339(before[place]["last_active"])
+        assert abs(apart) < 5 * SECOND

@@ -145,6 +145,7 @@ class Consumer:
         if ledger.repair(store.first_seq, store.last_seq):
             self.changed()
         self.feed.start(post.start())
+        self.last_active = post.last_active()
 
     def _listen(self) -> None:
         config, account, stream = self.config, self.account, self.stream
@@ -421,6 +422,15 @@ class Consumer:
 
     # -- questions and orders of the API
 
+    @property
+    def last_active(self) -> tuple[int, int]:
+        """When the last message was delivered and acknowledged, ns; 0 for never."""
+        return self.sender.delivered_at, self.intake.acked_at
+
+    @last_active.setter
+    def last_active(self, times: tuple[int, int]) -> None:
+        self.sender.delivered_at, self.intake.acked_at = times
+
     def waiting_messages(self) -> int:
         """Count what could be delivered: not delivered yet, or due again."""
         return self.pending_messages() + len(self.ledger.queued)
@@ -455,7 +465,7 @@ class Consumer:
         self.ledger.start(seq - 1)
         self.feed.restart(seq)
         self.backlog.recount(seq)
-        self.sender.delivered_at = self.intake.acked_at = 0
+        self.last_active = 0, 0
         self._expiry.clear()
         self.changed()
         self.stream.consumer_changed()

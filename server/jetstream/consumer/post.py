@@ -20,5 +20,8 @@ class Post(Protocol):
     def start(self) -> Start:
         """Where to read on."""
 
+    def last_active(self) -> tuple[int, int]:
+        """When the last message was delivered and acknowledged, ns; 0 for never."""
+
     def keeper(self, ledger: Ledger) -> Keeper:
         """Who lets the others agree on what becomes of `ledger`."""

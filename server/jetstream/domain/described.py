@@ -114,8 +114,8 @@ def _place(info: ConsumerInfo, stream: ReplicatedStream, name: str) -> None:
     if standing is None:
         return
     state = standing.state
-    info.delivered = SequenceInfo(*state.delivered)
-    info.ack_floor = SequenceInfo(*state.ack_floor)
+    info.delivered = SequenceInfo(*state.delivered, standing.delivered_at)
+    info.ack_floor = SequenceInfo(*state.ack_floor, standing.acked_at)
     info.num_ack_pending = len(state.pending)
     info.num_redelivered = 0 if standing.config.max_deliver == 1 else len(state.redelivered)
     rest = max(standing.passed + 1, standing.resume)

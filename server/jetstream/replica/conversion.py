@@ -35,6 +35,7 @@ def found(stream: Stream, group: str = "") -> StreamStore:
     for consumer in stream.public_consumers():
         standing = Standing(consumer.name, consumer.created, consumer.config)
         standing.state = consumer.ledger.state()
+        standing.delivered_at, standing.acked_at = consumer.last_active
         standings.append(standing)
     store = stream.hand_over()
     for sequence in store.damaged():
@@ -85,7 +86,8 @@ def dissolve(replica: Replica, ended: Callable[[Consumer], None] | None = None) 
     stream.recover(positions)
     for standing in standings:
         kept = _store(stream, standing)
-        lifecycle.adopt(stream, standing.name, standing.config, standing.created, kept, ended)
+        consumer = lifecycle.adopt(stream, standing.name, standing.config, standing.created, kept, ended)
+        consumer.last_active = standing.delivered_at, standing.acked_at
     stream.start()
     stream.start_inflow()
     return stream

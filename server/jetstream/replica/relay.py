@@ -119,6 +119,10 @@ class LeaderPost:
         """Where to read on."""
         return self._standing.start()
 
+    def last_active(self) -> tuple[int, int]:
+        """When the last message was delivered and acknowledged."""
+        return self._standing.delivered_at, self._standing.acked_at
+
     def keeper(self, ledger: Ledger) -> Keeper:
         """Who lets the others agree on what becomes of `ledger`."""
         return Relay(self._standing, ledger, self._clock, self._propose)

@@ -20,9 +20,23 @@ if TYPE_CHECKING:
 
 
 class Standing:
-    """One consumer's. version: how many changes were applied; picked, resume: see `consumer.start.Start`."""
+    """One consumer's. version: how many changes were applied; picked, resume: see `consumer.start.Start`.
 
-    __slots__ = ("config", "created", "filters", "name", "picked", "resume", "state", "version")
+    delivered_at, acked_at: when the last message was delivered and acknowledged, ns; 0 for never.
+    """
+
+    __slots__ = (
+        "acked_at",
+        "config",
+        "created",
+        "delivered_at",
+        "filters",
+        "name",
+        "picked",
+        "resume",
+        "state",
+        "version",
+    )
 
     def __init__(self, name: str, created: int, config: ConsumerConfig) -> None:
         self.name = name
@@ -31,6 +45,7 @@ class Standing:
         self.filters = tuple(config.filters)
         self.state = ConsumerState()
         self.version = 0
+        self.delivered_at = self.acked_at = 0
         self.picked: list[int] = []
         self.resume = 0
 
@@ -72,8 +87,10 @@ class Standing:
 
     # --- changes
 
-    def change(self, body: bytes, store: StreamStore, *, whole: bool) -> list[int]:
-        """Take in what the leader did; give the sequences that it is done with by that, ascending."""
+    def change(self, body: bytes, store: StreamStore, time: int, *, whole: bool) -> list[int]:
+        """Take in what the leader did until `time`; give the sequences that it is done with by that,
+        ascending.
+        """
         before = self.state
         if whole:
             self.state = ConsumerState()
@@ -85,6 +102,7 @@ class Standing:
             apply_change(body, self.state)
             cared = before.pending.keys() - pending.keys() | before.redelivered.keys() - redelivered.keys()
         self.version += 1
+        self._note_activity(before, time)
         passed = self.state.delivered[1]
         if self.resume:
             self.picked = [seq for seq in self.picked if seq > passed]
@@ -92,6 +110,17 @@ class Standing:
                 self.resume = 0
         cared.update(self._between(store, before.delivered[1], passed))
         return sorted(seq for seq in cared if not self.needs(seq))
+
+    def _note_activity(self, before: ConsumerState, time: int) -> None:
+        state = self.state
+        if state.delivered[0] < before.delivered[0]:
+            self.delivered_at = self.acked_at = 0  # it began anew
+        elif state.delivered[0] > before.delivered[0]:
+            self.delivered_at = time
+        if self.config.ack_policy == "none":
+            return
+        if state.ack_floor[0] > before.ack_floor[0] or before.pending.keys() - state.pending.keys():
+            self.acked_at = time
 
     def _between(self, store: StreamStore, after: int, upto: int) -> Iterator[int]:
         """The messages it selects and was given lately."""

@@ -157,6 +157,7 @@ def _describe(standing: Standing) -> dict[str, Any]:
         "version": standing.version,
         "picked": standing.picked,
         "resume": standing.resume,
+        "active": [standing.delivered_at, standing.acked_at],
     }
 
 
@@ -195,6 +196,7 @@ def _decode(data: bytes) -> State:
         standing.state = ConsumerState()
         apply_change(data[at - length : at], standing.state)
         standing.version, standing.picked, standing.resume = one["version"], one["picked"], one["resume"]
+        standing.delivered_at, standing.acked_at = one.get("active", (0, 0))  # not told by older servers
         state.standings.append(standing)
     if at != len(data):
         raise StateError("it has another length than it says")

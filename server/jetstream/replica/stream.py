@@ -379,7 +379,7 @@ class ReplicatedStream(Stream):
         standing = self.standings.get(entry.name)
         if standing is None or (not entry.whole and entry.base != standing.version):
             return False
-        for sequence in standing.change(entry.change, self.store, whole=entry.whole):
+        for sequence in standing.change(entry.change, self.store, entry.time, whole=entry.whole):
             self.interest.acked(sequence, standing)
         return True
 
