@@ -48,6 +48,7 @@ class PlayedDomain:
         self.ways: list[str] = []
         self.clock = world.clock
         self.surroundings = SimpleNamespace(clock=world.clock, random=lambda: self.site.dice)
+        self.servers = SimpleNamespace(gathering=False)
         self.answers = SimpleNamespace(send=self._send)
         self._world = world
 

@@ -409,7 +409,7 @@ class Domain:
         self._goal = group.applied
         self._host.log.info("Self is new JetStream cluster metadata leader")
         self._serve()
-        self.servers.say(ask=True)
+        self.servers.lead()
         notices.meta_leader_elected(self, self._host)
 
     def following(self, group: Group) -> None:

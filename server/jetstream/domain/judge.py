@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 MOST_TRIES = 5
+NO_PEERS = api_error("JSClusterNoPeersErrF", err="").err_code
+GATHERING = 100_000_000  # ns between two looks for servers by a leader that is new
 ASK_AGAIN = 500_000_000  # ns between two questions to a leader that there may not be yet
 
 
@@ -31,14 +33,22 @@ def decide(
 ) -> Response:
     """Have what `think` comes to decided, and give `done` the effect; errors answer the request.
 
-    think: is asked anew as long as its command turns out to be stale; raises ApiError to refuse.
+    think: is asked anew as long as its command turns out to be stale; raises ApiError to refuse. A leader
+    that is new takes the time to hear of all servers before it says that there are too few.
     """
     tries = MOST_TRIES
 
     def attempt() -> None:
         nonlocal tries
+        try:
+            command = think()
+        except ApiError as refusal:
+            if refusal.err_code != NO_PEERS or not domain.servers.gathering:
+                raise
+            domain.surroundings.clock.call_later(GATHERING, guarded(request, attempt))
+            return
         tries -= 1
-        domain.propose(think(), guarded(request, decided))
+        domain.propose(command, guarded(request, decided))
 
     def decided(outcome: list[Effect] | ApiError) -> None:
         if isinstance(outcome, ApiError):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .domain import Domain
 
 LOOK = SECOND  # between two looks at what is used here
+GATHERED = 3 * SECOND  # from when on a leader takes who is not there for away
 
 
 class Servers:
@@ -45,6 +46,7 @@ class Servers:
         self._looking: Timer | None = None
         self._said: dict[str, dict[str, Used]] = {}
         self._subscription: Subscription | None = None
+        self._led_from = -GATHERED
         self._unnamed = ""  # the leader, while it is not known which server that is
 
     def start(self) -> None:
@@ -75,6 +77,20 @@ class Servers:
             engine.memory.limit,
             engine.files.limit,
         )
+
+    def lead(self) -> None:
+        """This server leads the meta group from now on: it needs to know of the others."""
+        self._led_from = self._clock.now()
+        self.say(ask=True)
+
+    @property
+    def gathering(self) -> bool:
+        """Whether this server leads since a moment ago and has not heard of all members yet."""
+        group = self._domain.group
+        if group is None or self._clock.now() - self._led_from > GATHERED:
+            return False
+        known, sights = self._domain.state.servers, self._domain.sights
+        return any(member not in known or member not in sights for member in group.members.all)
 
     def say(self, *, ask: bool = False) -> None:
         """Tell all servers of this one. ask: have them tell of themselves."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from lib.api_site import ACCOUNT, ApiSite, codes
+from lib.meta_site import server
 from lib.streams import Ear
 from pyjs.protocol.api.cluster import ClusterInfo
 from pyjs.protocol.api.stream import StreamInfo
@@ -17,6 +18,7 @@ from pyjs.server.clock import SECOND
 from pyjs.server.cluster.meta.answering import DELAY, Asset, Led, Meta, Standing
 from pyjs.server.cluster.meta.command import UpdateStream
 from pyjs.server.jetstream.domain.gate import HOLD, PAUSE
+from pyjs.server.jetstream.domain.judge import GATHERING
 from pyjs.server.jetstream.domain.sysapi import ClusterApi
 from pyjs.server.jetstream.domain.unserved import OF_ACCOUNTS, OF_THE_SYSTEM
 
@@ -136,6 +138,28 @@ def test_a_stream_is_answered_when_its_leader_serves_it_and_by_way_of_that(site:
     site.domain.up("S")
     [answer] = map(json.loads, asked.bodies)
     assert (answer["did_create"], answer["cluster"]["leader"], site.domain.ways) == (True, "n2", ["n2"])
+
+
+def test_a_leader_that_is_new_hears_of_the_others_before_it_says_that_they_are_too_few(site: ApiSite) -> None:
+    other = server(3)
+    known = site.domain.sights.pop(other.id)
+    request = {"name": "S", "subjects": ["S"], "num_replicas": 3}
+    assert codes(site.ask("STREAM.CREATE.S", request)) == [10005]
+    site.domain.servers.gathering = True
+    first, second = (
+        site.ask("STREAM.CREATE.S", request),
+        site.ask("STREAM.CREATE.T", {**request, "name": "T"}),
+    )
+    site.clock.advance(SECOND)
+    assert first.bodies == second.bodies == []
+    site.domain.sights[other.id] = known
+    site.clock.advance(GATHERING)
+    assert codes(first) == [0] and codes(second) == [10065]
+    del site.domain.sights[other.id]
+    third = site.ask("STREAM.CREATE.U", {"name": "U", "subjects": ["U"], "num_replicas": 3})
+    site.domain.servers.gathering = False
+    site.clock.advance(GATHERING)
+    assert codes(third) == [10005]
 
 
 def test_without_its_leader_it_is_answered_with_what_was_decided(site: ApiSite) -> None:

@@ -10,7 +10,7 @@ from pyjs.server.clock import SECOND
 from pyjs.server.cluster.meta.server import Server
 from pyjs.server.cluster.meta.usage import Used
 from pyjs.server.jetstream.domain.reports import Report
-from pyjs.server.jetstream.domain.servers import Servers
+from pyjs.server.jetstream.domain.servers import GATHERED, Servers
 from pyjs.server.jetstream.domain.sights import EVERY
 
 
@@ -91,3 +91,22 @@ def test_what_is_used_is_told_within_a_second_and_nothing_new_only_every_few() -
     count = len(carrier.reports)
     clock.advance(3 * EVERY)
     assert len(carrier.reports) == count
+
+
+def test_a_leader_gathers_until_it_has_heard_of_all_members_or_for_a_while() -> None:
+    clock = FakeClock()
+    domain: Any = Plain(
+        me="", surroundings=Plain(clock=clock, server="S0"), state=Plain(servers={"A": 1}), sights={"A": 1}
+    )
+    domain.group = Plain(members=Plain(all={"A", "B"}))
+    servers = Servers(domain, Plain(accounts={}), Carrier())  # type: ignore[arg-type]
+    assert not servers.gathering
+    servers.lead()
+    assert servers.gathering
+    domain.state.servers["B"] = 1
+    assert servers.gathering  # it was let in, but not heard of in this life
+    domain.sights["B"] = 1
+    assert not servers.gathering
+    del domain.sights["B"]
+    clock.advance(GATHERED + 1)
+    assert not servers.gathering
