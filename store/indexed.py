@@ -5,7 +5,7 @@ and the figures (`bytes`, `last_seq`, `last_time`); this class keeps the promise
 them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from .errors import Damaged, NotFound
@@ -150,6 +150,14 @@ class IndexedStream:
         """Find the sequence that `next` would read; 0 if there is none."""
         return self._index.next_seq(filters, from_seq)
 
+    def preparing(self, filters: Sequence[str]) -> Iterator[None]:
+        """Get ready, in steps, for questions about these filters."""
+        return self._index.preparing(filters)
+
+    def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
+        """Give the subjects that the filters match, in steps."""
+        return self._index.matching(filters)
+
     def count(self, filters: Sequence[str], from_seq: int) -> int:
         """Count the messages at or after `from_seq` that the filters match."""
         return self._index.count(filters, from_seq)
@@ -173,6 +181,10 @@ class IndexedStream:
     def last_per_subject(self, filters: Sequence[str], up_to: int = 0) -> list[int]:
         """Give the last sequence (not above `up_to`, unless 0) of each subject matched, ascending."""
         return self._index.last_per_subject(filters, up_to or self.last_seq)
+
+    def lasts(self, subjects: Iterable[str], up_to: int) -> list[int]:
+        """Give the last sequence not above `up_to` of each of these literal subjects that has one."""
+        return self._index.lasts(subjects, up_to)
 
     def damaged(self) -> list[int]:
         """Give the sequences whose messages are known to be lost to damage."""

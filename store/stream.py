@@ -14,7 +14,7 @@ Invariants:
     by, and from then on `damaged()` names it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from .errors import Damaged, NotFound, StoreClosed, StoreError, StoreFailed
@@ -163,6 +163,20 @@ class StreamStore(Protocol):
         """Give the sequences from `from_seq` on of messages with a header, ascending, without reading."""
         ...
 
+    def preparing(self, filters: Sequence[str]) -> Iterator[None]:
+        """Get ready for questions about these filters, in steps of a few milliseconds at most.
+
+        After it they cost O(log n); without it the first may take long. Anything may happen between steps.
+        """
+        ...
+
+    def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
+        """Give the subjects that the filters match, those of each filter in order, in such steps, too.
+
+        Those that have had a message all the while are given once; others may be.
+        """
+        ...
+
     def count(self, filters: Sequence[str], from_seq: int) -> int:
         """Count the messages at or after `from_seq` that one of the filters matches."""
         ...
@@ -193,6 +207,10 @@ class StreamStore(Protocol):
 
     def last_per_subject(self, filters: Sequence[str], up_to: int = 0) -> list[int]:
         """Give the last sequence (not above `up_to`, unless 0) of each subject matched, ascending."""
+        ...
+
+    def lasts(self, subjects: Iterable[str], up_to: int) -> list[int]:
+        """Give the last sequence not above `up_to` of each of these literal subjects that has one."""
         ...
 
     def seq_at(self, time: int) -> int:

@@ -26,6 +26,7 @@ from ..consumer import lifecycle
 from ..consumer.config import check_group
 from ..consumer.core import Consumer
 from ..consumer.info import shown
+from ..slices import Steps
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
@@ -91,7 +92,14 @@ def create_durable(request: Request) -> Response:
 
 
 def _create(request: Request, asked: CreateConsumerRequest) -> Response:
+    return request.work(_creating(request, asked))
+
+
+def _creating(request: Request, asked: CreateConsumerRequest) -> Steps[Response]:
     config = asked.config
+    known = request.account.streams.get(asked.stream_name)
+    if known is not None:
+        yield from known.store.preparing(config.filters)
     if config.num_replicas > 1:
         raise api_error("JSStreamReplicasNotSupportedErr")
     stream = request.account.lookup(asked.stream_name)

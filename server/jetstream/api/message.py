@@ -6,6 +6,7 @@ from ....protocol.api.messages import MsgDeleteRequest, MsgGetRequest, StoredMsg
 from ....protocol.errors import ApiError, api_error
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
+from ..slices import Steps
 from ..stream.core import Ordered, Stream
 from .request import LATER, Request, Response
 from .stream import failed
@@ -25,7 +26,12 @@ def get(request: Request) -> Response:
         or (last and (time or following))
     ):
         raise api_error("JSBadRequestErr")
-    stream = request.account.lookup(request.tokens[3])
+    return request.work(_get(request, request.account.lookup(request.tokens[3]), asked))
+
+
+def _get(request: Request, stream: Stream, asked: MsgGetRequest) -> Steps[Response]:
+    filters = [one for one in (asked.next_by_subj, asked.last_by_subj) if one]
+    yield from stream.store.preparing(filters)
     found = _find(stream, asked)
     if found is None:
         raise api_error("JSNoMessageFoundErr")

@@ -16,6 +16,7 @@ from ....protocol.api.messages import error_response
 from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339
+from ..slices import Slices, Steps
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -102,6 +103,29 @@ class Request:
     def has_json(self) -> bool:
         """Whether the body looks like JSON; what may be left out may be anything else."""
         return self.body.lstrip()[:1] in {b"{", b"["}
+
+    def work(self, steps: Steps[Response]) -> Response:
+        """Work the response out in slices: give it if the first is enough, else LATER."""
+        outcome: list[Response | Exception] = []
+        returned = False
+
+        def done(result: Response | Exception) -> None:
+            if not returned:
+                outcome.append(result)
+            elif isinstance(result, ApiError):
+                self.fail(result)
+            elif isinstance(result, Exception):
+                self.trip(result)
+            elif result is not LATER:
+                self.respond(result)
+
+        Slices(self.account.host.runner, steps, done, done)
+        returned = True
+        if not outcome:
+            return LATER
+        if isinstance(outcome[0], Exception):
+            raise outcome[0]
+        return outcome[0]
 
     def respond(self, response: Response) -> None:
         """Answer a request whose handler returned LATER."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
 from ....protocol.api.record import invalid_json
-from ....protocol.api.stream import StreamInfo, StreamState
+from ....protocol.api.stream import StreamInfo
 from ....protocol.errors import ApiError, api_error
+from ..slices import Steps
 from ..stream import report
 from ..stream.core import Ordered, Stream
 from ..stream.rules.world import invalid
 from .request import LATER, Request, Response
+from .written import Written, to_text
 
 NAMES_LIMIT = 1024
 LIST_LIMIT = 256
 SUBJECTS_LIMIT = 100_000
+STEP = 2048  # subjects looked at in one slice
 
 
 def _read_config(request: Request) -> StreamRequest:
@@ -98,30 +102,50 @@ def list_streams(request: Request) -> Response:
 def info(request: Request) -> Response:
     """Answer STREAM.INFO.<stream>."""
     stream = request.account.lookup(request.tokens[2])
-    return describe(request, stream)
+    return request.work(describing(request, stream))
 
 
-def describe(request: Request, stream: Stream) -> Response:
+def describing(request: Request, stream: Stream) -> Steps[Response]:
     """The answer to STREAM.INFO about this stream. Raises ApiError."""
     asked = request.read(StreamInfoRequest) if request.has_json else StreamInfoRequest()
-    found = report.info(stream, details=asked.deleted_details)
     page: dict[str, int] = {}
+    subjects: dict[str, int] = {}
     if asked.subjects_filter:
-        page = _add_subjects(found.state, stream, asked)
+        page, subjects = yield from _subjects(stream, asked)
+    found = report.info(stream, details=asked.deleted_details)
+    found.state.subjects = subjects
     answer = response(request.kind)
     answer.update({"total": 0, "offset": 0, "limit": 0, **page})
     answer.update(found.to_json())
+    if len(subjects) > STEP:
+        answer["state"]["subjects"] = yield from _written(subjects)
     return answer
 
 
-def _add_subjects(state: StreamState, stream: Stream, asked: StreamInfoRequest) -> dict[str, int]:
-    totals = stream.store.subjects(asked.subjects_filter)
-    if not totals:
-        return {}
-    offset = min(max(asked.offset, 0), len(totals))
-    page = sorted(totals)[offset : offset + SUBJECTS_LIMIT]
-    state.subjects = {subject: totals[subject] for subject in page}
-    return {"total": len(totals), "offset": offset, "limit": SUBJECTS_LIMIT}
+def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str, int], dict[str, int]]]:
+    """Which page it is, and the subjects on it with their numbers of messages."""
+    store = stream.store
+    names: list[str] = []
+    for more in store.matching((asked.subjects_filter,)):
+        names += more
+        yield
+    offset = min(max(asked.offset, 0), len(names))
+    found: dict[str, int] = {}
+    for start in range(offset, min(len(names), offset + SUBJECTS_LIMIT), STEP):
+        step = names[start : min(start + STEP, offset + SUBJECTS_LIMIT)]
+        found.update({name: count for name in step if (count := store.subject_count(name))})
+        yield
+    page = {"total": len(names), "offset": offset, "limit": SUBJECTS_LIMIT} if names else {}
+    return page, found
+
+
+def _written(subjects: dict[str, int]) -> Steps[Written]:
+    """Write a long list of subjects as JSON, piece by piece."""
+    pieces, rest = [], iter(subjects.items())
+    while step := dict(islice(rest, STEP)):
+        pieces.append(to_text(step)[1:-1])
+        yield
+    return Written("{" + ",".join(pieces) + "}")
 
 
 def delete(request: Request) -> Response:

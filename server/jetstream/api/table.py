@@ -8,7 +8,6 @@ themselves, so that a request to one that is not there fails at once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +21,7 @@ from . import snapshot as snapshot_api
 from . import stream as stream_api
 from .consumer import TABLE as CONSUMER_TABLE
 from .request import LATER, Request, Response
+from .written import to_text
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -125,7 +125,7 @@ class Api:
         held.api_total += 1
         if "error" in response:
             held.api_errors += 1
-        text = json.dumps(response, separators=(",", ":"), ensure_ascii=False)
+        text = to_text(response)
         body = text.encode("utf-8", "surrogateescape")
         message = request.message
         if message.reply and request.way is not None:

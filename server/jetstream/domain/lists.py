@@ -30,11 +30,14 @@ from ..api.request import LATER, Request, Response
 from ..api.table import Row
 from ..consumer.info import shown
 from ..host import API_LEVEL
+from ..slices import Steps
 from .consumers import ConsumerWishes
 from .judge import ASK_AGAIN, guarded
 from .streams import StreamWishes
 
 if TYPE_CHECKING:
+    from ..stream.core import Stream
+    from .asset import Asset
     from .domain import Domain
 
 Json = dict[str, Any]
@@ -96,9 +99,12 @@ class Lists:
         asset = domain.assets.get((held.name, name))
         if asset is None or asset.stream is None:
             raise api_error("JSClusterNotAvailErr")
-        answer = stream_api.describe(request, asset.stream)
-        info = asset.info().to_json()
-        answer["cluster"] = info["cluster"]
+        return request.work(self._describing(request, asset, asset.stream))
+
+    def _describing(self, request: Request, asset: Asset, stream: Stream) -> Steps[Response]:
+        held, name = request.account, request.tokens[2]
+        answer = yield from stream_api.describing(request, stream)
+        answer["cluster"] = asset.info().to_json()["cluster"]
         alternates = self._alternates(held.name, name, held.host.domain)
         if alternates:
             answer["alternates"] = alternates

@@ -14,11 +14,14 @@ from ....protocol import headers
 from ....protocol.api.messages import MsgGetRequest
 from ....protocol.errors import ApiError
 from ....protocol.timestamp import format_rfc3339
-from ....store.errors import StoreError
+from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ..host import API_LEVEL
+from ..slices import Slices, Steps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...accounts.parcel import Message
     from ...accounts.subscription import Subscription
     from .core import Stream
@@ -87,7 +90,7 @@ class DirectGet:
                 raise _Refused("412 Required Api Level")
             work(message)  # type: ignore[operator]
         except _Refused as refused:
-            self._stream.send(message.reply, f"NATS/1.0 {refused}\r\n\r\n".encode(), b"")
+            self._refuse(message.reply, refused)
 
     def _read(self, message: Message) -> MsgGetRequest:
         try:
@@ -135,15 +138,34 @@ class DirectGet:
         self._serve(request, message.reply)
 
     def _serve(self, request: MsgGetRequest, reply: str) -> None:
+        """Answer in slices; what takes only one is answered now."""
+        Slices(self._stream.host.runner, self._serving(request, reply), _nothing, self._fault(reply))
+
+    def _serving(self, request: MsgGetRequest, reply: str) -> Steps[None]:
         if request.multi_last:
-            self._serve_many(request, reply)
-        elif request.batch > 0:
-            self._serve_batch(request, reply)
-        else:
-            found = self._find(request)
-            if found is None:
-                raise _Refused("404 Message Not Found")
-            self._give(found, reply, plain=request.no_hdr)
+            yield from self._serve_many(request, reply)
+            return
+        filters = [one for one in (request.next_by_subj, request.last_by_subj) if one]
+        yield from self._stream.store.preparing(filters)
+        if request.batch > 0:
+            yield from self._serve_batch(request, reply)
+            return
+        found = self._find(request)
+        if found is None:
+            raise _Refused("404 Message Not Found")
+        self._give(found, reply, plain=request.no_hdr)
+
+    def _fault(self, reply: str) -> Callable[[Exception], None]:
+        def tell(fault: Exception) -> None:
+            if isinstance(fault, _Refused):
+                self._refuse(reply, fault)
+            else:
+                self._stream.alarm(f"can not serve a direct get: {type(fault).__name__}: {fault}")
+
+        return tell
+
+    def _refuse(self, reply: str, refused: _Refused) -> None:
+        self._stream.send(reply, f"NATS/1.0 {refused}\r\n\r\n".encode(), b"")
 
     def _find(self, request: MsgGetRequest) -> StoredMessage | None:
         store = self._stream.store
@@ -157,7 +179,7 @@ class DirectGet:
         except StoreError:
             return None
 
-    def _serve_batch(self, request: MsgGetRequest, reply: str) -> None:
+    def _serve_batch(self, request: MsgGetRequest, reply: str) -> Steps[None]:
         store = self._stream.store
         sequence = store.seq_at(request.start_time) if request.start_time else request.seq
         filters = (request.next_by_subj,) if request.next_by_subj else ()
@@ -167,6 +189,8 @@ class DirectGet:
         ahead: list[StoredMessage] = []  # the next ones, last first
         for index in range(request.batch):
             if not ahead:
+                if index:
+                    yield
                 most = min(request.batch - index, _AHEAD)
                 ahead = store.next_run(filters, sequence, store.last_seq, most, _AHEAD_SIZE)[::-1]
             found = ahead.pop() if ahead else store.next(filters, sequence)
@@ -183,7 +207,7 @@ class DirectGet:
                 break
         self._end(reply, pending, last)
 
-    def _serve_many(self, request: MsgGetRequest, reply: str) -> None:
+    def _serve_many(self, request: MsgGetRequest, reply: str) -> Steps[None]:
         store = self._stream.store
         up_to = request.up_to_seq
         if request.up_to_time:
@@ -192,7 +216,13 @@ class DirectGet:
                 raise _Refused("404 No Results")
             up_to -= 1
         up_to = up_to or store.last_seq
-        found = [seq for seq in store.last_per_subject(request.multi_last, up_to) if seq >= request.seq]
+        found: list[int] = []
+        for names in store.matching(request.multi_last):
+            found += [seq for seq in store.lasts(names, up_to) if seq >= request.seq]
+            if len(found) > MOST_RESULTS:
+                break
+            yield
+        found.sort()
         if not found:
             raise _Refused("404 No Results")
         if len(found) > MOST_RESULTS:
@@ -200,8 +230,13 @@ class DirectGet:
         budget = request.max_bytes or self._stream.host.max_pending
         last, sent, pending = 0, 0, len(found)
         for index, sequence in enumerate(found, 1):
+            if index % _AHEAD == 0:
+                yield
             try:
                 message = store.get(sequence)
+            except NotFound:
+                pending -= 1
+                continue  # it went since it was found
             except StoreError:
                 raise _Refused("404 Message Not Found") from None
             pending -= 1
@@ -232,6 +267,10 @@ class DirectGet:
         if up_to:
             text += f"Nats-UpTo-Sequence: {up_to}\r\n"
         self._stream.send(reply, f"{text}\r\n".encode(), b"")
+
+
+def _nothing(_: None) -> None:
+    """Everything was sent."""
 
 
 def _size(message: StoredMessage) -> int:

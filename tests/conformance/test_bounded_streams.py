@@ -1,0 +1,65 @@
+"""Big streams keep nobody waiting: what is asked of 60,000 subjects, or takes them away, goes in slices.
+
+As in test_bounded_work.py the server's callbacks are measured, and the reference runs the same requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from lib.callbacks import Callbacks
+from lib.eventually import eventually
+from lib.jetstream import ALONE, JetStream
+from lib.process import ServerProcess
+
+SUBJECTS = 60_000
+
+
+@pytest.fixture
+def server(callbacks: Callbacks, launch: Callable[[str], ServerProcess]) -> ServerProcess:
+    """A measured server of the test's own."""
+    return launch(ALONE)
+
+
+@pytest.fixture
+def js(server: ServerProcess) -> Iterator[JetStream]:
+    with JetStream.of(server) as found:
+        yield found
+
+
+def fill(js: JetStream, name: str, subjects: int = SUBJECTS, rounds: int = 1) -> None:
+    """Messages on w.<group>.<number>, 100 numbers in each group."""
+    for _ in range(rounds):
+        for start in range(0, subjects, 1000):
+            names = (f"{name}.{number // 100}.{number}" for number in range(start, start + 1000))
+            js.wire.send("".join([f"PUB {one} 1\r\nx\r\n" for one in names]))
+    wanted = subjects * rounds
+    eventually(lambda: js.state(name)["messages"] == wanted, seconds=30)
+
+
+def test_what_wildcards_find(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
+    js.create("w", subjects=["w.>"], allow_direct=True)
+    fill(js, "w")
+    with callbacks.bounded(server):
+        assert js.get("w", last_by_subj="w.7.*")["seq"] == 800
+        assert js.get("w", next_by_subj="*.8.*", seq=805)["seq"] == 805
+        assert js.get("w", last_by_subj="w.*.*")["seq"] == SUBJECTS
+        few = js.info("w", subjects_filter="w.7.*")
+        assert (few["total"], few["state"]["subjects"]["w.7.700"]) == (100, 1)
+        assert js.consumer("w", "few", filter_subject="w.9.*")["num_pending"] == 100
+        assert js.consumer("w", "many", filter_subject="w.*.*")["num_pending"] == SUBJECTS
+        two = js.consumer("w", "two", filter_subjects=["w.1.*", "w.2.>"], deliver_policy="last_per_subject")
+        assert two["num_pending"] == 200
+        js.publish("w.9.new")
+        assert js.consumer_info("w", "few")["num_pending"] == 101
+
+
+def test_all_subjects_of_a_stream(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
+    js.create("w", subjects=["w.>"])
+    fill(js, "w")
+    with callbacks.bounded(server):
+        whole = js.info("w", subjects_filter=">")
+        assert whole["total"] == len(whole["state"]["subjects"]) == SUBJECTS
+        rest = js.info("w", subjects_filter=">", offset=SUBJECTS - 2)
+        assert sorted(rest["state"]["subjects"]) == ["w.99.9998", "w.99.9999"]

@@ -1,0 +1,77 @@
+"""Slices: one step in each turn, one outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+
+from lib.streams import HandRunner
+from pyjs.server.jetstream.api.written import Written, to_text
+from pyjs.server.jetstream.slices import Slices, at_once
+
+
+class Turns(HandRunner):
+    """Keeps what is to run in the next turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.next: list[Callable[[], None]] = []
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        self.next.append(callback)
+
+    def turn(self) -> None:
+        due, self.next = self.next, []
+        for callback in due:
+            callback()
+
+
+def steps(said: list[int], count: int, fault: Exception | None = None) -> Generator[None, None, str]:
+    for number in range(count):
+        said.append(number)
+        yield
+    if fault is not None:
+        raise fault
+    return "end"
+
+
+def test_one_step_in_each_turn() -> None:
+    runner, said, ended = Turns(), list[int](), list[object]()
+    Slices(runner, steps(said, 3), ended.append, ended.append)
+    for done in ([0], [0, 1], [0, 1, 2]):
+        assert (said, ended) == (done, [])
+        runner.turn()
+    assert (ended, runner.next) == (["end"], [])
+
+
+def test_what_takes_one_step_is_done_at_once() -> None:
+    runner, ended = Turns(), list[object]()
+    Slices(runner, steps([], 0), ended.append, ended.append)
+    assert (ended, runner.next) == (["end"], [])
+
+
+def test_a_fault_ends_it() -> None:
+    runner, ended, fault = Turns(), list[object](), ValueError("x")
+    Slices(runner, steps([], 1, fault), lambda _: ended.append("done"), ended.append)
+    runner.turn()
+    assert ended == [fault]
+
+
+def test_nobody_is_told_of_what_was_stopped() -> None:
+    runner, said, ended = Turns(), list[int](), list[object]()
+    Slices(runner, steps(said, 5), ended.append, ended.append).stop()
+    runner.turn()
+    assert (said, ended, runner.next) == ([0], [], [])
+
+
+def test_a_runner_that_runs_at_once_needs_no_deep_stack() -> None:
+    ended: list[object] = []
+    Slices(HandRunner(), steps([], 5000), ended.append, ended.append)
+    assert ended == ["end"]
+    assert at_once(steps([], 3)) == "end"
+
+
+def test_a_part_that_is_written_already_stands_in_its_place() -> None:
+    text = to_text({"a": "x", "b": {"c": Written('{"d":1}'), "e": [Written("2")]}})
+    assert text == '{"a":"x","b":{"c":{"d":1},"e":[2]}}'
+    assert json.loads(text)["b"]["e"] == [2]
