@@ -19,7 +19,7 @@ from .interest import Interest
 from .internal import InternalSink
 from .mapping import Mappings
 from .parcel import Message, Parcel
-from .plan import Plan, is_fast
+from .plan import Plan, is_fast, is_request
 from .responses import Responses
 from .routing import route
 from .source import INTERNAL, Kind, Source
@@ -79,8 +79,13 @@ def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -
 
 
 def _imports_streams(subscription: Subscription) -> bool:
-    """Whether it hears imported streams through this server; what a route tells does through its own."""
-    return subscription.parent is None and subscription.kind not in (Kind.IMPORT, Kind.ROUTER)
+    """Whether it hears imported streams through this server; what a route tells does through its own.
+
+    The server's services do not: what another account publishes is no request here.
+    """
+    if subscription.parent is not None or subscription.kind in (Kind.IMPORT, Kind.ROUTER):
+        return False
+    return subscription.kind != Kind.INTERNAL or not is_request(subscription.subject.encode())
 
 
 M = TypeVar("M", StreamImport, ServiceImport)
@@ -192,16 +197,19 @@ class Account:
         header: bytes = b"",
         source: Source | None = None,
         show_as: str = "",
+        own: bool = False,
     ) -> int:
         """Send a message as `source` (the server itself if None); gives how many took it.
 
+        own: the server asks of its own accord. All else that it sends is an answer, whatever the subject is
+        that somebody chose for it, and nobody hears it where it would be a request (see `is_request`).
         show_as: `subject` decides who hears, clients see `show_as`. Mappings of the account do not apply.
         """
         raw = subject.encode("utf-8", "surrogateescape")
         plan = self.plans.get(raw)
         if plan is None:
             plan = self.plan(raw)
-        if plan.silent:
+        if plan.silent or (plan.request and source is None and not own):
             return 0
         raw_reply = reply.encode("utf-8", "surrogateescape")
         size = len(header) + len(body)
@@ -212,9 +220,9 @@ class Account:
             delivered = _hand_out(plan, header, size, tail, shown)
             self.flusher.schedule()
             return delivered
-        parcel = Parcel(
-            self, INTERNAL if source is None else source, raw, raw_reply, len(header), size, tail, shown
-        )
+        sender = INTERNAL if source is None else source
+        answer = source is None and not own
+        parcel = Parcel(self, sender, raw, raw_reply, len(header), size, tail, shown, answer=answer)
         delivered = route(plan, parcel)
         self.flusher.schedule()
         return delivered
@@ -228,7 +236,7 @@ class Account:
                 if self._send_once(subject, body):
                     continue
                 plan = self.plan(subject)
-            if not plan.direct:
+            if not plan.direct or plan.request:
                 self.publish(plan.text, body)
                 continue
             size = len(body)
@@ -250,7 +258,7 @@ class Account:
         """
         text = subject.decode("utf-8", "surrogateescape")
         plain, groups = self.interest.match(text)
-        if groups or len(plain) != 1:
+        if groups or len(plain) != 1 or is_request(subject):
             return False
         subscription = plain[0]
         if subscription.subject == text or subscription.transform is not None or not is_fast(subscription):
@@ -301,10 +309,12 @@ class Account:
         if delta and self._watches:
             self._announce(subscription, delta)
 
-    def has_interest(self, subject: str) -> bool:
-        """Whether anyone hears the literal `subject`: here, on leafs, or behind imports and pending
-        responses.
+    def has_interest(self, subject: str, *, own: bool = False) -> bool:
+        """Whether anyone would hear what the server sends to the literal `subject`: here, on leafs, or behind
+        imports and pending responses. own: as in `publish`.
         """
+        if not own and is_request(subject.encode("utf-8", "surrogateescape")):
+            return False
         response = self.responses.find(subject)
         if response is not None:
             return response.asker.has_interest(response.reply.decode("utf-8", "surrogateescape"))

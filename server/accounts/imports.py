@@ -153,7 +153,9 @@ def respond(response: Response, responder: Account, parcel: Parcel) -> bool:
     if reply and not reply.startswith(JS_ACK):
         further = asker.responses.expect(service, responder, parcel)
         reply = further.subject
-    answer = parcel.rewritten(asker, response.reply, reply, parcel.header, (*parcel.chain, service))
+    answer = parcel.rewritten(
+        asker, response.reply, reply, parcel.header, (*parcel.chain, service), answer=True
+    )
     delivered = route(asker.plan(response.reply), answer) > 0
     if further is not None and not delivered:
         asker.responses.forget(further)

@@ -22,10 +22,21 @@ class Parcel:
 
     subject: what is matched; shown: what a client is shown instead, or b"" for the same. header_size and
     size are bytes, size including the header. `chain` lists the service imports it came through, oldest
-    first.
+    first. answer: the server sends it because it was asked, so that it is no request itself.
     """
 
-    __slots__ = ("account", "chain", "header_size", "reply", "shown", "size", "source", "subject", "tail")
+    __slots__ = (
+        "account",
+        "answer",
+        "chain",
+        "header_size",
+        "reply",
+        "shown",
+        "size",
+        "source",
+        "subject",
+        "tail",
+    )
 
     def __init__(
         self,
@@ -38,8 +49,11 @@ class Parcel:
         tail: bytes,
         shown: bytes = b"",
         chain: tuple[ServiceImport, ...] = (),
+        *,
+        answer: bool = False,
     ) -> None:
         self.account = account
+        self.answer = answer
         self.source = source
         self.subject = subject
         self.reply = reply
@@ -75,12 +89,20 @@ class Parcel:
             self.tail,
             self.shown,
             self.chain,
+            answer=self.answer,
         )
 
     def rewritten(
-        self, account: Account, subject: bytes, reply: bytes, header: bytes, chain: tuple[ServiceImport, ...]
+        self,
+        account: Account,
+        subject: bytes,
+        reply: bytes,
+        header: bytes,
+        chain: tuple[ServiceImport, ...],
+        *,
+        answer: bool = False,
     ) -> Parcel:
-        """The same payload under another subject, reply and header, in `account`."""
+        """The same payload under another subject, reply and header, in `account`; an answer stays one."""
         body = self.body
         return Parcel(
             account,
@@ -92,6 +114,7 @@ class Parcel:
             tail_of(reply, header, body),
             self.shown,
             chain,
+            answer=answer or self.answer,
         )
 
 

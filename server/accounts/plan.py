@@ -71,6 +71,8 @@ _NARROW = 16
 _REMOTE = (Kind.LEAF, Kind.ROUTER)
 # Not for clients to publish to: replies routed by gateways, and Raft (but for the system account).
 RESERVED = (b"_GR_.", b"$GR.", b"$NRG.")
+# What the server serves: JetStream's API, acks and flow control, and the system's services.
+_REQUESTS = (b"$JS.API.", b"$JS.ACK.", b"$JS.FC.", b"$SYS.REQ.", b"$SYS.DEBUG.")
 
 
 class Plan:
@@ -82,6 +84,7 @@ class Plan:
     subject, then goes the careful way. near: the targets of what comes over a route, that is those that are
     no routes; None when some are leafs. wide: how many targets, if many. headers: all of them take
     messages with headers.
+    request: on this subject the server itself serves, see `is_request`.
     direct: there are targets, and nothing else. reader: the one who hears it is this reader of runs.
     `silent`: nobody hears it and no mapping leads elsewhere. special: wide, callbacks or silent is set.
     """
@@ -98,6 +101,7 @@ class Plan:
         "plain",
         "reader",
         "remotes",
+        "request",
         "silent",
         "simple",
         "special",
@@ -111,6 +115,7 @@ class Plan:
         self.subject = subject
         self.text = text
         self.mapping = mapping
+        self.request = is_request(subject)
         plain, groups = interest.match(text)
         self.plain: tuple[Subscription, ...] = ()
         self.remotes: tuple[Subscription, ...] = ()
@@ -149,7 +154,7 @@ class Plan:
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
-        plan.near = self.near
+        plan.near, plan.request = self.near, self.request
         plan.leafs, plan.direct, plan.reader = self.leafs, self.direct, self.reader
         plan.special = self.special
         return plan
@@ -212,6 +217,18 @@ class Plan:
         outbox = cast("Outbox", subscription.sink)
         rest = b"%b %b " % (shown, subscription.sid)
         return subscription, outbox, outbox.out.append, b"MSG " + rest, b"HMSG " + rest
+
+
+def is_request(subject: bytes) -> bool:
+    """Whether what comes on `subject` is a request to a server's own services, of whatever domain."""
+    if not subject.startswith(b"$"):
+        return False
+    if subject.startswith(_REQUESTS):
+        return True
+    tokens = subject.split(b".", 5)
+    if tokens[0] == b"$JS":
+        return tokens[2:3] == [b"API"]
+    return tokens[:2] == [b"$SYS", b"ACCOUNT"] and tokens[3:5] == [b"CLAIMS", b"UPDATE"]
 
 
 def shown_to(subscription: Subscription, text: str) -> bytes:

@@ -92,8 +92,11 @@ def route(plan: Plan, parcel: Parcel, queues: tuple[bytes, ...] | None = None) -
     """Deliver `parcel` to everyone in `plan`; gives how many took it.
 
     queues: the groups to serve, for a message from a leaf or route that names them; None serves all.
-    Mappings are the caller's matter: `plan` is the one of the mapped subject.
+    Mappings are the caller's matter: `plan` is the one of the mapped subject. An answer is never a request:
+    nobody hears one on a subject of the server's services, here or on another server.
     """
+    if plan.request and parcel.answer:
+        return 0
     delivered = 0
     for subscription in plan.plain:
         if may_hear(parcel, subscription) and _deliver(subscription, parcel):

@@ -69,7 +69,8 @@ class Neighbours:
         if system is None or not self._seen or account.name == GLOBAL:
             return
         request = {"server": self._envelope.sender(), "acc": account.name}
-        system.publish(f"$SYS.REQ.ACCOUNT.{account.name}.CONNS", encode(request), reply=self.inbox)
+        subject = f"$SYS.REQ.ACCOUNT.{account.name}.CONNS"
+        system.publish(subject, encode(request), reply=self.inbox, own=True)
 
     def asked(self, message: Message) -> None:
         """Another server asks as in `ask`: only those that have connections answer."""

@@ -69,7 +69,8 @@ class Subscribers:
         subscription = system.subscribe(inbox, heard)
         timer = self._server.clock.call_later(_PATIENCE, tell)
         request = {"acc": account.name, "subject": subject, **({"queue": _go_bytes(queue)} if queue else {})}
-        system.publish(REQUEST, json.dumps(request, separators=(",", ":")).encode(), reply=inbox)
+        body = json.dumps(request, separators=(",", ":")).encode()
+        system.publish(REQUEST, body, reply=inbox, own=True)
 
     def _account(self, message: Message, system: Account) -> Account | None:
         """Whom it is about: the account that asks by an import, else the system account."""

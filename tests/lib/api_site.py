@@ -55,7 +55,7 @@ class PlayedDomain:
     def _send(self, server: str, account: str, reply: str, header: bytes, body: bytes) -> None:
         assert account == ACCOUNT
         self.ways.append(server)
-        self._world.account.publish(reply, body, header=header)
+        self._world.account.publish(reply, body, header=header, own=True)
 
     @property
     def state(self) -> Any:
@@ -157,7 +157,9 @@ class ApiSite(World):
         ear = Ear(self.account, reply)
         block = headers.encode({name.replace("_", "-"): value for name, value in header.items()})
         text = b"" if body is None else json.dumps(body).encode()
-        self.account.publish(f"$JS.API.{suffix}", text, reply=reply, header=block if header else b"")
+        self.account.publish(
+            f"$JS.API.{suffix}", text, reply=reply, header=block if header else b"", own=True
+        )
         return ear
 
     def answer(self, suffix: str, body: Any = None) -> Json:

@@ -355,7 +355,9 @@ class Sites:
         leader, reply = self.leader(), f"ack.{next(self.numbers)}"
         leader.account.subscribe(reply, lambda message: self.answers.setdefault(reply, message.body))
         account = leader.account
-        leader.clock.run(lambda: drop(account.publish(subject, body.encode(), reply=reply, header=header)))
+        leader.clock.run(
+            lambda: drop(account.publish(subject, body.encode(), reply=reply, header=header, own=True))
+        )
         return reply
 
     def stored(self, *bodies: str) -> list[int]:
@@ -387,12 +389,12 @@ class Sites:
         request = json.dumps({"batch": count, "no_wait": True}).encode()
         account = leader.account
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{name}"
-        leader.clock.run(lambda: drop(account.publish(subject, request, reply="inbox")))
+        leader.clock.run(lambda: drop(account.publish(subject, request, reply="inbox", own=True)))
         self.run(0.1)
         account.unsubscribe(ear)
         messages = [one for one in got if one.reply]
         if ack:
             for one in messages:
-                leader.clock.run(lambda one=one: drop(account.publish(one.reply, b"+ACK")))  # type: ignore[misc]
+                leader.clock.run(lambda one=one: drop(account.publish(one.reply, b"+ACK", own=True)))  # type: ignore[misc]
             self.run(0.1)
         return [one.body for one in messages]

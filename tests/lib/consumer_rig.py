@@ -85,7 +85,7 @@ class Rig:
 
     def publish(self, *bodies: str, subject: str = "s.1") -> None:
         for body in bodies:
-            self.account.publish(subject, body.encode())
+            self.account.publish(subject, body.encode(), own=True)
         self.clock.advance(0)
 
     def hear(self, subject: str) -> Got:
@@ -94,7 +94,9 @@ class Rig:
         return got
 
     def pull(self, consumer: Consumer, body: str = "", reply: str = "inbox") -> None:
-        self.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer.name}", body.encode(), reply=reply)
+        self.account.publish(
+            f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer.name}", body.encode(), reply=reply, own=True
+        )
 
     def ack(self, message: Message, body: str = "+ACK", reply: str = "") -> None:
-        self.account.publish(message.reply, body.encode(), reply=reply)
+        self.account.publish(message.reply, body.encode(), reply=reply, own=True)

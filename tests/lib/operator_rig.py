@@ -119,7 +119,7 @@ def answer(account: Account, subject: str, body: bytes = b"yes") -> None:
     """Serve requests on `subject`."""
 
     def reply(message: Message) -> None:
-        account.publish(message.reply, body)
+        account.publish(message.reply, body, own=True)
 
     account.subscribe(subject, reply)
 
@@ -127,7 +127,7 @@ def answer(account: Account, subject: str, body: bytes = b"yes") -> None:
 def ask(account: Account, subject: str) -> bytes | None:
     """A request's answer; None when nobody heard it or nobody answered."""
     inbox = hear(account, "_INBOX.1")
-    account.publish(subject, b"?", reply="_INBOX.1")
+    account.publish(subject, b"?", reply="_INBOX.1", own=True)
     return inbox[0][1] if inbox else None
 
 

@@ -86,7 +86,7 @@ class Site:
             lambda message: got.append((message.subject, message.reply, message.header, message.body)),
         )
         request = b'{"batch":%d,"no_wait":true}' % count
-        self.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{name}", request, reply="inbox")
+        self.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{name}", request, reply="inbox", own=True)
         self.clock.advance(0)
         self.account.unsubscribe(ear)
         return [one for one in got if one[1]]

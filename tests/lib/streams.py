@@ -142,7 +142,7 @@ class World:
             if header
             else b""
         )
-        self.account.publish(subject, body, reply=reply, header=block)
+        self.account.publish(subject, body, reply=reply, header=block, own=True)
         return ear.bodies[0] if ear.bodies else b""
 
     def call(self, suffix: str, body: Any = None) -> dict[str, Any]:

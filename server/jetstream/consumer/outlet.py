@@ -68,7 +68,7 @@ class Outlet:
     def _look(self) -> Plan:
         """Find out who hears the subject now."""
         plan = self._plan = self._account.plan(self._raw)
-        alone = plan.direct and len(plan.targets) == 1
+        alone = plan.direct and len(plan.targets) == 1 and not plan.request
         # A leaf's frame carries the subject shown elsewhere: the router knows how.
         self._target = plan.targets[0] if alone and not plan.leafs else None
         self._prefixes.clear()

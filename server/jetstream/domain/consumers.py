@@ -166,7 +166,7 @@ class ConsumerWishes:
                 request.fail(api_error("JSClusterNotAvailErr"))
                 return
             timers.append(host.clock.call_later(ASK_AGAIN, ask))
-            account.publish(f"{PREFIX}CONSUMER.RESET.{made.stream}.{made.name}", b"", reply=reply)
+            account.publish(f"{PREFIX}CONSUMER.RESET.{made.stream}.{made.name}", b"", reply=reply, own=True)
 
         def answered(message: Message) -> None:
             if not message.body:

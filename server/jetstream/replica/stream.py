@@ -189,10 +189,10 @@ class ReplicatedStream(Stream):
 
     # --- what the core does otherwise
 
-    def send(self, subject: str, header: bytes, body: bytes) -> None:
+    def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
         """Publish, as the leader."""
         if self.leading:
-            super().send(subject, header, body)
+            super().send(subject, header, body, own=own)
 
     def send_each(self, messages: list[tuple[bytes, bytes]]) -> None:
         """Publish, as the leader."""

@@ -216,9 +216,9 @@ class Stream:
 
     # --- what happens to messages
 
-    def send(self, subject: str, header: bytes, body: bytes) -> None:
-        """Publish in the stream's account."""
-        self.account.account.publish(subject, body, header=header)
+    def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
+        """Publish in the stream's account; own: see Account.publish."""
+        self.account.account.publish(subject, body, header=header, own=own)
 
     def send_each(self, messages: list[tuple[bytes, bytes]]) -> None:
         """Publish many (subject, body) in the stream's account."""

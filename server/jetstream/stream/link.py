@@ -41,6 +41,7 @@ MOST_STALLS = 3  # heartbeats that tell of unanswered flow control
 TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
 OTHER_STREAM = 10225
 CONTROL = b"NATS/1.0 100"
+FLOW_CONTROL = "$JS.FC."
 # Newer than the error table: what nats-server 2.15.1 says when answers to flow control do not arrive.
 STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
 
@@ -62,7 +63,7 @@ class Link:
         self.error: ApiError | None = None
         self.copied = 0  # the origin's sequence up to which everything was taken
         self._delivered = 0
-        self._consumer = ""
+        self._consumer = self._deliver_subject = ""
         self._fails = 0
         self._asked = 0
         self._level = self.first_level
@@ -174,7 +175,8 @@ class Link:
     def _interest(self, change: InterestChange) -> None:
         """The origin's API came within reach, or went out of it."""
         if change.delta < 0:
-            self._cut = not self.stream.account.account.has_interest(self._subject(self._config()))
+            account = self.stream.account.account
+            self._cut = not account.has_interest(self._subject(self._config()), own=True)
         elif self._reply is None and (self._cut or not self.following):
             self._cut = False
             self.hurry()
@@ -208,8 +210,10 @@ class Link:
         stream, account = self.stream, self.stream.account.account
         self._asked = stream.clock.now()
         config = self._config()
+        durable = self.source.consumer
+        self._deliver_subject = config.deliver_subject if durable is None else durable.deliver_subject
         body, header = b"", b""
-        if self.source.consumer is None:
+        if durable is None:
             request = {"stream_name": self.source.name, "config": config.to_json(), "action": ""}
             body = json.dumps(request).encode()
         if self._level:
@@ -221,7 +225,7 @@ class Link:
         self._timer = stream.clock.call_later(HASTE if self._hasty else PATIENCE, self._unanswered)
         subject = self._subject(config)
         target = account.mapped(subject)
-        heard = account.publish(target, body, reply=reply, header=header) if target else 0
+        heard = account.publish(target, body, reply=reply, header=header, own=True) if target else 0
         if not heard and self._reply is not None:
             self.retry(self._failure(f"origin is not reachable: nobody answers {subject}"), failed=True)
 
@@ -274,7 +278,6 @@ class Link:
             )
             self.retry(api_error(constant), failed=True)
             return
-        deliver_subject = durable.deliver_subject if durable is not None else config["deliver_subject"]
         name, delivered = str(answer["name"]), int(answer["delivered"]["stream_seq"])
         self._drop()
         told = identity.decode("utf-8", "replace")
@@ -288,7 +291,7 @@ class Link:
         self._delivered = 0
         self.lag = int(answer.get("num_pending", 0))
         self.accepted(delivered, self.lag)
-        self._feed = self.stream.account.account.subscribe(deliver_subject, self._arrived)
+        self._feed = self.stream.account.account.subscribe(self._deliver_subject, self._arrived)
         self.heard = self.stream.clock.now()
         self._timer = self.stream.clock.call_later(SILENCE, self._check_health)
 
@@ -387,7 +390,9 @@ class Link:
 
         def done(error: BaseException | None) -> None:
             if error is None and not self._stopped:
-                self.stream.send(reply, headers.encode(seen), b"")
+                # The origin chose the subject: what it asks for is flow control, and nothing else.
+                own = reply.startswith(FLOW_CONTROL)
+                self.stream.send(reply, headers.encode(seen), b"", own=own)
 
         self.stream.when_safe(done)
 

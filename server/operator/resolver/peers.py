@@ -98,7 +98,7 @@ class Peers:
         timer = self._clock.call_later(within, late)
         self._waiting.add(found)
         try:
-            system.publish(subject, reply=inbox)
+            system.publish(subject, reply=inbox, own=True)
             return await found
         finally:
             self._waiting.discard(found)

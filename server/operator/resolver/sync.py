@@ -110,7 +110,7 @@ class Sync:
     def _ask(self) -> None:
         digest = self._directory.digest
         self._log.debug(f"DirResolver - Checking store state: {digest.hex()}")
-        self._system.publish(PACK, digest, reply=self._inbox)
+        self._system.publish(PACK, digest, reply=self._inbox, own=True)
         self._later("ask", self._resolver.interval, self._ask)
 
     def _heard(self, message: Message) -> None:

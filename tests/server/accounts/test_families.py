@@ -25,7 +25,7 @@ def test_each_ack_is_heard_under_its_own_subject_and_not_cached() -> None:
     account = Account("A", Flusher(FakeClock()))
     got = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
     for n in range(3):
-        account.publish(f"$JS.ACK.S.C.1.{n}.{n}.0.0")
+        account.publish(f"$JS.ACK.S.C.1.{n}.{n}.0.0", own=True)
     assert got == [f"$JS.ACK.S.C.1.{n}.{n}.0.0" for n in range(3)]
     assert not account.plans
 
@@ -33,10 +33,10 @@ def test_each_ack_is_heard_under_its_own_subject_and_not_cached() -> None:
 def test_one_who_hears_only_some_acks_hears_those_and_no_others() -> None:
     account = Account("A", Flusher(FakeClock()))
     every = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
-    account.publish("$JS.ACK.S.C.1.1.1.0.0")
+    account.publish("$JS.ACK.S.C.1.1.1.0.0", own=True)
     second = hear(account, "$JS.ACK.S.C.2.>")
-    account.publish("$JS.ACK.S.C.1.2.2.0.0")
-    account.publish("$JS.ACK.S.C.2.3.3.0.0")
+    account.publish("$JS.ACK.S.C.1.2.2.0.0", own=True)
+    account.publish("$JS.ACK.S.C.2.3.3.0.0", own=True)
     assert len(every) == 3
     assert second == ["$JS.ACK.S.C.2.3.3.0.0"]
 
@@ -45,9 +45,9 @@ def test_a_consumer_that_ends_hears_no_more_acks() -> None:
     account = Account("A", Flusher(FakeClock()))
     got: list[Message] = []
     subscription = account.subscribe("$JS.ACK._.h.S.C.*.*.*.*.>", got.append)
-    account.publish("$JS.ACK._.h.S.C.1.1.1.0.0")
+    account.publish("$JS.ACK._.h.S.C.1.1.1.0.0", own=True)
     account.unsubscribe(subscription)
-    assert account.publish("$JS.ACK._.h.S.C.1.2.2.0.0") == 0
+    assert account.publish("$JS.ACK._.h.S.C.1.2.2.0.0", own=True) == 0
     assert len(got) == 1
 
 

@@ -65,7 +65,7 @@ async def call(account: Account, subject: str, body: Any = None) -> dict[str, An
     answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     listening = account.subscribe("_INBOX.x", lambda message: answer.set_result(message.body))
     data = json.dumps(body).encode() if body is not None else b""
-    heard = account.publish(subject, data, reply="_INBOX.x")
+    heard = account.publish(subject, data, reply="_INBOX.x", own=True)
     found = dict(json.loads(await asyncio.wait_for(answer, 5))) if heard else {}
     account.unsubscribe(listening)
     return found

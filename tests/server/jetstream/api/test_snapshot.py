@@ -34,7 +34,7 @@ def test_who_acknowledges_nothing_gets_a_window_and_an_end(world: World) -> None
     answer, ear = asked(world, window_size=3000)
     assert answer["state"]["messages"] == 10
     assert [len(body) for body in ear.bodies] == [1024, 1024]
-    world.account.publish(ear.messages[0].reply)
+    world.account.publish(ear.messages[0].reply, own=True)
     assert len(ear.bodies) == 3
     world.clock.advance(sender.PATIENCE)
     assert ear.messages[-1].header.startswith(b"NATS/1.0 408 No Flow Response")
@@ -44,10 +44,10 @@ def test_who_acknowledges_nothing_gets_a_window_and_an_end(world: World) -> None
 def test_a_backup_waits_for_what_is_on_its_way_to_the_disk(world: World) -> None:
     world.stream(storage="file")
     world.runner.held = True
-    world.account.publish("S", b"not synced yet")
+    world.account.publish("S", b"not synced yet", own=True)
     answer, data = Ear(world.account, "answer"), Ear(world.account, "deliver")
     request = json.dumps({"deliver_subject": "deliver"}).encode()
-    world.account.publish("$JS.API.STREAM.SNAPSHOT.S", request, reply="answer")
+    world.account.publish("$JS.API.STREAM.SNAPSHOT.S", request, reply="answer", own=True)
     assert answer.bodies == []
     world.runner.release()
     assert json.loads(answer.bodies[0])["state"]["messages"] == 1

@@ -86,7 +86,7 @@ def test_a_push_consumer_stops_at_its_window_until_it_is_answered() -> None:
         assert seen < 20
         rig.clock.advance(SECOND)
         assert not got.messages
-        rig.account.publish(asked[0])
+        rig.account.publish(asked[0], own=True)
         rig.clock.advance(0)
     assert seen == 20
 
@@ -101,6 +101,6 @@ def test_a_stalled_consumer_says_in_its_heartbeats_which_request_it_waits_for() 
     rig.clock.advance(2 * SECOND)
     beat = got.take()[-1]
     assert headers.get(beat.header, b"Nats-Consumer-Stalled") == asked.encode()
-    rig.account.publish(asked)
+    rig.account.publish(asked, own=True)
     rig.clock.advance(0)
     assert got.messages

@@ -107,7 +107,7 @@ class Player:
 
     def do_say(self, subject: str, body: str = "") -> None:
         self.listen("answer")
-        self.rig.account.publish(subject, body.encode(), reply="answer")
+        self.rig.account.publish(subject, body.encode(), reply="answer", own=True)
 
     def do_wait(self, text: str) -> None:
         self.rig.clock.advance(duration.parse_go(text))

@@ -42,7 +42,7 @@ def test_an_ack_is_confirmed_only_when_it_is_agreed_on_and_then_never_delivered_
     got = one.pull("c", 3)
     one.clock.advance(SOON)
     log.leader = None  # nothing is agreed on for a while
-    one.account.publish(got[0][1], b"+ACK", reply="ack.1")
+    one.account.publish(got[0][1], b"+ACK", reply="ack.1", own=True)
     one.clock.advance(SOON)
     assert one.answers == []
     log.leader = one
@@ -90,7 +90,7 @@ def test_a_work_queue_lets_go_of_a_message_when_its_ack_is_agreed_on() -> None:
     seat(one, "c", ack_policy="explicit")
     put(one, b"1", b"2")
     got = one.pull("c", 1)
-    one.account.publish(got[0][1], b"+ACK")
+    one.account.publish(got[0][1], b"+ACK", own=True)
     assert one.stream.store.messages == 2
     one.clock.advance(SOON)
     assert one.stream.store.messages == 1
@@ -110,7 +110,7 @@ def test_a_message_that_only_the_leader_has_lost_is_delivered_by_the_next() -> N
     got = one.pull("c", 5)
     assert [body[:3] for body in bodies(got)] == [b"000", b"001", b"003", b"004", b"005"]
     for message in got:
-        one.account.publish(message[1], b"+ACK", reply="ack.1")
+        one.account.publish(message[1], b"+ACK", reply="ack.1", own=True)
     one.clock.advance(SECOND)
     assert one.answers == []
     log.lead(two)
@@ -122,7 +122,7 @@ def test_who_leads_no_more_delivers_no_more_and_says_so() -> None:
     seat(one, "c", ack_policy="explicit")
     said: list[bytes] = []
     one.account.subscribe("inbox", lambda message: said.append(message.header))
-    one.account.publish("$JS.API.CONSUMER.MSG.NEXT.S.c", b'{"expires":30000000000}', reply="inbox")
+    one.account.publish("$JS.API.CONSUMER.MSG.NEXT.S.c", b'{"expires":30000000000}', reply="inbox", own=True)
     log.lead(two)
     assert said == [b"NATS/1.0 409 Leadership Change\r\n\r\n"]
     assert one.stream.consumers == {}

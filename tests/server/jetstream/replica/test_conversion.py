@@ -46,7 +46,7 @@ def pulled(world: World, consumer: str, count: int) -> list[tuple[str, bytes]]:
     got: list[tuple[str, bytes]] = []
     ear = world.account.subscribe("in", lambda message: got.append((message.reply, message.body)))
     request = b'{"batch":%d,"no_wait":true}' % count
-    world.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", request, reply="in")
+    world.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", request, reply="in", own=True)
     world.clock.advance(0)
     world.account.unsubscribe(ear)
     return [one for one in got if one[0]]
@@ -62,7 +62,7 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
         world.publish("s.a", b"%d" % number, Nats_Msg_Id=f"id{number}")
     plain.delete_message(2, erase=False)
     (ack, _), _ = pulled(world, "c", 2)
-    world.account.publish(ack, b"+ACK", reply="done")
+    world.account.publish(ack, b"+ACK", reply="done", own=True)
     used = world.js.quota(storage).used
 
     nobody = Nobody()

@@ -9,7 +9,7 @@ from lib.streams import Ear, World
 
 
 def publish(world: World, subject: str, reply: str) -> None:
-    world.account.publish(subject, b"x", reply=reply)
+    world.account.publish(subject, b"x", reply=reply, own=True)
 
 
 def test_an_answer_waits_for_the_sync(world: World) -> None:
@@ -43,7 +43,7 @@ def test_a_duplicate_is_answered_no_sooner_than_its_original_is_on_disk(world: W
     world.runner.held = True
     header = b"NATS/1.0\r\nNats-Msg-Id: a\r\n\r\n"
     for _ in range(2):
-        world.account.publish("s", b"x", reply="ack", header=header)
+        world.account.publish("s", b"x", reply="ack", header=header, own=True)
     assert ear.bodies == []
     world.runner.release()
     assert ear.bodies == [b'{"stream":"S","seq":1}', b'{"stream":"S","seq":1,"duplicate": true}']
@@ -88,7 +88,7 @@ def test_a_purge_is_answered_when_it_is_on_disk(world: World) -> None:
     publish(world, "s", "ack")
     ear = Ear(world.account, "answer")
     world.runner.held = True
-    world.account.publish("$JS.API.STREAM.PURGE.S", b"", reply="answer")
+    world.account.publish("$JS.API.STREAM.PURGE.S", b"", reply="answer", own=True)
     assert ear.bodies == []
     world.runner.release()
     assert json.loads(ear.bodies[0])["purged"] == 1

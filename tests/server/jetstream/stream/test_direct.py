@@ -25,7 +25,7 @@ def ask(world: World, body: Any = b"", subject: str = "") -> list[Message]:
     reply = f"_INBOX.{world.host.new_id()}"
     ear = Ear(world.account, reply)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    world.account.publish(f"$JS.API.DIRECT.GET.S{subject}", data, reply=reply)
+    world.account.publish(f"$JS.API.DIRECT.GET.S{subject}", data, reply=reply, own=True)
     return ear.messages
 
 

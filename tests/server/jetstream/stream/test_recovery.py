@@ -109,9 +109,9 @@ def test_what_was_acked_before_a_crash_leaves_the_work_queue_at_the_start(world:
     for body in (b"1", b"2", b"3"):
         world.publish("s", body)
     ear = Ear(world.account, "inbox")
-    world.account.publish("$JS.API.CONSUMER.MSG.NEXT.S.C", b"2", reply="inbox")
+    world.account.publish("$JS.API.CONSUMER.MSG.NEXT.S.C", b"2", reply="inbox", own=True)
     stream.store.remove = lambda *_args, **_more: None  # type: ignore[method-assign] # the crash came first
-    world.account.publish(ear.messages[0].reply, b"")
+    world.account.publish(ear.messages[0].reply, b"", own=True)
     world.clock.advance(SECOND)
     del stream.store.remove
     assert stream.store.messages == 3

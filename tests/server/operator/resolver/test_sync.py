@@ -89,7 +89,7 @@ def test_a_long_list_goes_out_in_pieces(operated: Operated, system: Account, one
     one.sync.start()
     heard: list[bytes] = []
     system.subscribe("answer", lambda message: heard.append(message.body))
-    system.publish(PACK, reply="answer")
+    system.publish(PACK, reply="answer", own=True)
     assert 0 < len(heard) < 100
     operated.clock.advance(1)
     assert heard.pop() == b""
@@ -104,7 +104,7 @@ def test_who_asks_cannot_stop_the_exchange_by_a_name(
     one.sync.start()
     asked: list[Message] = []
     for reply in ("ask", "take"):
-        system.publish(PACK, reply=reply)
+        system.publish(PACK, reply=reply, own=True)
     system.subscribe(PACK, asked.append, queue="responder")
     operated.clock.advance(61 * SECOND)
     assert asked
