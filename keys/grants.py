@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..protocol.subject import collide
+from ..protocol.subject_tree import SubjectTree
 from .chain import SECOND, Reason, Refusal
 from .errors import IdentityError
 
@@ -16,20 +17,40 @@ if TYPE_CHECKING:
     from .claims import AccountClaims, ActivationClaims, Export, Import
 
 
+class Offer:
+    """The exports of an account, to find those that imports use. Its claims must stay as they are."""
+
+    def __init__(self, exporter: AccountClaims) -> None:
+        self.exporter = exporter
+        self._exports = exporter.nats.exports
+        self._trees: dict[str, SubjectTree[list[int]]] = {}
+
+    def find(self, item: Import) -> Export | None:
+        """Give the export that an import uses: the one of the very subject, else one that contains it."""
+        tree = self._trees.get(item.type)
+        if tree is None:
+            tree = self._trees[item.type] = SubjectTree()
+            for place, export in enumerate(self._exports):
+                if export.type == item.type:
+                    tree.setdefault(export.subject, []).append(place)
+        found = tree.get(item.remote) or [place for each in tree.matching(item.remote) for place in each]
+        return self._exports[min(found)] if found else None
+
+
 def find_export(exporter: AccountClaims, item: Import) -> Export | None:
-    """Give the export that an import uses: the one of the very subject, else one that contains it."""
-    from .claims.subjects import contained
-
-    same = [e for e in exporter.nats.exports if e.type == item.type]
-    exact = [e for e in same if e.subject == item.remote]
-    return next(iter(exact or [e for e in same if contained(item.remote, e.subject)]), None)
+    """See `Offer.find`; for one import only."""
+    return Offer(exporter).find(item)
 
 
-def judge_import(item: Import, importer: AccountClaims, exporter: AccountClaims, now: int) -> Refusal | None:
+def judge_import(
+    item: Import, importer: AccountClaims, exporter: AccountClaims | Offer, now: int
+) -> Refusal | None:
     """Judge one import at `now` (nanoseconds): None when it is granted, and the Refusal when it is not."""
+    offer = exporter if isinstance(exporter, Offer) else Offer(exporter)
+    exporter = offer.exporter
     if item.account != exporter.sub:
         return Refusal(Reason.WRONG_ACCOUNT, f"the import names account {item.account}, not {exporter.sub}")
-    export = find_export(exporter, item)
+    export = offer.find(item)
     if export is None:
         return Refusal(Reason.NO_EXPORT, f"account {exporter.sub} exports no {item.type} {item.subject}")
     position = export.account_token_position

@@ -13,7 +13,7 @@ from ..chain import Refusal
 from ..claims import AccountClaims, Export, Import, Issues, Level
 from ..claims.subjects import contained
 from ..folders.store import OperatorStore
-from ..grants import find_export, import_cycles, judge_import
+from ..grants import Offer, import_cycles, judge_import
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,11 @@ class Relations:
     def among(cls, accounts: Iterable[AccountClaims], now: int) -> Relations:
         """Judge the imports among these accounts at `now` (nanoseconds)."""
         known = {claims.sub: claims for claims in accounts}
+        offers = {key: Offer(claims) for key, claims in known.items()}
         imports = [
-            _relation(claims, item, known, now) for claims in known.values() for item in claims.nats.imports
+            _relation(claims, item, offers.get(item.account), now)
+            for claims in known.values()
+            for item in claims.nats.imports
         ]
         cycles = import_cycles(known)
         return cls(MappingProxyType(known), tuple(imports), tuple(tuple(cycle) for cycle in cycles))
@@ -82,11 +85,9 @@ class Relations:
         return [self.accounts[key].name if key in self.accounts else key for key in keys]
 
 
-def _relation(
-    importer: AccountClaims, item: Import, known: Mapping[str, AccountClaims], now: int
-) -> Relation:
-    exporter = known.get(item.account)
-    export = find_export(exporter, item) if exporter is not None else None
+def _relation(importer: AccountClaims, item: Import, offer: Offer | None, now: int) -> Relation:
+    exporter = offer.exporter if offer is not None else None
+    export = offer.find(item) if offer is not None else None
     found = Issues()
     item.check(importer.sub, found)
     # The one warning there is, of the field `to`, is about how the token is written.
@@ -97,5 +98,5 @@ def _relation(
         issues.append("Export is public but import has activation token")
     if exporter is None:
         issues.append(f"Exporting account not present: {item.account}")
-    refusal = judge_import(item, importer, exporter, now) if exporter is not None else None
+    refusal = judge_import(item, importer, offer, now) if offer is not None else None
     return Relation(importer, item, exporter, export, tuple(issues), refusal)

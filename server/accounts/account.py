@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ...protocol.subject import has_wildcard, is_valid, matches
+from ...protocol.subject_tree import SubjectTree, places
 from ...protocol.wire.encode import tail as tail_of
 from .exports import ServiceExport, StreamExport
 from .families import ACKS, Families
@@ -123,6 +124,7 @@ class Account:
         self.exports_streams: list[StreamExport] = []
         self.exports_services: list[ServiceExport] = []
         self.imports_streams: list[StreamImport] = []
+        self._heard_streams: SubjectTree[list[int]] = SubjectTree()  # places in imports_streams by `local`
         self.imports_services: list[ServiceImport] = []
         self.mappings = Mappings()
         self.limits = AccountLimits()
@@ -409,7 +411,8 @@ class Account:
 
     def add_shadows(self, subscription: Subscription) -> None:
         """Hear, for one subscription, what the account imports as streams."""
-        for stream in self.imports_streams:
+        met = sorted(p for found in self._heard_streams.colliding(subscription.subject) for p in found)
+        for stream in (self.imports_streams[place] for place in met):
             subject = stream.shadow_subject(subscription.subject)
             if subject is None:
                 continue
@@ -462,6 +465,7 @@ class Account:
         for subscription in held:
             self.remove_shadows(subscription)
         self.imports_streams = streams
+        self._heard_streams = places(stream.local for stream in streams)
         if streams:
             for subscription in held:
                 self.add_shadows(subscription)

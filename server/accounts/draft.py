@@ -6,11 +6,11 @@ whether to refuse the lot or to go without the one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ...protocol.subject import collide
+from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import without_placeholders
 from .exports import ServiceExport, StreamExport
 from .imports import ServiceImport, StreamImport
@@ -43,6 +43,31 @@ class Link(NamedTuple):
     def heard(self) -> str:
         """The local subject as a pattern, placeholders as wildcards."""
         return without_placeholders(self.local)
+
+
+class Links:
+    """The imports of one account, found by what is heard of them."""
+
+    def __init__(self, links: Iterable[Link] = ()) -> None:
+        self._all: list[Link] = []
+        self._heard: dict[str, SubjectTree[list[Link]]] = {}  # by kind
+        for link in links:
+            self.add(link)
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(self._all)
+
+    def add(self, link: Link) -> None:
+        """Have one more."""
+        self._all.append(link)
+        self._heard.setdefault(link.kind, SubjectTree()).setdefault(link.heard, []).append(link)
+
+    def colliding(self, kind: str, subject: str) -> Iterator[Link]:
+        """Those of a kind by which something of `subject` is heard."""
+        tree = self._heard.get(kind)
+        if tree is not None:
+            for links in tree.colliding(subject):
+                yield from links
 
 
 @dataclass(slots=True)
@@ -90,7 +115,7 @@ def make_import(link: Link, importer: Account, exporter: Account, export: AnyExp
         ) from error
 
 
-def comes_round(start: str, link: Link, links_of: Callable[[str], Iterable[Link]]) -> bool:
+def comes_round(start: str, link: Link, links_of: Callable[[str], Links]) -> bool:
     """Whether what `link` brings to the account `start` was brought there from `start` itself.
 
     Follows the imports (`links_of` an account's name) that feed what is imported. An account may import from
@@ -108,8 +133,6 @@ def comes_round(start: str, link: Link, links_of: Callable[[str], Iterable[Link]
             continue
         seen.add(name)
         todo.extend(
-            (further.account, further.subject)
-            for further in links_of(name)
-            if further.kind == link.kind and collide(further.heard, subject)
+            (further.account, further.subject) for further in links_of(name).colliding(link.kind, subject)
         )
     return False

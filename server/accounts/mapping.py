@@ -5,10 +5,12 @@ Pure: randomness is an argument. The first mapping whose source matches decides;
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator
 
-from ...protocol.subject import has_wildcard, is_valid, matches
+from ...protocol.subject import has_wildcard, is_valid
+from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import SubjectTransform, TransformError
 
 FULL = 100
@@ -68,11 +70,12 @@ class Mapping:
 class Mappings:
     """All mappings of one account. Empty is falsy."""
 
-    __slots__ = ("_literal", "_patterns")
+    __slots__ = ("_count", "_literal", "_patterns")
 
     def __init__(self, mappings: Iterable[Mapping] = ()) -> None:
         self._literal: dict[str, Mapping] = {}
-        self._patterns: list[Mapping] = []
+        self._patterns: SubjectTree[tuple[int, Mapping]] = SubjectTree()  # with their turn
+        self._count = itertools.count()
         for mapping in mappings:
             self.add(mapping)
 
@@ -81,28 +84,28 @@ class Mappings:
 
     def __iter__(self) -> Iterator[Mapping]:
         yield from self._literal.values()
-        yield from self._patterns
+        yield from (mapping for _, mapping in sorted(self._patterns.values(), key=_turn))
 
     def add(self, mapping: Mapping) -> None:
         """Add one; it replaces another of the same source."""
-        self.remove(mapping.source)
         if has_wildcard(mapping.source):
-            self._patterns.append(mapping)
+            self._patterns[mapping.source] = next(self._count), mapping
         else:
+            self._literal.pop(mapping.source, None)
             self._literal[mapping.source] = mapping
 
     def remove(self, source: str) -> bool:
         """Take out the mapping of `source`; False when there is none."""
-        if self._literal.pop(source, None) is not None:
-            return True
-        kept = [m for m in self._patterns if m.source != source]
-        found = len(kept) < len(self._patterns)
-        self._patterns = kept
-        return found
+        return (self._literal.pop(source, None) or self._patterns.pop(source)) is not None
 
     def find(self, subject: str) -> Mapping | None:
         """The mapping that decides about the literal `subject`."""
         found = self._literal.get(subject)
         if found is not None:
             return found
-        return next((m for m in self._patterns if matches(m.source, subject)), None)
+        patterns = self._patterns.matching(subject)
+        return min(patterns, key=_turn)[1] if patterns else None
+
+
+def _turn(entry: tuple[int, Mapping]) -> int:
+    return entry[0]

@@ -6,15 +6,17 @@ entries of the subscribe lists concern queue groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...protocol.subject import collide, has_wildcard, is_subset, matches
+from ...protocol.subject import ANY_REST, has_wildcard, is_subset
+from ...protocol.subject_tree import SubjectTree
 
 if TYPE_CHECKING:
     from ..config.options import PermissionsOptions, SubjectPermission
 
 Entry = tuple[str, str]  # subject, queue ("" is none)
+Lookup = SubjectTree[list[str]]  # the queues of the entries with a subject
 
 
 def _entries(subjects: Iterable[str] | None) -> tuple[Entry, ...] | None:
@@ -27,6 +29,18 @@ def _entries(subjects: Iterable[str] | None) -> tuple[Entry, ...] | None:
     return tuple(entries)
 
 
+def _lookup(entries: tuple[Entry, ...]) -> Lookup:
+    tree: Lookup = SubjectTree()
+    for subject, queue in entries:
+        tokens = subject.split(".")
+        if (
+            ANY_REST in tokens
+        ):  # in the middle, where a user's token may have it: it stands for all that follows
+            del tokens[tokens.index(ANY_REST) + 1 :]
+        tree.setdefault(".".join(tokens), []).append(queue)
+    return tree
+
+
 class Permissions:
     """Both sides of a user's permissions. allow None: everything that is not denied.
 
@@ -34,7 +48,18 @@ class Permissions:
     message heard.
     """
 
-    __slots__ = ("options", "publish_allow", "publish_deny", "responses", "subscribe_allow", "subscribe_deny")
+    __slots__ = (
+        "_publish_allow",
+        "_publish_deny",
+        "_subscribe_allow",
+        "_subscribe_deny",
+        "options",
+        "publish_allow",
+        "publish_deny",
+        "responses",
+        "subscribe_allow",
+        "subscribe_deny",
+    )
 
     def __init__(self, options: PermissionsOptions) -> None:
         self.options = options
@@ -48,6 +73,10 @@ class Permissions:
             self.responses = (options.allow_responses.max_msgs, options.allow_responses.expires)
             if self.publish_allow is None:
                 self.publish_allow = ()
+        self._publish_allow = _lookup(self.publish_allow or ())
+        self._publish_deny = _lookup(self.publish_deny)
+        self._subscribe_allow = _lookup(self.subscribe_allow or ())
+        self._subscribe_deny = _lookup(self.subscribe_deny)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Permissions) and self.options == other.options
@@ -57,9 +86,9 @@ class Permissions:
 
     def may_publish(self, subject: str) -> bool:
         """Whether the lists allow publishing to `subject` (replies apart)."""
-        if self.publish_allow is not None and not any(is_subset(subject, s) for s, _ in self.publish_allow):
+        if self.publish_allow is not None and not self._publish_allow.covering(subject):
             return False
-        return not any(is_subset(subject, s) for s, _ in self.publish_deny)
+        return not self._publish_deny.covering(subject)
 
     def may_subscribe(self, subject: str, queue: str = "") -> bool:
         """Whether a subscription to `subject`, with `queue`, may be made.
@@ -67,28 +96,24 @@ class Permissions:
         A queue named in the allow list for the subject decides alone; so does one in the deny list.
         """
         if self.subscribe_allow is not None:
-            plain, queues = _found(self.subscribe_allow, subject)
+            plain, queues = _found(self._subscribe_allow.covering(subject))
             allowed = _in_queues(queue, queues) if queue and queues else plain
             if not allowed:
                 return False
         # A pattern is denied like a literal subject here: "no.>" by a deny of "no.*" too, though it is wider.
-        plain, queues = _found(self.subscribe_deny, subject, matches)
+        plain, queues = _found(self._subscribe_deny.matching(subject))
         return not plain and not (queue and _in_queues(queue, queues))
 
     def needs_filter(self, subject: str, queue: str = "") -> bool:
         """Whether some, but not all, of what a permitted subscription hears is denied."""
         if not queue and not has_wildcard(subject):
             return False
-        return any(collide(subject, s) for s, _ in self.subscribe_deny)
+        return next(self._subscribe_deny.colliding(subject), None) is not None
 
     def may_hear(self, subject: str, queue: str) -> bool:
         """Whether one message on the literal `subject` passes the deny list on delivery."""
-        for denied, denied_queue in self.subscribe_deny:
-            if matches(denied, subject) and (
-                not denied_queue or (queue and _in_queues(queue, [denied_queue]))
-            ):
-                return False
-        return True
+        plain, queues = _found(self._subscribe_deny.matching(subject))
+        return not plain and not (queue and _in_queues(queue, queues))
 
 
 def _allow(side: SubjectPermission | None) -> tuple[Entry, ...] | None:
@@ -99,21 +124,10 @@ def _deny(side: SubjectPermission | None) -> tuple[Entry, ...]:
     return () if side is None else _entries(side.deny) or ()
 
 
-def _within(pattern: str, subject: str) -> bool:
-    return is_subset(subject, pattern)
-
-
-def _found(
-    entries: tuple[Entry, ...], subject: str, covers: Callable[[str, str], bool] = _within
-) -> tuple[bool, list[str]]:
-    plain, queues = False, []
-    for pattern, queue in entries:
-        if covers(pattern, subject):
-            if queue:
-                queues.append(queue)
-            else:
-                plain = True
-    return plain, queues
+def _found(entries: list[list[str]]) -> tuple[bool, list[str]]:
+    """Whether one is without a queue, and the queues of the others."""
+    queues = [queue for each in entries for queue in each]
+    return "" in queues, [queue for queue in queues if queue]
 
 
 def _in_queues(queue: str, queues: list[str]) -> bool:

@@ -8,13 +8,14 @@ Accounts made from tokens live here too; who makes them (`operator`) wires them,
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_valid
+from ...protocol.subject_tree import SubjectTree, places
 from ..config.options import AccountOptions, ExportOptions, ImportOptions, MappingOptions, Options
 from .account import Account, AccountLimits
-from .draft import AccountsError, Draft, Link, comes_round, make_import
+from .draft import STREAM, AccountsError, AnyExport, Draft, Link, Links, comes_round, make_import
 from .exports import ResponseType, ServiceExport, StreamExport
 from .flusher import Flusher
 from .imports import ServiceImport, StreamImport
@@ -22,8 +23,6 @@ from .mapping import Mapping, MappingError, Mappings
 
 if TYPE_CHECKING:
     from ..clock import Clock
-
-E = TypeVar("E", StreamExport, ServiceExport)
 
 GLOBAL = "$G"
 SYSTEM = "$SYS"
@@ -124,7 +123,8 @@ class _Prepared:
             None if share is None else {"": share},
         )
         self.draft.settle(account)
-        self.links = [_link(entry) for entry in self.options.imports]
+        self.links = Links(_link(entry) for entry in self.options.imports)
+        self._offers: dict[str, SubjectTree[list[int]]] = {}  # places of exports, by kind
         self.stream_imports: list[StreamImport] = []
         self.service_imports: list[ServiceImport] = []
 
@@ -138,12 +138,7 @@ class _Prepared:
             self._resolve(link, exporter)
 
     def _resolve(self, link: Link, exporter: _Prepared) -> None:
-        draft = exporter.draft
-        export: StreamExport | ServiceExport | None
-        if link.kind == "stream":
-            export = _allowing(draft.streams, self.account.name, link.subject)
-        else:
-            export = _allowing(draft.services, self.account.name, link.subject)
+        export = exporter.offered(link.kind, link.subject, self.account.name)
         if export is None:
             raise AccountsError(
                 f"account {self.account.name!r} may not import {link.kind} {link.subject!r} "
@@ -154,6 +149,15 @@ class _Prepared:
             self.stream_imports.append(made)
         else:
             self.service_imports.append(made)
+
+    def offered(self, kind: str, subject: str, importer: str) -> AnyExport | None:
+        """The first export by which an account may import `subject`."""
+        exports: Sequence[AnyExport] = self.draft.streams if kind == STREAM else self.draft.services
+        tree = self._offers.get(kind)
+        if tree is None:
+            tree = self._offers[kind] = places(export.subject for export in exports)
+        found = sorted(place for each in tree.covering(subject) for place in each)
+        return next((exports[place] for place in found if exports[place].allows(importer, subject)), None)
 
     def refuse_cycles(self, prepared: dict[str, _Prepared]) -> None:
         for link in self.links:
@@ -176,10 +180,6 @@ def _link(entry: ImportOptions) -> Link:
     else:
         local = entry.to or entry.subject
     return Link(entry.kind, entry.account, entry.subject, local, entry.share)
-
-
-def _allowing(exports: Iterable[E], importer: str, subject: str) -> E | None:
-    return next((export for export in exports if export.allows(importer, subject)), None)
 
 
 def _stream_export(entry: ExportOptions) -> StreamExport:

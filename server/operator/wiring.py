@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...keys import Refusal, judge_import
-from ...keys.grants import activation_deadline, find_export
-from ..accounts.draft import AccountsError, Link, comes_round, make_import
-from ..accounts.exports import ServiceExport, StreamExport
+from ...keys.grants import Offer, activation_deadline
+from ..accounts.draft import SERVICE, STREAM, AccountsError, AnyExport, Link, Links, comes_round, make_import
 from ..accounts.imports import ServiceImport, StreamImport
 from . import translate
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 MISSING = "its account is not known here"
 CYCLE = "it forms a cycle"
+_NONE = Links()
 
 
 class Wiring:
@@ -34,7 +34,7 @@ class Wiring:
         self._clock = clock
         self._log = log
         self._accounts: dict[str, Account] = {}
-        self._links: dict[str, list[Link]] = {}  # served, by importer
+        self._links: dict[str, Links] = {}  # served, by importer
         self._importers: dict[str, set[str]] = {}  # whose claims name it, by exporter
         self._exporters: dict[str, set[str]] = {}
         self._offers: dict[str, tuple[object, ...]] = {}  # what importers' rights depend on, by exporter
@@ -87,16 +87,19 @@ class Wiring:
         if account is None or account.charter is None:
             return
         now = self._clock.now()  # once: what is judged to hold must have a timer that ends it
-        served = self._links[key] = []
+        served = self._links[key] = Links()
+        exporters = {name: _Exporter(self._accounts.get(name)) for name in self._exporters.get(key, ())}
+        same: set[tuple[str, str, str]] = set()
         made: list[StreamImport | ServiceImport] = []
         faults: dict[str, str] = {}
         for item in claims.nats.imports if claims is not None else ():
             link = translate.link(item)
-            found = self._make(account, item, link, now)
+            found = self._make(account, exporters[item.account], item, link, now, twice=_same(link) in same)
             if isinstance(found, str):
                 faults[f"{link.kind} import {link.subject!r} from {link.account}"] = found
             else:
-                served.append(link)
+                same.add(_same(link))
+                served.add(link)
                 made.append(found)
         account.set_imports(
             [each for each in made if isinstance(each, StreamImport)],
@@ -113,28 +116,25 @@ class Wiring:
         self._set_timer(key, claims, now)
 
     def _make(
-        self, account: Account, item: Import, link: Link, now: int
+        self, account: Account, exporter: _Exporter, item: Import, link: Link, now: int, *, twice: bool
     ) -> StreamImport | ServiceImport | str:
         """The import, or why it cannot be."""
-        exporter = self._accounts.get(link.account)
-        offered = _claims(exporter) if exporter is not None else None
         importer = _claims(account)
         assert importer is not None
-        if exporter is None or offered is None:
+        if exporter.account is None or exporter.offer is None:
             return MISSING
-        refused = judge_import(item, importer, offered, now)
+        refused = judge_import(item, importer, exporter.offer, now)
         if isinstance(refused, Refusal):
             return refused.detail
-        export = _export(exporter, offered, item)
+        export = exporter.export(item)
         if export is None:
             return MISSING
-        served = self._links[account.name]
-        if any(_same(link, other) for other in served):
+        if twice:
             return "it is there twice"
-        if comes_round(account.name, link, lambda name: self._links.get(name, ())):
+        if comes_round(account.name, link, lambda name: self._links.get(name, _NONE)):
             return CYCLE
         try:
-            return make_import(link, account, exporter, export)
+            return make_import(link, account, exporter.account, export)
         except AccountsError as error:
             return str(error)
 
@@ -164,17 +164,27 @@ def _offer(account: Account) -> tuple[object, ...]:
     return () if claims is None else (claims.nats.exports, claims.nats.signing_keys.keys())
 
 
-def _export(exporter: Account, claims: AccountClaims, item: Import) -> StreamExport | ServiceExport | None:
-    """The exporter's export that was judged to cover the import."""
-    used = find_export(claims, item)
-    exports: Iterable[StreamExport | ServiceExport] = (
-        exporter.exports_streams if item.type == "stream" else exporter.exports_services
-    )
-    return next((each for each in exports if used is not None and each.subject == used.subject), None)
+class _Exporter:
+    """An account that imports name, if it is here, and what it offers."""
+
+    def __init__(self, account: Account | None) -> None:
+        claims = _claims(account) if account is not None else None
+        self.account = account
+        self.offer = Offer(claims) if claims is not None else None
+        self._served: dict[tuple[str, str], AnyExport] = {}
+        if account is not None:
+            # Of two under one subject the first counts.
+            for stream in reversed(account.exports_streams):
+                self._served[STREAM, stream.subject] = stream
+            for service in reversed(account.exports_services):
+                self._served[SERVICE, service.subject] = service
+
+    def export(self, item: Import) -> AnyExport | None:
+        """The export that was judged to cover the import."""
+        used = self.offer.find(item) if self.offer is not None else None
+        return None if used is None else self._served.get((item.type, used.subject))
 
 
-def _same(link: Link, other: Link) -> bool:
-    """Streams are the same by what is imported, services by what they are called here."""
-    if link.kind != other.kind or link.account != other.account:
-        return False
-    return link.subject == other.subject if link.kind == "stream" else link.heard == other.heard
+def _same(link: Link) -> tuple[str, str, str]:
+    """Equal for imports that are the same: streams by what is imported, services by their name here."""
+    return link.kind, link.account, link.subject if link.kind == STREAM else link.heard

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from ....protocol.subject import is_subset, is_valid, tokenize
+from ....protocol.subject import is_valid, tokenize
+from ....protocol.subject_tree import SubjectTree, places
 from ....protocol.transform import SubjectTransform, TransformError
 from ..options import AccountOptions, ExportOptions, ImportOptions, Options
 from ..read.context import Context, suggestion
 from ..tree import Position
+
+Offers = dict[str, SubjectTree[list[int]]]  # places of an account's exports, by its name
 
 
 def check(options: Options, context: Context) -> None:
@@ -16,11 +19,12 @@ def check(options: Options, context: Context) -> None:
         for index, export in enumerate(account.exports):
             at = context.positions.get(f"accounts.{account.name}.exports.{index}")
             _export(options, context, export, at)
+    offers: Offers = {}
     for account in options.accounts.values():
         services: set[tuple[str, str, str]] = set()
         for index, made in enumerate(account.imports):
             at = context.positions.get(f"accounts.{account.name}.imports.{index}")
-            _import(options, context, account, made, at)
+            _import(options, context, offers, account, made, at)
             key = (made.account, made.subject, made.to or made.subject)
             if made.kind == "service" and key in services:
                 context.error(at, f'Error adding service import "{made.subject}": duplicate service import')
@@ -76,7 +80,12 @@ def _export(options: Options, context: Context, export: ExportOptions, at: Posit
 
 
 def _import(
-    options: Options, context: Context, account: AccountOptions, made: ImportOptions, at: Position | None
+    options: Options,
+    context: Context,
+    offers: Offers,
+    account: AccountOptions,
+    made: ImportOptions,
+    at: Position | None,
 ) -> None:
     exporter = options.accounts.get(made.account)
     if exporter is None:
@@ -90,7 +99,11 @@ def _import(
     if not is_valid(made.subject):
         context.error(at, f"{what}: invalid subject")
         return
-    if not any(_allows(export, account.name, made) for export in exporter.exports):
+    offer = offers.get(made.account)
+    if offer is None:
+        offer = offers[made.account] = places(export.subject for export in exporter.exports)
+    found = (exporter.exports[place] for each in offer.covering(made.subject) for place in each)
+    if not any(_allows(export, account.name, made) for export in found):
         context.error(
             at, f"{what}: not authorized", f"{made.account} has no such {made.kind} export for {account.name}"
         )
@@ -118,7 +131,8 @@ def _check_to(context: Context, made: ImportOptions, what: str, at: Position | N
 
 
 def _allows(export: ExportOptions, importer: str, made: ImportOptions) -> bool:
-    if export.kind != made.kind or not is_subset(made.subject, export.subject):
+    """Whether one of the exports that cover an import's subject is for this importer."""
+    if export.kind != made.kind:
         return False
     if export.accounts is not None and importer not in export.accounts:
         return False

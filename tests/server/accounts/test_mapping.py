@@ -61,3 +61,17 @@ def test_literal_sources_go_before_patterns_and_a_source_is_mapped_once() -> Non
     assert found is not None
     assert found.source == "a.*"
     assert [m.source for m in mappings] == ["a.*"]
+
+
+def test_of_patterns_the_first_that_was_added_decides_and_a_new_one_takes_its_turn_at_the_end() -> None:
+    mappings = Mappings([Mapping("a.*", [("x", 100)]), Mapping("*.b", [("y", 100)])])
+    first = mappings.find("a.b")
+    assert first is not None
+    assert first.source == "a.*"
+    mappings.add(Mapping("a.*", [("z", 100)]))
+    second = mappings.find("a.b")
+    assert second is not None
+    assert second.source == "*.b"
+    assert [mapping.source for mapping in mappings] == ["*.b", "a.*"]
+    assert mappings.remove("*.b")
+    assert not mappings.remove("*.b")

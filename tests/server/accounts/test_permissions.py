@@ -1,0 +1,61 @@
+"""Permissions against the functions of single pairs: what the lists say, entry by entry."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pyjs.protocol.subject import collide, has_wildcard, is_subset, matches
+from pyjs.server.accounts.permissions import Permissions
+from pyjs.server.config.options import PermissionsOptions
+from pyjs.server.config.options.authorization import SubjectPermission
+
+TOKENS = st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=3)
+SUBJECT = st.builds(lambda head, rest: ".".join([*head, *rest]), TOKENS, st.sampled_from([[], [">"]]))
+LISTS = st.lists(SUBJECT, max_size=5)
+LITERAL = st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=4).map(".".join)
+
+
+def made(allow: list[str] | None, deny: list[str]) -> Permissions:
+    side = SubjectPermission(allow, deny)
+    return Permissions(PermissionsOptions(publish=side, subscribe=side))
+
+
+@given(st.none() | LISTS, LISTS, LITERAL)
+def test_what_may_be_published_and_heard(allow: list[str] | None, deny: list[str], subject: str) -> None:
+    permissions = made(allow, deny)
+    denied = any(matches(one, subject) for one in deny)
+    allowed = allow is None or any(matches(one, subject) for one in allow)
+    assert permissions.may_publish(subject) == (allowed and not denied)
+    assert permissions.may_subscribe(subject) == (allowed and not denied)
+    assert permissions.may_hear(subject, "") == (not denied)
+
+
+@given(st.none() | LISTS, LISTS, SUBJECT)
+def test_what_may_be_subscribed_to(allow: list[str] | None, deny: list[str], subject: str) -> None:
+    permissions = made(allow, deny)
+    allowed = allow is None or any(is_subset(subject, one) for one in allow)
+    assert permissions.may_subscribe(subject) == (allowed and not any(matches(one, subject) for one in deny))
+    wanted = has_wildcard(subject) and any(collide(subject, one) for one in deny)
+    assert permissions.needs_filter(subject) == wanted
+
+
+def test_a_deny_with_more_behind_its_rest_denies_the_rest() -> None:
+    permissions = made(None, ["a.>.b"])
+    assert not permissions.may_publish("a.x")
+    assert not permissions.may_publish("a.x.b")
+    assert permissions.may_publish("a")
+    assert not made(None, [">.c"]).may_publish("x")
+
+
+def test_queues_in_the_lists_decide() -> None:
+    permissions = made(["a.* q", "b"], ["c.* secret"])
+    assert permissions.may_subscribe("a.1", "q")
+    assert not permissions.may_subscribe("a.1", "r")
+    assert not permissions.may_subscribe("a.1")
+    assert permissions.may_subscribe("b", "any")
+    only = made(None, ["c.* secret"])
+    assert only.may_subscribe("c.1")
+    assert only.may_subscribe("c.1", "open")
+    assert not only.may_subscribe("c.1", "secret")
+    assert only.may_hear("c.1", "open")
+    assert not only.may_hear("c.1", "secret")
