@@ -28,6 +28,7 @@ COMMANDS = {"plugins/pipeline/": "pipeline"}
 # Inside server/: a part imports only what stands lower. Parts of equal height do not know each other.
 HEIGHT = {
     "clock": 0,
+    "slices": 1,
     "config": 1,
     "worker": 1,
     "identity": 2,

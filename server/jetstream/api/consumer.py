@@ -22,11 +22,11 @@ from ....protocol.api.messages import (
 from ....protocol.api.record import invalid_json
 from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
+from ...slices import Steps
 from ..consumer import lifecycle
 from ..consumer.config import check_group
 from ..consumer.core import Consumer
 from ..consumer.info import shown
-from ..slices import Steps
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:

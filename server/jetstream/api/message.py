@@ -6,7 +6,7 @@ from ....protocol.api.messages import MsgDeleteRequest, MsgGetRequest, StoredMsg
 from ....protocol.errors import ApiError, api_error
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
-from ..slices import Steps
+from ...slices import Steps
 from ..stream.core import Ordered, Stream
 from .request import LATER, Request, Response
 from .stream import failed

@@ -16,7 +16,7 @@ from ....protocol.api.messages import error_response
 from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339
-from ..slices import Slices, Steps
+from ...slices import Slices, Steps
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message

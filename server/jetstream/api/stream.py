@@ -9,7 +9,7 @@ from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoReque
 from ....protocol.api.record import invalid_json
 from ....protocol.api.stream import StreamInfo
 from ....protocol.errors import ApiError, api_error
-from ..slices import Steps
+from ...slices import Steps
 from ..stream import report
 from ..stream.core import Ordered, Stream
 from ..stream.rules.world import invalid

@@ -24,13 +24,13 @@ from ...cluster.meta.gathering import (
     streams_page,
 )
 from ...cluster.meta.usage import account_info
+from ...slices import Steps
 from ..account import shown_limits
 from ..api import stream as stream_api
 from ..api.request import LATER, Request, Response
 from ..api.table import Row
 from ..consumer.info import shown
 from ..host import API_LEVEL
-from ..slices import Steps
 from .consumers import ConsumerWishes
 from .judge import ASK_AGAIN, guarded
 from .streams import StreamWishes

@@ -16,8 +16,8 @@ from ....protocol.errors import ApiError
 from ....protocol.timestamp import format_rfc3339
 from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
+from ...slices import Slices, Steps
 from ..host import API_LEVEL
-from ..slices import Slices, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

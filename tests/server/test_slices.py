@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 
 from lib.streams import HandRunner
 from pyjs.server.jetstream.api.written import Written, to_text
-from pyjs.server.jetstream.slices import Slices, at_once
+from pyjs.server.slices import Slices, at_once, each, in_order, matching, paced
 
 
 class Turns(HandRunner):
@@ -75,3 +75,28 @@ def test_a_part_that_is_written_already_stands_in_its_place() -> None:
     text = to_text({"a": "x", "b": {"c": Written('{"d":1}'), "e": [Written("2")]}})
     assert text == '{"a":"x","b":{"c":{"d":1},"e":[2]}}'
     assert json.loads(text)["b"]["e"] == [2]
+
+
+def test_short_steps_become_longer_ones() -> None:
+    runner, said, ended = Turns(), list[int](), list[object]()
+    Slices(runner, paced(steps(said, 1000)), ended.append, ended.append)
+    turns = 0
+    while runner.next:
+        runner.turn()
+        turns += 1
+    assert (len(said), ended) == (1000, ["end"])
+    assert turns < 100
+
+
+def test_lists_are_made_step_by_step() -> None:
+    numbers = [(number * 7919) % 1000 for number in range(3000)]
+    assert at_once(each(numbers, str)) == [str(number) for number in numbers]
+    assert at_once(matching(numbers, lambda number: number > 990)) == [n for n in numbers if n > 990]
+
+
+def test_sorting_keeps_the_order_of_equals() -> None:
+    rows = [((number * 7919) % 10, number) for number in range(3000)]
+    for downwards in (False, True):
+        found = at_once(in_order(rows, lambda row: row[0], downwards=downwards))
+        assert found == sorted(rows, key=lambda row: row[0], reverse=downwards)
+    assert at_once(in_order([], str)) == []

@@ -6,14 +6,39 @@ what it came to. Whatever it works on may change while it rests; that is its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, TypeVar
+import heapq
+from collections.abc import Callable, Generator, Iterable
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from .stream.commit import Runner
+    from .clock import Clock
 
 T = TypeVar("T")
+U = TypeVar("U")
 Steps = Generator[None, None, T]
+SECONDS = 0.002  # of one step, where time measures it
+_RUN = 256  # items sorted in one go
+
+
+class Turns(Protocol):
+    """The loop."""
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Run `callback` in the next turn."""
+
+
+class ClockTurns:
+    """The loop that a clock stands on."""
+
+    __slots__ = ("_clock",)
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """See Turns."""
+        self._clock.call_later(0, callback)
 
 
 def at_once(steps: Steps[T]) -> T:
@@ -23,6 +48,51 @@ def at_once(steps: Steps[T]) -> T:
             next(steps)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
+
+
+def paced(steps: Steps[T]) -> Steps[T]:
+    """The same work in steps of `SECONDS`, however short its own are."""
+    until = perf_counter() + SECONDS
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        if perf_counter() >= until:
+            yield
+            until = perf_counter() + SECONDS
+
+
+def each(items: Iterable[U], make: Callable[[U], T]) -> Steps[list[T]]:
+    """What `make` gives for each item, a step for each."""
+    made: list[T] = []
+    for item in items:
+        made.append(make(item))
+        yield
+    return made
+
+
+def matching(items: Iterable[T], wanted: Callable[[T], bool]) -> Steps[list[T]]:
+    """Those items that are wanted."""
+    found: list[T] = []
+    for item in items:
+        if wanted(item):
+            found.append(item)
+        yield
+    return found
+
+
+def in_order(items: list[T], key: Callable[[T], Any], *, downwards: bool = False) -> Steps[list[T]]:
+    """The items sorted, equal ones in the order in which they came."""
+    runs: list[list[T]] = []
+    for start in range(0, len(items), _RUN):
+        runs.append(sorted(items[start : start + _RUN], key=key, reverse=downwards))
+        yield
+    merged: list[T] = []
+    for item in heapq.merge(*runs, key=key, reverse=downwards):
+        merged.append(item)
+        yield
+    return merged
 
 
 class Slices:
@@ -35,7 +105,7 @@ class Slices:
 
     def __init__(
         self,
-        runner: Runner,
+        runner: Turns,
         steps: Steps[T],
         done: Callable[[T], object],
         failed: Callable[[Exception], object],
