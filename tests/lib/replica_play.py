@@ -224,7 +224,7 @@ class Play:
             came.append(site.pull(name, count))
             for message, said in zip(came[-1], says, strict=False):
                 if said is not None:
-                    site.account.publish(message[1], said, reply="ack.c" if confirm else "")
+                    site.account.publish(message[1], said, reply="ack.c" if confirm else "", own=True)
         if self.alone is not None:
             assert came[0] == came[1], (came[0], came[1], name)
         self.tick(REST)

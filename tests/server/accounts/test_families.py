@@ -65,7 +65,7 @@ def test_the_first_ack_of_a_consumer_looks_at_those_who_hear_it(monkeypatch: pyt
         return is_subset(subject, of)
 
     monkeypatch.setattr(families, "is_subset", counted)
-    account.publish("$JS.ACK.S.C.1.1.1.0.0")
+    account.publish("$JS.ACK.S.C.1.1.1.0.0", own=True)
     assert len(got) == 1
     assert compared == ["$JS.ACK.S.C.*.*.*.*.*"]
 
@@ -75,6 +75,6 @@ def test_one_who_hears_a_single_ack_is_not_passed_by() -> None:
     every = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
     one = hear(account, "$JS.ACK.S.C.1.2.2.0.0")
     for number in (1, 2, 3):
-        account.publish(f"$JS.ACK.S.C.1.{number}.{number}.0.0")
+        account.publish(f"$JS.ACK.S.C.1.{number}.{number}.0.0", own=True)
     assert len(every) == 3
     assert one == ["$JS.ACK.S.C.1.2.2.0.0"]

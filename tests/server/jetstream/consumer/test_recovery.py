@@ -183,7 +183,7 @@ def call(rig: Rig, suffix: str, body: object = None) -> dict[str, Any]:
     """One API call; gives the answer."""
     got = rig.hear("answer")
     data = b"" if body is None else json.dumps(body).encode()
-    rig.account.publish(f"$JS.API.{suffix}", data, reply="answer")
+    rig.account.publish(f"$JS.API.{suffix}", data, reply="answer", own=True)
     rig.clock.advance(0)
     return dict(json.loads(got.take()[0].body))
 
