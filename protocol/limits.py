@@ -48,7 +48,8 @@ RESPONSE_EXPIRATION: Final = 2 * MINUTE
 SERVICE_RESPONSE_THRESHOLD: Final = 2 * MINUTE
 
 # JetStream.
-API_LEVEL: Final = 5
+API_LEVEL: Final = 1  # the highest whose features are all served: what clients are told
+KNOWN_API_LEVEL: Final = 5  # the highest of which any are: those of consumers
 API_QUEUE: Final = 10_000  # pending requests before they are dropped
 NAME_LENGTH: Final = 255  # names become file names
 DESCRIPTION_LENGTH: Final = 4 * KIB

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.limits import API_LEVEL
 from ...protocol.wire import encode
 from ..connection import introduction
 
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from ..identity import ServerIdentity
 
-API_LEVEL = 5
 PROTOCOL = 1
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
 from ...protocol.api.stream import StreamConfig
 from ...protocol.errors import api_error
+from ...protocol.limits import API_LEVEL
 from ...protocol.subject_tree import SubjectOwners, TooEntangled
 from ...protocol.timestamp import format_rfc3339
 from ...store.errors import StoreError
 from ...store.memory import MemoryStream
 from ..config.options import AccountJetStream
 from . import advisories
-from .host import API_LEVEL, Host
+from .host import Host
 from .quota import Quota
 from .stream.core import Stream
 from .stream.report import stamped

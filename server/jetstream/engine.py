@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import api_error
+from ...protocol.limits import API_LEVEL
 from ...protocol.subject import is_subset
 from ...store.lock import DirectoryLock
 from ...store.meta import Storage
@@ -28,7 +29,7 @@ from .account import JetStreamAccount
 from .api import system as system_api
 from .api.absent import AbsentApi
 from .api.table import Api
-from .host import API_LEVEL, Host
+from .host import Host
 from .lazydisk import LazyDisk
 from .quota import Quota
 from .recovery import Recovery

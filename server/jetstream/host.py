@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ...protocol import headers
 from ...protocol.identifier import new_id
 from ..clock import Clock
 from ..logging import Log, Silent
@@ -17,7 +18,6 @@ from ..logging import Log, Silent
 if TYPE_CHECKING:
     from .stream.commit import Runner
 
-API_LEVEL = 5
 DEFAULT_MAX_PENDING = 64 * 1024 * 1024
 
 
@@ -49,3 +49,9 @@ class Host:
     def new_id(self, length: int = 22) -> str:
         """Make a random identifier."""
         return new_id(self.random_bytes, length)
+
+
+def serves_level(header: bytes, most: int) -> bool:
+    """Whether `most` is enough for the API level that a request's header requires, if it does."""
+    level = headers.get(header, b"Nats-Required-Api-Level") if header else None
+    return not level or (level.isdigit() and int(level) <= most)

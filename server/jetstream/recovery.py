@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api.stream import StreamConfig
 from ...protocol.errors import ApiError
+from ...protocol.limits import KNOWN_API_LEVEL
 from ...protocol.timestamp import parse_rfc3339
 from ...store.errors import StoreError
 from .consumer import lifecycle
-from .host import API_LEVEL
 from .stream.core import Stream
 from .waiting import Room, Waiting
 
@@ -55,8 +55,10 @@ def read_config(asset: Asset) -> StreamConfig:
         raise ValueError(asset.damage)
     config = StreamConfig.from_json(asset.document["config"])
     level = config.metadata.get("_nats.req.level", "0")
-    if not level.isdigit() or int(level) > API_LEVEL:
-        raise UnsupportedError(f"unsupported - required API level: {level}, current API level: {API_LEVEL}")
+    if not level.isdigit() or int(level) > KNOWN_API_LEVEL:
+        raise UnsupportedError(
+            f"unsupported - required API level: {level}, current API level: {KNOWN_API_LEVEL}"
+        )
     return config
 
 

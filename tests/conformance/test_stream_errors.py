@@ -353,14 +353,50 @@ def test_forms(js: JetStream, suffix: str, request_: Any, err_code: int) -> None
     assert answer.get("error", {}).get("err_code", 0) == err_code, answer
 
 
-@pytest.mark.parametrize("level", ["6", "99", "x"])
-def test_a_required_api_level_above_ours_is_refused(js: JetStream, level: str) -> None:
-    error = js.error("INFO", b"", {"Nats-Required-Api-Level": level})
-    assert error == (412, 10185, "JetStream minimum api level required")
+# API level, what a stream of that level may have.
+LEVELS: list[tuple[int, dict[str, Any]]] = [
+    (1, {"allow_msg_ttl": True}),
+    (1, {"subject_delete_marker_ttl": SECOND}),
+    (2, {"allow_msg_counter": True}),
+    (2, {"allow_atomic": True}),
+    (2, {"allow_msg_schedules": True}),
+    (2, {"storage": "file", "persist_mode": "async"}),
+    (4, {"allow_batched": True}),
+]
 
 
-def test_a_required_api_level_that_we_have_is_served(js: JetStream) -> None:
-    assert js.call("INFO", b"", {"Nats-Required-Api-Level": "5"})["api"]["level"] == 5
+@pytest.mark.parametrize(("level", "feature"), LEVELS)
+def test_what_the_api_level_promises_is_served(
+    js: JetStream, unique: str, level: int, feature: dict[str, Any]
+) -> None:
+    told = js.call("INFO")["api"]["level"]
+    assert told == js.wire.info["api_lvl"] >= 1
+    if level <= told:
+        made = js.create(unique, **feature)["config"]
+        assert {name: made[name] for name in feature} == feature
+        assert made["metadata"]["_nats.level"] == str(told)
+
+
+@pytest.mark.parametrize("more", [1, 94])
+def test_a_required_api_level_above_what_is_told_is_refused(js: JetStream, unique: str, more: int) -> None:
+    level = js.wire.info["api_lvl"]
+    assert js.call("INFO", b"", {"Nats-Required-Api-Level": str(level)})["api"]["level"] == level
+    for required in (str(level + more), "x"):
+        for suffix, request in (("INFO", b""), (f"STREAM.CREATE.{unique}", {"name": unique})):
+            error = js.error(suffix, request, {"Nats-Required-Api-Level": required})
+            assert error == (412, 10185, "JetStream minimum api level required")
+
+
+@pytest.mark.parametrize(("level", "served"), [("4", True), ("5", True), ("6", False)])
+def test_consumers_that_mirrors_and_sources_ask_for_are_served(
+    js: JetStream, unique: str, level: str, served: bool
+) -> None:
+    js.create(unique)
+    config = {"name": "C", "deliver_subject": f"{unique}.d", "ack_policy": "flow_control"}
+    more = {"flow_control": True, "idle_heartbeat": SECOND, "max_ack_pending": 5}
+    request = {"stream_name": unique, "config": config | more}
+    answer = js.raw(f"CONSUMER.CREATE.{unique}.C", request, {"Nats-Required-Api-Level": level}).json()
+    assert answer.get("error", {}).get("err_code", 0) == (0 if served else 10185)
 
 
 def test_an_unknown_api_subject_is_not_answered(js: JetStream) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
+from ....protocol.limits import API_LEVEL, KNOWN_API_LEVEL
 from .. import advisories
-from ..host import API_LEVEL
+from ..host import serves_level
 from . import account as account_api
 from . import message as message_api
 from . import snapshot as snapshot_api
@@ -110,7 +110,7 @@ class Api:
 
     def _handle(self, request: Request, handler: Handler) -> None:
         try:
-            check_level(request.message)
+            check_level(request.message, KNOWN_API_LEVEL if request.tokens[0] == "CONSUMER" else API_LEVEL)
             response = handler(request)
         except ApiError as error:
             request.fail(error)
@@ -144,10 +144,12 @@ class Api:
             )
 
 
-def check_level(message: Message) -> None:
-    """Raise ApiError 10185 when the request needs a newer API."""
-    level = headers.get(message.header, b"Nats-Required-Api-Level") if message.header else None
-    if level and not (level.isdigit() and int(level) <= API_LEVEL):
+def check_level(message: Message, most: int = API_LEVEL) -> None:
+    """Raise ApiError 10185 when the request needs a newer API.
+
+    Mirrors and sources of other servers require the levels of consumers, which are served.
+    """
+    if not serves_level(message.header, most):
         raise api_error("JSRequiredApiLevelErr")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequenceInfo
+from ....protocol.limits import API_LEVEL
 from ....version import NATS_VERSION
-from ..host import API_LEVEL
 from .pulling import Pulling
 
 if TYPE_CHECKING:

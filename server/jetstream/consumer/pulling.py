@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....protocol import headers
+from ....protocol.limits import KNOWN_API_LEVEL
+from ..host import serves_level
 from . import statuses
 from .alarm import Alarm
 from .bulk import Bulk
@@ -24,7 +26,6 @@ BUDGET = 512
 BYTES_BUDGET = 4 << 20
 AHEAD = 128
 FULL_CHECK_EVERY = 1_000_000_000
-API_LEVEL = 5
 
 
 class Pulling:
@@ -73,7 +74,7 @@ class Pulling:
         """Take a pull request."""
         if not reply:
             return
-        if header and not _level_known(header):
+        if header and not serves_level(header, KNOWN_API_LEVEL):
             self._say(reply, statuses.API_LEVEL)
             return
         now = self._consumer.clock.now()
@@ -342,8 +343,3 @@ class Pulling:
         self.pin.clear()
         self._consumer.notices.unpinned(self._consumer.config.priority_groups[0], reason)
         self.run()
-
-
-def _level_known(header: bytes) -> bool:
-    level = headers.get(header, b"Nats-Required-Api-Level")
-    return not level or (level.isdigit() and int(level) <= API_LEVEL)

@@ -13,6 +13,7 @@ from ....protocol.api.account import AccountLimits, ApiStats
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.messages import PageRequest, response
 from ....protocol.errors import api_error
+from ....protocol.limits import API_LEVEL
 from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
 from ...cluster.meta.gathering import (
     LIST_LIMIT,
@@ -30,7 +31,6 @@ from ..api import stream as stream_api
 from ..api.request import LATER, Request, Response
 from ..api.table import Row
 from ..consumer.info import shown
-from ..host import API_LEVEL
 from .consumers import ConsumerWishes
 from .judge import ASK_AGAIN, guarded
 from .streams import StreamWishes

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ....protocol import headers
 from ....protocol.api.messages import MsgGetRequest
 from ....protocol.errors import ApiError
+from ....protocol.limits import API_LEVEL
 from ....protocol.timestamp import format_rfc3339
 from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ...slices import Slices, Steps
-from ..host import API_LEVEL
+from ..host import serves_level
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,8 +85,7 @@ class DirectGet:
         if not message.reply:
             return
         try:
-            level = headers.get(message.header, b"Nats-Required-Api-Level") if message.header else None
-            if level and not (level.isdigit() and int(level) <= API_LEVEL):
+            if not serves_level(message.header, API_LEVEL):
                 raise _Refused("412 Required Api Level")
             work(message)  # type: ignore[operator]
         except _Refused as refused:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ....protocol.api.cluster import ClusterInfo
 from ....protocol.api.stream import LostStreamData, StreamConfig, StreamInfo, StreamState
+from ....protocol.limits import API_LEVEL
 from ....version import NATS_VERSION
-from ..host import API_LEVEL
 
 if TYPE_CHECKING:
     from .core import Stream
