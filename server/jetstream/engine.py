@@ -10,7 +10,6 @@ knows which these are.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,7 +30,7 @@ from .api.absent import AbsentApi
 from .api.table import Api
 from .host import Host
 from .lazydisk import LazyDisk
-from .quota import Quota
+from .quota import Quota, disk_share, memory_share
 from .recovery import Recovery
 from .stream.commit import LoopRunner
 
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from .domain.domain import Domain
 
 WORKERS = 4
-SHARE = 0.75  # of what the machine has, when the configuration names no limit
 _FAULT = "JetStream"
 WILL_EXTEND, NO_EXTEND = "will_extend", "no_extend"
 _SYNC_INTERVAL = 120 * SECOND  # shown where there is none: what nats-server syncs by
@@ -109,10 +107,8 @@ class JetStream:
         clustered = self._is_clustered()
         _make_directory(options.store_dir)
         self._lock = DirectoryLock(options.store_dir)
-        self.memory.limit = options.max_memory if options.max_memory is not None else _memory_share()
-        self.files.limit = (
-            options.max_file if options.max_file is not None else _disk_share(options.store_dir)
-        )
+        self.memory.limit = options.max_memory if options.max_memory is not None else memory_share()
+        self.files.limit = options.max_file if options.max_file is not None else disk_share(options.store_dir)
         loop = asyncio.get_running_loop()
         self._executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="jetstream")
         self._readers = ThreadPoolExecutor(WORKERS, thread_name_prefix="recovery")
@@ -482,20 +478,3 @@ def _domain_mappings(domain: str) -> list[tuple[str, str]]:
 
 def _make_directory(path: str) -> None:
     Path(path).mkdir(parents=True, exist_ok=True)
-
-
-def _memory_share() -> int:
-    try:
-        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
-            if line.startswith("MemTotal:"):
-                return int(int(line.split()[1]) * 1024 * SHARE)
-    except (OSError, ValueError, IndexError):
-        return -1
-    return -1
-
-
-def _disk_share(directory: str) -> int:
-    try:
-        return int(shutil.disk_usage(directory).free * SHARE)
-    except OSError:
-        return -1

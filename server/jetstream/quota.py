@@ -2,13 +2,18 @@
 
 Promises: `used` is the sum of what the streams reported; a quota's usage counts in its parent's (the
 server's) too. In a cluster an account's limits are for all servers together: what the others use is as they
-reported it, and what has come since then is counted for them, too.
+reported it, and what has come since then is counted for them, too. Where the configuration names no limit,
+the server's is a share of what the machine has.
 """
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from ...protocol.errors import ApiError, api_error
 
+SHARE = 0.75
 # Nearer than this to the server's limit, each message counts at once: more than one commit can bring.
 MARGIN = 256 * 1024 * 1024
 
@@ -84,3 +89,22 @@ class Quota:
             return False
         parent = self.parent
         return parent is None or not 0 <= parent.limit < parent.reserved + size
+
+
+def memory_share() -> int:
+    """The share of the machine's memory, in bytes; -1 where that is not known."""
+    try:
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+            if line.startswith("MemTotal:"):
+                return int(int(line.split()[1]) * 1024 * SHARE)
+    except (OSError, ValueError, IndexError):
+        return -1
+    return -1
+
+
+def disk_share(directory: str) -> int:
+    """The share of what is free on a directory's disk, in bytes; -1 where that is not known."""
+    try:
+        return int(shutil.disk_usage(directory).free * SHARE)
+    except OSError:
+        return -1
