@@ -73,6 +73,7 @@ class Handshake:
         """Send INFO as it is now."""
         connection = self._connection
         fields: dict[str, Any] = {"client_id": connection.id, "client_ip": connection.peer[0], **more}
+        fields["max_payload"] = connection.parser.max_payload  # the user's own, once it is known
         if self._nonce:
             fields["nonce"] = self._nonce.decode()
         connection.send_line(connection.clients.info.render(fields))

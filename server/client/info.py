@@ -37,7 +37,7 @@ class InfoDocument:
         return self.options.client_advertise or self.options.host, self.port
 
     def render(self, client: dict[str, Any]) -> bytes:
-        """The INFO line for one connection, whose own fields are `client`."""
+        """The INFO line for one connection, whose own fields are `client`; `max_payload` is a must."""
         options, identity = self.options, self.identity
         host, port = self._address()
         document = introduction.of_server(
@@ -50,7 +50,7 @@ class InfoDocument:
             "tls_available": options.tls is not None and options.allow_non_tls,
         }
         document.update((key, value) for key, value in optional.items() if value)
-        document["max_payload"] = options.max_payload
+        document["max_payload"] = client["max_payload"]
         if self.jetstream:
             document["jetstream"] = True
         document.update((key, value) for key, value in client.items() if value)

@@ -18,6 +18,10 @@ ping_interval: "200ms"
 ping_max: 1
 """
 FEW = "listen: 127.0.0.1:<client>\nmax_connections: 2\n"
+OWN = """
+listen: 127.0.0.1:<client>
+accounts { A { users: [{user: a, password: b}], limits { max_payload: 500 } } }
+"""
 
 
 @pytest.fixture
@@ -28,6 +32,19 @@ def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
 def test_info_tells_the_payload_limit(server: ServerProcess) -> None:
     with server.raw() as wire:
         assert wire.info["max_payload"] == 1024
+
+
+def test_info_after_login_tells_the_payload_limit_of_the_account(
+    serve: Callable[[str], ServerProcess],
+) -> None:
+    with serve(OWN).raw() as wire:
+        assert wire.info["max_payload"] == 1048576
+        wire.login(user="a", **{"pass": "b"})
+        assert wire.sync() == []
+        wire.sync()
+        assert [info["max_payload"] for info in wire.infos[1:]] == [500]
+        wire.send("PUB a 501\r\n")
+        assert wire.ends() == [b"-ERR 'Maximum Payload Violation'"]
 
 
 def test_a_payload_of_the_limit_passes(server: ServerProcess, unique: str) -> None:

@@ -93,6 +93,7 @@ def test_a_scope_says_what_its_users_may(op: Deployment) -> None:
         wire.sub("x", "1")
         wire.sub("y", "2")
         assert wire.sync() == [b"-ERR 'maximum subscriptions exceeded'"]
+        assert [info["max_payload"] for info in wire.infos[1:]] == [10]
         wire.send("PUB a 11\r\n" + "x" * 11 + "\r\n")
         assert wire.ends() == [b"-ERR 'Maximum Payload Violation'"]
 
