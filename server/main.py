@@ -148,11 +148,13 @@ def _start(line: CommandLine, program: str) -> int:
 def _serve(line: CommandLine, options: Options, log: Logger, warnings: list[Problem], program: str) -> int:
     import asyncio
 
+    from .memory import settle_allocator
     from .process.serve import Process
 
     async def serve() -> int:
         return await Process(line, options, log, program).run(warnings)
 
+    settle_allocator()
     factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     try:
         import uvloop

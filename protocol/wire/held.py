@@ -2,11 +2,14 @@
 
 A frame cut by the end of a read waits here with, if its control line was whole, the number of bytes it needs.
 While too few have come they are only listed, so a large payload in many reads is joined once: cost O(n).
-Small reads are gathered in one buffer, or the list would take many times as much memory as what it holds.
+Small reads are gathered in one buffer, or the list would take many times as much memory as what it holds; so
+are those of a large frame: one large piece of memory goes back to the system when it is freed, many pieces in
+between others do not.
 """
 
 _SMALL = 4096  # bytes of a read from which it is listed as it is
 _GATHERED = 1 << 18  # bytes of small reads in one buffer: growing, it is copied
+_LARGE = 1 << 20  # bytes of a frame that is held in one buffer
 
 
 class Held:
@@ -31,9 +34,9 @@ class Held:
             chunks.clear()
             self.size = self.need = 0
             return whole
-        if len(data) >= _SMALL:
+        if len(data) >= _SMALL and self.need < _LARGE:
             chunks.append(data)
-        elif isinstance(chunks[-1], bytearray) and len(chunks[-1]) < _GATHERED:
+        elif isinstance(chunks[-1], bytearray) and (len(chunks[-1]) < _GATHERED or self.need >= _LARGE):
             chunks[-1] += data
         else:
             chunks.append(bytearray(data))

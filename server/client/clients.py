@@ -11,8 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .. import memory
 from ..accounts.auth import Authenticator, Gatekeeper
 from ..accounts.surplus import close_surplus
+from ..connection.buffered import Buffered
 from ..logging import Log, Silent
 from .info import InfoDocument
 
@@ -76,6 +78,7 @@ class Clients:
         self.log: Log = log or Silent()
         self.random_bytes = random_bytes
         self.flusher = registry.flusher
+        self.buffered = Buffered(clock, self.log, most_buffered(options))
         self.statistics = Statistics()
         self.connections: dict[int, ClientConnection] = {}
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
@@ -146,6 +149,7 @@ class Clients:
         """
         advertised = self.options.client_advertise != options.client_advertise
         self.options = self.info.options = options
+        self.buffered.limit = most_buffered(options)
         self.authenticator = self._gatekeeper or Authenticator(options, self.registry)
         self.info.auth_required = self.authenticator.asks
         for connection in list(self.connections.values()):
@@ -167,3 +171,8 @@ class Clients:
         if cluster is not None and cluster.name:
             fields["cluster"] = cluster.name
         return fields
+
+
+def most_buffered(options: Options) -> int:
+    """Bytes that may be held for all connections: what the options say, or an eighth of the memory."""
+    return options.max_buffered or memory.available() // 8

@@ -61,7 +61,7 @@ class ClientConnection(Connection):
         )
         self.handshake = Handshake(self)
         self.heartbeat = ClientHeartbeat(self)
-        self.subscriptions = Subscriptions(self)
+        self.subscriptions: Subscriptions = Subscriptions(self)
         self.delivery = Delivery(self)
         self._quick = False
         self._spread = 0

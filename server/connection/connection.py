@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...protocol.timestamp import format_rfc3339
 from ...protocol.wire import encode
 from ..accounts.parcel import Message
+from .buffered import SMALL
 from .outbound import Outbound
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Connection(Outbound):
     heartbeat: Heartbeat
 
     def __init__(self, host: Host, wire: Wire, peer: tuple[str, int], write_deadline: int) -> None:
-        super().__init__(wire, host.flusher, host.options.max_pending, write_deadline)
+        super().__init__(wire, host.flusher, host.buffered, host.options.max_pending, write_deadline)
         self.host = host
         self.id = host.next_id()
         self.peer = peer
@@ -58,6 +59,9 @@ class Connection(Outbound):
         self.secure: SecureWire | None = None
         self._backlog: list[Op] = []
         self._held = False
+        self._stalled = False
+        self._waits = 0  # how many wait for memory with this connection: see Buffered
+        self._in_part = False
 
     # --- what each kind says
 
@@ -83,8 +87,11 @@ class Connection(Outbound):
         """Serve what one read brought."""
         if self.closed_reason:
             return
-        self.last_activity = self.clock.now()
         operations = self.parser.feed(data)
+        if operations:  # bytes alone are none: a line or a payload that never ends keeps nobody here
+            self.last_activity = self.clock.now()
+        if self._in_part or self.parser.held.need > SMALL:
+            self._count_part(anew=bool(operations))
         if self._held:
             self._backlog.extend(operations)
         else:
@@ -92,6 +99,13 @@ class Connection(Outbound):
             if self._backlog and not self._held:
                 self._serve_backlog()
         self.host.flusher.flush()
+
+    def _count_part(self, *, anew: bool) -> None:
+        """Tell how much of an unfinished message is here."""
+        held = self.parser.held
+        need = held.size if self.parser.awaits_connect else held.need
+        self._in_part = need > SMALL
+        self.host.buffered.incoming(self, held.size, need, anew=anew)
 
     def admit(self) -> None:
         """Who speaks is known: what came behind CONNECT is served next."""
@@ -114,25 +128,43 @@ class Connection(Outbound):
         self._held = False
         if self.closed_reason:
             return
-        self.wire.resume_reading()
+        self._read_on()
         self._serve_backlog()
         self.host.flusher.flush()
 
+    def wait(self) -> None:
+        """Read nothing until `proceed`: there is no memory for it now."""
+        self._waits += 1
+        self.wire.pause_reading()
+
+    def proceed(self) -> None:
+        """There is memory again."""
+        self._waits -= 1
+        self._read_on()
+
+    def _read_on(self) -> None:
+        if not (self.closed_reason or self._held or self._stalled or self._waits):
+            self.wire.resume_reading()
+
     def stall(self, behind: list[Outbox]) -> None:
-        """Read nothing until the first of those behind has caught up, or for a moment."""
-        if self.closed_reason or self._held or self.host.options.no_fast_producer_stall:
+        """Read nothing until the first of those behind has caught up, or for a moment; while memory is short,
+        until it no longer is.
+        """
+        if self.closed_reason:
+            return
+        if self.host.buffered.short:
+            self.host.buffered.hold_back(self)
+        if self._held or self._stalled or self.host.options.no_fast_producer_stall:
             return
         self.stalls += 1
+        self._stalled = True
         self.wire.pause_reading()
-        done = False
 
         def resume() -> None:
-            nonlocal done
-            if not done:
-                done = True
+            if self._stalled:
+                self._stalled = False
                 timer.cancel()
-                if not self.closed_reason and not self._held:
-                    self.wire.resume_reading()
+                self._read_on()
 
         timer = self.clock.call_later(_STALL, resume)
         for box in behind:
@@ -161,8 +193,12 @@ class Connection(Outbound):
         if self.closed_reason:
             return
         self.flush()
+        unread = self._held or self._waits
         self._end(reason)
-        if not self._held:
+        if self.wire.get_write_buffer_size():
+            # What is still to be sent has the time that anything has: who does not read keeps nothing here.
+            self.clock.call_later(self.write_deadline, self.wire.abort)
+        if not unread:
             self.wire.close()
             return
         # Input left unread would turn the close into a reset, which can take the last words with it.
@@ -199,8 +235,10 @@ class Connection(Outbound):
             return
         self.closed_reason = reason
         self._backlog.clear()
+        self.parser.held.clear()
         self.heartbeat.stop()
         self._let_go(reason)
+        self.host.buffered.forget(self)
 
     # --- description
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from ..identity import ServerIdentity
     from ..logging import Log
+    from .buffered import Buffered
 
 # Runs a slow function on another thread and hands its result back on the loop.
 Offload = Callable[[Callable[[], bool], Callable[[bool], None]], None]
@@ -25,6 +26,7 @@ class Host(Protocol):
     identity: ServerIdentity
     clock: Clock
     flusher: Flusher
+    buffered: Buffered
     offload: Offload
     log: Log
     random_bytes: Callable[[int], bytes]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..accounts.flusher import Flusher
     from ..clock import Timer
+    from .buffered import Buffered
     from .wire import Wire
 
 SLOW_PENDING = "Slow Consumer (Pending Bytes)"
@@ -28,7 +29,9 @@ class Outbound:
     stall_at: pending bytes from which producers are held back.
     """
 
-    def __init__(self, wire: Wire, flusher: Flusher, max_pending: int, write_deadline: int) -> None:
+    def __init__(
+        self, wire: Wire, flusher: Flusher, buffered: Buffered, max_pending: int, write_deadline: int
+    ) -> None:
         self.wire = wire
         self.clock = flusher.clock
         self.out: list[bytes] = []
@@ -41,6 +44,8 @@ class Outbound:
         self.write_deadline = write_deadline
         self.stall_at = max_pending // 4 * 3
         self._flusher = flusher
+        self._buffered = buffered
+        self._behind = False  # something was not taken when this was last flushed
         self._waiting: list[Callable[[], None]] = []
         self._control = 0
         self._gathered = 0
@@ -100,11 +105,16 @@ class Outbound:
         wire.write(data)
         pending = wire.get_write_buffer_size()
         if not pending:
+            if self._behind:
+                self._behind = False
+                self._buffered.outgoing(self, 0)
             return
+        self._behind = True
+        self._buffered.outgoing(self, pending)
         if pending > self.max_pending:
             self.slow_consumer(SLOW_PENDING)
             return
-        if pending > self.stall_at:
+        if pending > self.stall_at or self._buffered.short:
             self._flusher.behind.append(self)
         if self._deadline is None:
             self._due = self._handed

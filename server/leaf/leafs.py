@@ -68,6 +68,7 @@ class Leafs:
         self.identity = host.identity
         self.clock = host.clock
         self.flusher = host.flusher
+        self.buffered = host.buffered
         self.offload = host.offload
         self.log = host.log
         self.random_bytes = host.random_bytes

@@ -176,6 +176,9 @@ def _totals(server: Monitored) -> dict[str, Any]:
         "slow_consumers": clients.statistics.slow_consumers,
         "stale_connections": clients.statistics.stale,
         "stalled_clients": clients.statistics.stalls,
+        "buffered": clients.buffered.size,
+        "max_buffered": clients.buffered.limit,
+        "memory_waits": clients.buffered.waits,
         "subscriptions": sum(len(account.interest) for account in accounts),
     }
 

@@ -60,6 +60,7 @@ class Routes:
         self.identity = clients.identity
         self.clock = clients.clock
         self.flusher = clients.flusher
+        self.buffered = clients.buffered
         self.offload = clients.offload
         self.log = clients.log
         self.random_bytes = clients.random_bytes

@@ -92,6 +92,15 @@ class Options:
         MIB, "max_payload", "size", "Bytes of a message, at most max_pending.", maximum=2**31 - 1, reload=True
     )
     max_pending: int = option(64 * MIB, "max_pending", "size", "Bytes waiting for a slow client.")
+    max_buffered: int = option(
+        0,
+        "max_buffered",
+        "size",
+        "Bytes held for all connections: parts of messages, and what peers have not read; above it the "
+        "newest senders wait. 0: an eighth of the memory.",
+        minimum=0,
+        reload=True,
+    )
     max_connections: int = option(
         65536, "max_connections max_conn", "int", "Clients; 0 or less refuses all.", reload=True
     )
