@@ -1,7 +1,9 @@
 """Serves the documents over HTTP: GET and HEAD, one answer at a time per connection.
 
-Bounded: 16 KiB of head, 10 s for a request, 256 connections at a time. A request that is not understood gets
-400, an unknown path 404; a mistake in a document is logged and gets 500.
+Bounded: 16 KiB of head, 10 s for a request and its answer, 256 connections at a time, 64 MiB of answers that
+are not read yet (more gets 503). One connection too many takes the place of the one that has asked nothing
+for the longest time. A request that is not understood gets 400, an unknown path 404; a mistake in a document
+is logged and gets 500.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from ..config.options import SECOND, TLSOptions
 from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 HEAD_LIMIT = 16 * 1024
 REQUEST_SECONDS = 10.0
 CONNECTIONS = 256
+UNSENT = 64 << 20
+_CLOSE_SECONDS = 2.0  # for what is still to be sent
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
@@ -74,13 +79,22 @@ class Monitor:
         self._base = server.options.http_base_path.rstrip("/")
         self._listener: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._idle: dict[asyncio.StreamWriter, None] = {}  # those that have yet to ask, for the longest first
+        self._unsent = 0
         self.requests: Counter[str] = Counter()
         self.port = 0
 
     async def start(self) -> None:
         """Listen. Raises OSError when the port is taken."""
+        timeout = (self._server.options.tls or TLSOptions()).timeout / SECOND if self._tls else None
         self._listener = await asyncio.start_server(
-            self._connected, self._host or None, self._wanted, limit=HEAD_LIMIT, ssl=self._tls
+            self._connected,
+            self._host or None,
+            self._wanted,
+            limit=HEAD_LIMIT,
+            ssl=self._tls,
+            ssl_handshake_timeout=timeout,
+            ssl_shutdown_timeout=timeout,
         )
         self.port = self._listener.sockets[0].getsockname()[1]
         scheme = "https" if self._tls else "http"
@@ -101,7 +115,7 @@ class Monitor:
         assert task is not None
         self._tasks.add(task)
         try:
-            if len(self._tasks) <= CONNECTIONS:
+            if len(self._tasks) <= CONNECTIONS or self._make_room():
                 while await asyncio.wait_for(self._serve(reader, writer), REQUEST_SECONDS):
                     pass
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -110,14 +124,27 @@ class Monitor:
             if self._listener is not None:
                 raise
         finally:
-            self._tasks.discard(task)
+            self._idle.pop(writer, None)
             writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
+            with suppress(OSError, TimeoutError):
+                await asyncio.wait_for(writer.wait_closed(), _CLOSE_SECONDS)
+            writer.transport.abort()  # whoever does not read keeps nothing here
+            self._tasks.discard(task)
+
+    def _make_room(self) -> bool:
+        """Close the connection that has asked nothing for the longest time; whether there was one."""
+        oldest = next(iter(self._idle), None)
+        if oldest is None:
+            return False
+        del self._idle[oldest]
+        oldest.transport.abort()
+        return True
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; whether another may follow."""
+        self._idle[writer] = None
         raw = await reader.readuntil(b"\r\n\r\n")
+        self._idle.pop(writer, None)
         lines = raw.decode("latin-1").split("\r\n")
         words = lines[0].split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
@@ -127,8 +154,15 @@ class Monitor:
         keep = words[2] != "HTTP/1.0" and headers.get("connection", "").lower() != "close"
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
             keep = False  # a body is not read
-        self._write(writer, self.answer(words[1]), keep=keep, body=words[0] != "HEAD")
-        await writer.drain()
+        answer = self.answer(words[1])
+        if self._unsent + len(answer.body) > UNSENT and self._unsent:
+            answer = Answer(503, _TEXT, b"503 Service Unavailable\n")
+        self._unsent += len(answer.body)
+        try:
+            self._write(writer, answer, keep=keep, body=words[0] != "HEAD")
+            await writer.drain()
+        finally:
+            self._unsent -= len(answer.body)
         return keep
 
     def _write(self, writer: asyncio.StreamWriter, answer: Answer, *, keep: bool, body: bool) -> None:

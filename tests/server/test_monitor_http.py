@@ -9,8 +9,8 @@ import pytest
 from lib.eventually import until
 from pyjs.server import Server
 from pyjs.server.config.load import load_text
-from pyjs.server.monitor import ConnzRequest, LeafzRequest, leafz
-from pyjs.server.monitor.http import HEAD_LIMIT, Monitor
+from pyjs.server.monitor import ConnzRequest, LeafzRequest, http, leafz
+from pyjs.server.monitor.http import HEAD_LIMIT, Answer, Monitor
 from pyjs.server.monitor.request import RequestError, from_json, from_query
 from pyjs.server.monitor.view import uptime
 
@@ -86,6 +86,53 @@ def test_a_server_stops_while_a_monitoring_connection_is_open() -> None:
         await writer.wait_closed()
 
     asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def test_one_connection_too_many_takes_the_place_of_the_most_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "CONNECTIONS", 3)
+
+    async def run() -> None:
+        async with Server(http_port=0) as server:
+            assert server.monitor is not None
+            port = server.monitor.port
+            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+            await until(lambda: len(_monitor(server)._idle) == 3)
+            assert (await talk(port, b"GET /healthz HTTP/1.0\r\n\r\n")).endswith(b'{"status":"ok"}')
+            assert await idle[0][0].read() == b""
+            idle[2][1].write(b"GET /healthz HTTP/1.0\r\n\r\n")
+            assert (await idle[2][0].read()).endswith(b'{"status":"ok"}')
+            for _, writer in idle:
+                writer.close()
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def test_answers_that_nobody_reads_are_bounded_and_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "UNSENT", 10_000_000)
+    monkeypatch.setattr(http, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(http, "_CLOSE_SECONDS", 0.1)
+    large = Answer(200, "text/plain", b"x" * 8_000_000)
+
+    async def run() -> None:
+        async with Server(http_port=0) as server:
+            monitor = _monitor(server)
+            monkeypatch.setattr(monitor, "answer", lambda target: large)
+            sockets = [await asyncio.open_connection("127.0.0.1", monitor.port, limit=256) for _ in range(5)]
+            for _, writer in sockets:
+                writer.write(b"GET /connz HTTP/1.1\r\n\r\n")
+            refused = await asyncio.wait_for(asyncio.gather(*(r.readline() for r, _ in sockets)), 5)
+            assert sorted(line.split()[1] for line in refused) == [b"200"] + [b"503"] * 4
+            await until(lambda: monitor._tasks == set())
+            assert monitor._unsent == 0
+            for _, writer in sockets:
+                writer.close()
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def _monitor(server: Server) -> Monitor:
+    assert server.monitor is not None
+    return server.monitor
 
 
 def test_a_request_is_read_from_a_query_or_from_json() -> None:
