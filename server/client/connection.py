@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...protocol.subject import is_literal
+from ...protocol.tracing import MARK as TRACED
+from ...protocol.tracing import Trace, wanted
 from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
 from ...protocol.wire.faults import NOT_CONNECT
@@ -163,6 +165,7 @@ class ClientConnection(Connection):
                 or not plan.simple
                 or (reply and reply[0] in _FIRST_OF_RESERVED and reply.startswith(_RESERVED_REPLIES))
                 or (code == HPUB and not (headers and header_size and plan.headers))
+                or (header_size and tail.find(TRACED, 0, len(tail) - size + header_size) >= 0)
             ):
                 if run:
                     _hand_over(reader, run)
@@ -235,6 +238,9 @@ class ClientConnection(Connection):
             self._trace((code, subject, reply, header_size, size, tail))
         if self.options.pedantic and not is_literal(text):
             self.send_line(encode.err("Invalid Publish Subject"))
+        trace = wanted(tail[len(tail) - 2 - size :][:header_size]) if header_size else None
+        if trace is not None and not self._may_trace(trace):
+            return
         if account.mappings and account.plan(subject).mapping is not None:
             # From here on the message is what it was mapped to: this is what permissions are asked for.
             mapped = account.mapped(text)
@@ -254,9 +260,20 @@ class ClientConnection(Connection):
         if code == HPUB and not header_size:
             tail = encode.tail(reply, b"", tail[len(tail) - 2 - size : -2])
         plan = account.plan(subject)
+        if trace is not None and trace.only:
+            if reply and plan.silent:
+                self._no_responders(subject, reply)
+            return
         parcel = Parcel(account, self, subject, reply, header_size, size, tail)
         if not route(plan, parcel) and reply:
             self._no_responders(subject, reply)
+
+    def _may_trace(self, trace: Trace) -> bool:
+        """Whether a message with these wishes goes on. No traces are sent, but who may not ask is told."""
+        if trace.destination and not self.delivery.may_publish(trace.destination):
+            self.violation(f'Permissions Violation for Publish to "{trace.destination}"')
+            return False
+        return bool(trace.destination) or not trace.only
 
     def _no_responders(self, subject: bytes, reply: bytes) -> None:
         if not self.options.no_responders:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...protocol.tracing import MARK as TRACED
+from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.leaf import LeafParser
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
@@ -147,6 +149,7 @@ class LeafConnection(Connection):
                 or not plan.simple
                 or plan.leafs
                 or (header_size and not plan.headers)
+                or (header_size and payload.find(TRACED, 0, header_size) >= 0)
                 or (reply.startswith(ACK) and b"@" in reply)
             ):
                 self._message(subject, reply, queues, header_size, size, payload)
@@ -194,6 +197,8 @@ class LeafConnection(Connection):
             self.leafs.log.trace(f"{self} - <<- [LMSG {text} {size}]")
         if not self.gate.may_accept(text, self.clock.now()):
             self.violation("Publish", text)
+            return
+        if header_size and only_traced(payload[:header_size]):
             return
         shown = b""
         if reply.startswith(ACK):

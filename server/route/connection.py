@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from ...protocol.errors import PeerError
+from ...protocol.tracing import MARK as TRACED
+from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
 from ...protocol.wire.route import RouteParser
@@ -179,6 +181,7 @@ class RouteConnection(Connection):
                 or queues
                 or len(lead) > 1
                 or (header_size and not plan.headers)
+                or (header_size and payload.find(TRACED, 0, header_size) >= 0)
                 or (reply.startswith(ACK) and b"@" in reply)
             ):
                 self._message(share, plan, operation)
@@ -225,6 +228,8 @@ class RouteConnection(Connection):
         _, subject, reply, queues, header_size, size, payload, *lead = operation
         account = share.account
         assert account is not None
+        if header_size and only_traced(payload[:header_size]):
+            return
         shown = b""
         if reply.startswith(ACK):
             reply, shown = split_delivery(reply)

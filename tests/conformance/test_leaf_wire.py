@@ -244,6 +244,22 @@ def test_queue_names_in_a_frame_choose_the_groups(
     assert ("one", b"ho", "back") not in got
 
 
+@pytest.mark.parametrize("queue", ["", "q"])
+def test_what_a_leaf_sends_to_be_traced_only_is_not_heard(
+    dial: Callable[[], LeafWire], server: ServerProcess, unique: str, queue: str
+) -> None:
+    wire = dial()
+    join(wire, unique)
+    block = "NATS/1.0\r\nNats-Trace-Dest: t.x\r\nNats-Trace-Only: true\r\n\r\n"
+    lead = f"HMSG {unique} | {queue}" if queue else f"HMSG {unique}"
+    with server.connect(**{"user": "a", "pass": "p"}) as client:
+        client.sub(unique, "1", queue)
+        client.sync()
+        wire.send(f"{lead} {len(block)} {len(block)}\r\n{block}\r\n")
+        wire.lines_until_pong()
+        assert client.sync() == []
+
+
 def test_interest_of_the_leaf_gets_messages(
     dial: Callable[[], LeafWire], server: ServerProcess, unique: str
 ) -> None:

@@ -41,6 +41,18 @@ def reaches(sender: Wire, listener: Wire, subject: str, sid: str) -> None:
         pass
 
 
+@pytest.mark.parametrize(("publisher", "subscriber"), [(0, 1), (1, 0)])
+def test_what_is_to_be_traced_only_is_heard_nowhere(
+    wires: list[Wire], unique: str, publisher: int, subscriber: int
+) -> None:
+    sender, listener = wires[publisher], wires[subscriber]
+    listener.sub(f"{unique}.*", "7")
+    reaches(sender, listener, f"{unique}.a", "7")
+    sender.pub(f"{unique}.a", "x", headers={"Nats-Trace-Dest": "t.x", "Nats-Trace-Only": "true"})
+    sender.pub(f"{unique}.a", "y", headers={"Nats-Trace-Dest": "t.x"})
+    assert listener.msg().body == b"y"
+
+
 @pytest.mark.parametrize(("publisher", "subscriber"), [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2)])
 def test_messages_cross_every_route(wires: list[Wire], unique: str, publisher: int, subscriber: int) -> None:
     sender, listener = wires[publisher], wires[subscriber]
