@@ -5,12 +5,14 @@ and the figures (`bytes`, `last_seq`, `last_time`); this class keeps the promise
 them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from .errors import Damaged, NotFound
 from .message import StoredMessage
-from .subjects import SubjectIndex
+from .subjects import Heap, SubjectIndex, releasing
+
+STEP = 512  # messages removed in one step
 
 
 class IndexedStream:
@@ -40,6 +42,18 @@ class IndexedStream:
 
     def _forget_before(self, seq: int) -> None:
         """Delete all messages below `seq`, index and figures included."""
+        raise NotImplementedError
+
+    def _forget_all_but(self, kept: list[int]) -> list[Heap]:
+        """Delete all messages but these, the newest, in no time; give what is to be released."""
+        raise NotImplementedError
+
+    def _is_cheap(self, seq: int) -> bool:
+        """Whether `_forget_before` takes a few milliseconds at most."""
+        raise NotImplementedError
+
+    def _subject_of(self, seq: int) -> str:
+        """Give the subject of a live message."""
         raise NotImplementedError
 
     def skip_to(self, last_seq: int) -> None:
@@ -97,6 +111,12 @@ class IndexedStream:
         if seq in self._lost:
             raise Damaged(seq, self._lost[seq])
         raise NotFound(seq)
+
+    def subject_of(self, seq: int) -> str:
+        """Give the subject of a message without reading it; raises NotFound."""
+        if seq not in self._index.live:
+            raise NotFound(seq)
+        return self._subject_of(seq)
 
     def next(self, filters: Sequence[str], from_seq: int) -> StoredMessage | None:
         """Read the first message at or after `from_seq` that the filters match."""
@@ -223,23 +243,53 @@ class IndexedStream:
 
     def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
         """Delete many messages and return how many; see `stream.StreamStore.purge`."""
+        before = self.messages
+        for _ in self.purging(subject=subject, up_to=up_to, keep=keep):
+            pass
+        return before - self.messages
+
+    def purging(
+        self, *, subject: str | None = None, up_to: int = 0, keep: int = 0
+    ) -> Generator[Sequence[int] | None, None, None]:
+        """Purge in steps, oldest first; see `stream.StreamStore.purging`."""
         self._check_open()
         if up_to == 1:
-            return 0
-        everything = subject is None or subject == ">"
-        if everything and (up_to or not keep):
-            return self._purge_before(up_to or self.last_seq + 1)
-        filters = () if subject is None else (subject,)
+            return
+        filters = () if subject is None or subject == ">" else (subject,)
         limit = up_to - 1 if up_to else self.last_seq
-        if everything and keep:
-            if keep >= self.messages:
-                return 0
-            seqs = self._index.seqs((), 0, self.last_seq)
-            return self._purge_before(seqs[-keep])
-        seqs = self._index.seqs(filters, 0, self.last_seq)
-        for seq in (chosen := [seq for seq in seqs[: max(0, len(seqs) - keep)] if seq <= limit]):
-            self._forget(seq, erase=False)
-        return len(chosen)
+        # What comes from now on is above the limit.
+        if filters:
+            limit = min(limit, self.last_seq)
+        else:
+            self.skip_to(limit)
+        for _ in self._index.preparing(filters):
+            yield ()
+        if keep and not (up_to and not filters):
+            limit = min(limit, self._index.newest(filters, keep) - 1)
+        if filters:
+            yield from self._removing(filters, limit)
+            return
+        if self._is_cheap(limit + 1):
+            self._forget_before(limit + 1)
+            yield None
+        elif self._index.live.count_from(limit + 1) <= STEP:
+            remains = self._forget_all_but(list(self._index.live.between(limit + 1, self.last_seq)))
+            yield None
+            for _ in releasing(remains):
+                yield ()
+        else:
+            yield from self._removing((), limit)
+        self._drop_lost_before(limit + 1)
+
+    def _removing(self, filters: Sequence[str], limit: int) -> Generator[Sequence[int], None, None]:
+        """Remove what the filters match up to `limit`, oldest first."""
+        low = 0
+        while seqs := self._index.run(filters, low, limit, STEP):
+            self._check_open()
+            for seq in seqs:
+                self._forget(seq, erase=False)
+            low = seqs[-1] + 1
+            yield seqs
 
     def _forget_lost(self, seq: int) -> int | None:
         """Delete a damaged message: it is no longer reported, and counts no bytes."""
@@ -249,11 +299,3 @@ class IndexedStream:
         """Stop reporting damaged messages that are older than what limits and purges removed."""
         for lost in [lost for lost in self._lost if lost < seq]:
             del self._lost[lost]
-
-    def _purge_before(self, seq: int) -> int:
-        before = self.messages
-        self._forget_before(seq)
-        self._drop_lost_before(seq)
-        if seq > self.last_seq + 1:
-            self.skip_to(seq - 1)
-        return before - self.messages

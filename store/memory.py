@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from .errors import StoreClosed
-from .indexed import IndexedStream
+from .indexed import STEP, IndexedStream
 from .message import StoredMessage
 from .stream import Commit
+from .subjects import Heap
 
 
 class MemoryStream(IndexedStream):
@@ -101,6 +102,23 @@ class MemoryStream(IndexedStream):
             message = self._messages.pop(gone)
             self.bytes -= self.size_of(message.subject, len(message.header), len(message.body))
         self._index.drop_before(seq)
+
+    def _forget_all_but(self, kept: list[int]) -> list[Heap]:
+        old = self._messages
+        self._messages = {seq: old[seq] for seq in kept}
+        remains = [old, *self._index.clear()]
+        self.bytes = 0
+        for seq, message in self._messages.items():
+            self._index.add(message.subject, seq)
+            self.bytes += self.size_of(message.subject, len(message.header), len(message.body))
+        return remains
+
+    def _is_cheap(self, seq: int) -> bool:
+        live = self._index.live
+        return live.count - live.count_from(seq) <= STEP
+
+    def _subject_of(self, seq: int) -> str:
+        return self._messages[seq].subject
 
     def _check_open(self) -> None:
         if self._closed:

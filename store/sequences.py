@@ -128,6 +128,16 @@ class Sequences:
             self._drop_chunk(0)
         return seq
 
+    def prepend(self, seq: int) -> None:
+        """Add a member smaller than all others."""
+        chunk = self._chunks[0]
+        if self._head:
+            self._head -= 1
+            chunk[self._head] = seq
+        else:
+            chunk.insert(0, seq)
+        self.count += 1
+
     def discard(self, seq: int) -> bool:
         """Remove a member; tell whether it was one."""
         if not self.count:

@@ -14,7 +14,7 @@ Invariants:
     by, and from then on `damaged()` names it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from .errors import Damaged, NotFound, StoreClosed, StoreError, StoreFailed
@@ -145,6 +145,20 @@ class StreamStore(Protocol):
         `keep`. Without a subject, an `up_to` beyond `last_seq` moves the sequence: the next message gets
         `up_to`.
         """
+        ...
+
+    def purging(
+        self, *, subject: str | None = None, up_to: int = 0, keep: int = 0
+    ) -> Generator[Sequence[int] | None, None, None]:
+        """Purge what is held now in steps of a few milliseconds, oldest first; anything may happen between.
+
+        After each step the store is as after `purge` with a lower bound. Gives the sequences that each step
+        removed; None: all below `first_seq`.
+        """
+        ...
+
+    def subject_of(self, seq: int) -> str:
+        """Give the subject of a message without reading it; raises NotFound."""
         ...
 
     def last(self, filter_: str) -> StoredMessage | None:

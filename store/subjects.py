@@ -13,6 +13,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from ..protocol.subject import has_wildcard
 from .ordered import OrderedNames
@@ -24,7 +25,23 @@ FEW = 8  # subjects up to which their sequences are asked one by one
 FEW_MESSAGES = 1024  # messages that a view passes by one by one
 STEP = 512  # subjects looked at in one step
 _AT_ONCE = 4096  # subjects entered in one call, during which no other thread can do anything
+RELEASED = 8192  # objects let go of in one step
 _NO_VIEWS: tuple[View, ...] = ()
+
+
+Heap = list[Any] | dict[Any, Any]
+
+
+def releasing(remains: list[Heap]) -> Iterator[None]:
+    """Give the memory of big lists and dicts back in steps: a million objects at once take long."""
+    for heap in remains:
+        while heap:
+            if isinstance(heap, list):
+                del heap[-RELEASED:]
+            else:
+                for _ in range(min(len(heap), RELEASED)):
+                    heap.popitem()
+            yield
 
 
 class SubjectIndex:
@@ -149,6 +166,19 @@ class SubjectIndex:
                 held.drop_before(seq)
                 if not held.count:
                     self._drop_subject(number)
+
+    def clear(self) -> list[Heap]:
+        """Forget all messages, in no time; give what is left of them, for `releasing`."""
+        remains: list[Heap] = [self.ids, self.names, self._held, self._groups]
+        self.live = Sequences()
+        self.ids, self.names, self._held, self._free = {}, [], [], []
+        self._order, self._ordered = OrderedNames(), 0
+        for view in self._views.values():
+            view.work = view.gathering = view.merged = None
+        self._views.clear()
+        self._wider.clear()
+        self._groups = []
+        return remains
 
     def _drop_subject(self, number: int) -> None:
         name = self.names[number]
@@ -320,18 +350,24 @@ class SubjectIndex:
 
     def _ordering(self) -> Iterator[None]:
         """Bring the subjects that came since the last wildcard in order."""
-        order = self._order
         while self._ordered < len(self.names):
             start = self._ordered
             self._ordered = end = min(start + STEP, len(self.names))
             for name in sorted(self.names[start:end]):
                 if name:
-                    order.add(name)
+                    self._order.add(name)
             yield
 
     def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
-        """List the subjects matched, a page at a time, those of each filter in order; each subject once."""
-        if not filters or ">" in filters:
+        """List the subjects matched, a page at a time, those of each filter in order; each subject once.
+
+        Without a filter all, in no order.
+        """
+        if not filters:
+            for start in range(0, len(self.names), STEP):
+                yield list(filter(None, self.names[start : start + STEP]))
+            return
+        if ">" in filters:
             filters = (">",)
         literals = [one for one in dict.fromkeys(filters) if not has_wildcard(one)]
         for start in range(0, len(literals), STEP):
@@ -369,6 +405,20 @@ class SubjectIndex:
     def count(self, filters: Sequence[str], from_seq: int) -> int:
         """Count the messages at or after `from_seq` that the filters match."""
         return self._select(filters).count_from(from_seq)
+
+    def newest(self, filters: Sequence[str], count: int) -> int:
+        """Find the first of the `count` newest messages that the filters match; 0 if there are no more."""
+        found = self._select(filters)
+        low, high = 0, self.live.last + 1  # those from `low` on are more than `count`, those from `high` not
+        if found.count_from(0) <= count:
+            return 0
+        while high - low > 1:
+            middle = (low + high) // 2
+            if found.count_from(middle) > count:
+                low = middle
+            else:
+                high = middle
+        return high
 
     def seqs(self, filters: Sequence[str], low: int, high: int) -> list[int]:
         """List the sequences from `low` to `high`, both included, that the filters match."""

@@ -244,7 +244,7 @@ class Gathering:
             if late.count:
                 into.extend([late.pop_first() for _ in range(min(late.count, CHUNK))])
             else:
-                for _ in range(min(len(gone), CHUNK)):
+                for _ in range(min(len(gone), CHUNK // 8)):
                     into.discard(gone.pop())
             yield
         into.drop_before(self.floor)

@@ -8,6 +8,7 @@ block is compacted: its row says that a tombstone for it is still needed.
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import compress
 
 from .. import record
 from .header import HEADER_SIZE, Header
@@ -116,6 +117,17 @@ class Block:
             return min(max(seq - self.first, 0), len(self.offsets))
         return bisect_left(self.sparse, seq)
 
+    def row_at(self, time: int) -> int:
+        """Give the first row of a message whose time is `time` or later, -1 if there is none."""
+        late = compress(range(len(self.times)), map(time.__le__, self.times))
+        return next((row for row in late if self.lengths[row]), -1)
+
+    def headed(self, from_seq: int) -> Iterator[int]:
+        """Give the sequences at or after `from_seq` of messages that have a header."""
+        for row in range(self.row_from(from_seq), len(self.lengths)):
+            if self.lengths[row] & HAS_HEADER:
+                yield self.seq_of(row)
+
     def place(self, seq: int) -> None:
         """Make ready for a row for `seq`, which does not follow the last one."""
         if not self.offsets:
@@ -153,7 +165,17 @@ class Block:
             self.live = self.live_bytes = 0
             self.lengths = array("I", bytes(4 * len(self.lengths)))
             return size
-        return sum(self.kill(row) for row in range(self.row_from(seq)) if self.lengths[row])
+        row = self.row_from(seq)
+        killed = self.lengths[:row]
+        self.lengths[:row] = array("I", bytes(4 * row))
+        # The flag bits add up above the lengths, as no block comes near 2 GiB.
+        with_header, in_file = sum(killed) >> 31, sum(killed) & LENGTH
+        count = row - killed.count(0)
+        size = in_file + accounted(0) * count + 4 * with_header
+        self.live -= count
+        self.live_bytes -= size
+        self.dead_size += in_file
+        return size
 
     def add_pending(self, data: bytes) -> None:
         """Buffer bytes that are not a message."""

@@ -16,6 +16,8 @@ from . import sidecar
 from .block import Block
 from .recovery import sidecar_path
 
+_PAIRS = 8192  # deleted ranges in one record
+
 
 @dataclass(slots=True)
 class Write:
@@ -41,6 +43,20 @@ def erasure(block: Block, offset: int, length: int, seq: int, time: int) -> Eras
     """Overwrite a message with a record of the same length that has nothing of it."""
     body = bytes(length - record.FIXED)
     return Erasure(block.path, offset, record.encode(record.ERASED, seq, block.seed, time=time, body=body))
+
+
+def delete_records(deletes: list[int], last_seq: int, seed: int) -> tuple["array[int]", list[bytes]]:
+    """Turn removed sequences into ranges, (first, last) one after the other, and the records of these."""
+    pairs = array("Q")
+    for seq in sorted(deletes):
+        if pairs and pairs[-1] == seq - 1:
+            pairs[-1] = seq
+        else:
+            pairs.extend((seq, seq))
+    bodies = [pairs[start : start + 2 * _PAIRS] for start in range(0, len(pairs), 2 * _PAIRS)]
+    return pairs, [
+        record.encode(record.DELETE, last_seq, seed, body=record.pairs_to_bytes(one)) for one in bodies
+    ]
 
 
 class StreamCommit:

@@ -7,7 +7,6 @@ and every record that comes from the disk is checked. Nothing is written outside
 `begin_commit`/`begin_maintenance` … `run`.
 """
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
@@ -20,8 +19,9 @@ from ..handles import Handles
 from ..indexed import IndexedStream
 from ..message import StoredMessage
 from ..stream import Commit
+from ..subjects import Heap
 from .block import HAS_HEADER, LENGTH, Block
-from .commit import StreamCommit, Write, erasure, leave_sidecar
+from .commit import StreamCommit, Write, delete_records, erasure, leave_sidecar
 from .compaction import Compaction, choose_run
 from .header import HEADER_SIZE, Header, make_seed
 from .reader import BlockReader
@@ -31,8 +31,8 @@ from .run import read_run
 BLOCK_SIZE = 16 << 20  # bytes; large enough that sealing (three syncs) is rare, small enough to scan in 0.2 s
 BLOCK_ROWS = 1 << 17
 TAIL_SIZE = 1 << 18  # bytes of synced records kept in memory per stream
+MANY_SUBJECTS = 2048  # above, to forget what is before a sequence takes long
 _U64 = Struct("<Q")
-_PAIRS = 8192  # deleted ranges in one record
 
 # Looked up once per message, so kept near.
 _pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
@@ -268,20 +268,15 @@ class FileStream(IndexedStream):
     def seq_at(self, time: int) -> int:
         """Give the first sequence whose message has this time or a later one."""
         for block in self._blocks:
-            if block.live and block.max_time >= time:
-                for row, stamp in enumerate(block.times):
-                    if stamp >= time and block.lengths[row]:
-                        return block.seq_of(row)
+            if block.live and block.max_time >= time and (row := block.row_at(time)) >= 0:
+                return block.seq_of(row)
         return self.last_seq + 1
 
     def headed(self, from_seq: int) -> Iterator[int]:
         """Give the sequences at or after `from_seq` of messages that have a header, ascending."""
         for block in self._blocks:
-            if block.last_row_seq < from_seq:
-                continue
-            for row in range(block.row_from(from_seq), len(block)):
-                if block.lengths[row] & HAS_HEADER:
-                    yield block.seq_of(row)
+            if block.last_row_seq >= from_seq:
+                yield from block.headed(from_seq)
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
         """Say what a message counts in `bytes`: the size of the reference's record for it."""
@@ -309,10 +304,9 @@ class FileStream(IndexedStream):
         return subject, size
 
     def _forget_lost(self, seq: int) -> int | None:
-        if super()._forget_lost(seq) is None:
-            return None
-        self._deletes.append(seq)
-        return 0
+        if (freed := super()._forget_lost(seq)) is not None:
+            self._deletes.append(seq)
+        return freed
 
     def _forget_before(self, seq: int) -> None:
         for block in self._blocks:
@@ -320,6 +314,23 @@ class FileStream(IndexedStream):
                 break
             self.bytes -= block.kill_before(seq)
         self._index.drop_before(seq)
+
+    def _forget_all_but(self, kept: list[int]) -> list[Heap]:
+        rows = [(seq, self._subject_of(seq)) for seq in kept]
+        for block in self._blocks:
+            self.bytes -= block.kill_before(kept[0] if kept else self.last_seq + 1)
+        remains = self._index.clear()
+        for seq, subject in rows:
+            block, row = self._find(seq)
+            block.subjects[row] = self._index.add(subject, seq)
+        return remains
+
+    def _is_cheap(self, seq: int) -> bool:
+        return len(self._index.ids) <= MANY_SUBJECTS
+
+    def _subject_of(self, seq: int) -> str:
+        block, row = self._find(seq)
+        return self._index.names[block.subjects[row]]
 
     # -- committing
 
@@ -359,8 +370,7 @@ class FileStream(IndexedStream):
         self._sealed = []
         if active.pending or not active.created:
             self._take(active, commit)
-        commit.erasures = [erasure(*one) for one in self._erasures]
-        self._erasures = []
+        commit.erasures, self._erasures = [erasure(*one) for one in self._erasures], []
         commit.removals = removals
         self._commit = commit
         return commit
@@ -372,22 +382,13 @@ class FileStream(IndexedStream):
         block.created = True
 
     def _note_deletes(self, floor: int) -> None:
-        """Write down what was removed above the floor, as ranges."""
-        deletes = sorted(seq for seq in self._deletes if seq >= floor)
-        self._deletes = []
-        if not deletes:
-            return
-        pairs = array("Q")
-        for seq in deletes:
-            if pairs and pairs[-1] == seq - 1:
-                pairs[-1] = seq
-            else:
-                pairs.extend((seq, seq))
-        active = self._active
-        for start in range(0, len(pairs), 2 * _PAIRS):
-            body = record.pairs_to_bytes(pairs[start : start + 2 * _PAIRS])
-            active.add_pending(record.encode(record.DELETE, self.last_seq, active.seed, body=body))
-        active.tombs.extend(pairs)
+        """Write down what was removed above the floor."""
+        deletes, self._deletes = [seq for seq in self._deletes if seq >= floor], []
+        if deletes:
+            pairs, records = delete_records(deletes, self.last_seq, self._active.seed)
+            for one in records:
+                self._active.add_pending(one)
+            self._active.tombs.extend(pairs)
 
     def _retire(self, floor: int) -> list[str]:
         """Take the blocks that are wholly below the floor off the list; give their files, to be removed."""
@@ -425,8 +426,7 @@ class FileStream(IndexedStream):
 
     def commit_sync(self) -> None:
         """Commit at once, in this thread; raises OSError."""
-        commit = self.begin_commit()
-        if commit is not None:
+        if (commit := self.begin_commit()) is not None:
             try:
                 commit.run()
             finally:

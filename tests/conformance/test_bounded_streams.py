@@ -63,3 +63,33 @@ def test_all_subjects_of_a_stream(server: ServerProcess, js: JetStream, callback
         assert whole["total"] == len(whole["state"]["subjects"]) == SUBJECTS
         rest = js.info("w", subjects_filter=">", offset=SUBJECTS - 2)
         assert sorted(rest["state"]["subjects"]) == ["w.99.9998", "w.99.9999"]
+
+
+def test_a_purge_of_many_subjects_keeps_what_comes_meanwhile(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks
+) -> None:
+    js.create("w", subjects=["w.>"], storage="file")
+    fill(js, "w")
+    js.consumer("w", "c", filter_subject="w.*.*")
+    with callbacks.bounded(server), JetStream.of(server) as other:
+        other.wire.pub("$JS.API.STREAM.PURGE.w", '{"filter": "w.*.*", "keep": 100}', reply="purged")
+        for number in range(50):
+            assert js.publish(f"w.late.{number}.x")["seq"] == SUBJECTS + 1 + number
+        eventually(lambda: js.state("w")["messages"] == 150)
+        assert js.call("STREAM.PURGE.w", {"filter": "w.*.*"})["purged"] == 100
+        assert js.consumer_info("w", "c")["num_pending"] == 0
+        assert js.state("w")["first_seq"] == SUBJECTS + 1
+        assert js.call("STREAM.PURGE.w")["purged"] == 50
+        assert js.state("w")["messages"] == 0
+
+
+@pytest.mark.parametrize("storage", ["file", "memory"])
+def test_a_purge_of_all(server: ServerProcess, js: JetStream, callbacks: Callbacks, storage: str) -> None:
+    js.create("w", subjects=["w.>"], storage=storage)
+    fill(js, "w")
+    with callbacks.bounded(server):
+        assert js.call("STREAM.PURGE.w", {"seq": 20_001})["purged"] == 20_000
+        assert js.call("STREAM.PURGE.w", {"keep": 20_000})["purged"] == SUBJECTS - 40_000
+        assert js.call("STREAM.PURGE.w")["purged"] == 20_000
+        state = js.state("w")
+        assert (state["messages"], state["bytes"], state["first_seq"]) == (0, 0, SUBJECTS + 1)

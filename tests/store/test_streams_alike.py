@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from lib.fake_disk import FakeDisk, PowerCut
 from lib.stream_model import Model, check
+from pyjs.store import indexed, subjects
 from pyjs.store.file import FileStream
 from pyjs.store.memory import MemoryStream
 
@@ -109,6 +111,51 @@ class Streams(RuleBasedStateMachine):
         expected = self.model.purge(subject, up_to, keep)
         for one in (self.memory, self.file):
             assert one.purge(subject=subject, up_to=up_to, keep=keep) == expected
+
+    @rule(
+        subject=st.sampled_from([None, "a.*", "a.b", "none"]),
+        up_to=ANYWHERE,
+        keep=st.integers(0, 3),
+        new=st.lists(SUBJECTS, max_size=4),
+        cheap=st.booleans(),
+    )
+    def purge_in_steps(self, subject: str | None, up_to: int, keep: int, new: list[str], cheap: bool) -> None:
+        """What comes meanwhile is kept, and after each step it is as if less had been asked for."""
+        if up_to > 100:
+            up_to = 0
+        elif up_to:
+            keep, up_to = 0, max(1, self.model.last_seq - 90 + up_to)
+        wanted = self.model.copy()
+        wanted.purge(subject, up_to, keep)
+        doomed = sorted(set(self.model.held) - set(wanted.held))
+        with patch.object(indexed, "STEP", 2), patch.object(subjects, "STEP", 2):
+            for one in (self.memory, self.file):
+                one._is_cheap = lambda _: cheap
+            under_way = [
+                one.purging(subject=subject, up_to=up_to, keep=keep) for one in (self.memory, self.file)
+            ]
+            gone = [0, 0]
+            while under_way != [None, None]:
+                for place, store in enumerate((self.memory, self.file)):
+                    steps = under_way[place]
+                    if steps is None:
+                        continue
+                    removed = next(steps, self)
+                    if removed is self:
+                        under_way[place] = None
+                        assert gone[place] == len(doomed)
+                    elif removed is None:
+                        gone[place] = sum(seq < store.first_seq for seq in doomed)
+                    else:
+                        assert list(removed) == doomed[gone[place] : gone[place] + len(removed)]
+                        gone[place] += len(removed)
+                    assert [seq for seq in doomed if seq in store._index.live] == doomed[gone[place] :]
+                if new:
+                    self.model.last_seq = max(self.model.last_seq, wanted.last_seq)
+                    self.append(new.pop(), b"", b"meanwhile", 0, 0)
+        for seq in doomed:
+            del self.model.held[seq]
+        self.model.last_seq = max(self.model.last_seq, wanted.last_seq)
 
     @rule()
     def commit(self) -> None:

@@ -144,7 +144,7 @@ def test_views_are_right_whatever_happens_while_they_are_made(
     monkeypatch.setattr(module, "FEW", dice.choice([0, 2, 8]))
     monkeypatch.setattr(module, "FEW_MESSAGES", dice.choice([0, 3]))
     monkeypatch.setattr(module, "MAX_VIEWS", dice.choice([2, 256]))
-    monkeypatch.setattr(views, "CHUNK", 4)
+    monkeypatch.setattr(views, "CHUNK", 8)
     small = Small(dice)
     filters = [tuple(pattern(dice) for _ in range(dice.choice([1, 1, 2]))) for _ in range(3)]
     under_way: list[Iterator[object]] = []

@@ -113,7 +113,8 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     if asked.subjects_filter:
         page, subjects = yield from _subjects(stream, asked)
     found = report.info(stream, details=asked.deleted_details)
-    found.state.subjects = subjects
+    if len(subjects) <= STEP:
+        found.state.subjects = subjects
     answer = response(request.kind)
     answer.update({"total": 0, "offset": 0, "limit": 0, **page})
     answer.update(found.to_json())

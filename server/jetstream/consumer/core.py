@@ -308,25 +308,31 @@ class Consumer:
             self.ledger.gone(seq)
             self.changed()
 
-    def on_purged(self) -> None:
-        """Hear that many messages left the stream."""
-        store, ledger = self.stream.store, self.ledger
+    def on_purging(self, gone: Sequence[int] | None) -> None:
+        """Hear that these left the stream, as a part of what is purged; None: all below its first."""
+        ledger, first = self.ledger, self.stream.store.first_seq
         stalled = self.feed.stalled()
-        first = store.first_seq
-        for seq in [seq for seq in ledger.pending if seq < first or store.next_seq((), seq) != seq]:
-            ledger.gone(seq)
-        for seq in [seq for seq in ledger.redelivered if seq < first]:
-            ledger.gone(seq)
+        if gone is None:
+            ledger.drop_before(first)
+        elif ledger.pending or ledger.redelivered:
+            for seq in gone:
+                ledger.gone(seq)
+        self.feed.purged(first, gone or ())
+        self.backlog.recount(self.feed.tail, self.feed.picked)
+        self.changed()
+        if stalled and not self.feed.stalled():
+            self.delivery.run()
+
+    def after_purge(self) -> None:
+        """Hear that all that was to be purged has left the stream."""
+        ledger, first = self.ledger, self.stream.store.first_seq
         if not ledger.pending and ledger.stream_seq < first - 1:
             ledger.pass_by(first - 1)
         # What was about to come again waits for its ack once more, as on the reference.
         ledger.unqueue()
         self.arm_expiry()
-        self.feed.purged(first)
         self.backlog.recount(self.feed.tail, self.feed.picked)
         self.changed()
-        if stalled:
-            self.delivery.run()
 
     @property
     def filters(self) -> Sequence[str]:

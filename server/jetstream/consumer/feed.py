@@ -5,11 +5,12 @@ can be given back and comes again first. Reads the stream; sends nothing.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
+from ....store.sequences import Sequences
 from .ledger import Ledger
 from .start import Start
 from .stream import Readable
@@ -57,7 +58,7 @@ class Feed:
         self.next_seq = 1
         self.ahead = 1  # how many messages are worth reading at once
         self._ahead: deque[StoredMessage] = deque()  # those read and not taken: at or after next_seq
-        self._picked: deque[int] = deque()
+        self._picked = Sequences()
         self._resume = 0
         self._held: StoredMessage | None = None
         self._lost = lost
@@ -67,7 +68,7 @@ class Feed:
     def start(self, start: Start) -> None:
         """Begin where `start` says."""
         self.next_seq = start.next_seq
-        self._picked = deque(start.picked)
+        self._picked = Sequences(start.picked)
         self._resume = start.resume
         self.rest()
         self._held = None
@@ -142,7 +143,7 @@ class Feed:
 
     def _take_picked(self) -> tuple[StoredMessage, int] | None:
         while self._picked:
-            seq = self._picked.popleft()
+            seq = self._picked.pop_first()
             self.next_seq = seq + 1 if self._picked else max(self._resume, seq + 1)
             try:
                 return self._stream.store.get(seq), 1
@@ -191,7 +192,7 @@ class Feed:
         if count > 1:
             self._ledger.queue_first(message.seq)
         elif self._resume and message.seq < self._resume:
-            self._picked.appendleft(message.seq)
+            self._picked.prepend(message.seq)
             self.next_seq = message.seq
         else:
             # kept, so that a message which waits for its time is read once
@@ -203,22 +204,22 @@ class Feed:
             self._held = None
         if self._ahead and seq >= self._ahead[0].seq:
             self.rest()
-        if seq in self._picked:
-            self._picked.remove(seq)
+        if self._picked.discard(seq):
             if not self._picked:
                 self.next_seq = max(self.next_seq, self._resume)
             return True
         return False
 
-    def purged(self, first_seq: int) -> None:
-        """Take note that everything below `first_seq` left the stream, and perhaps more."""
+    def purged(self, first_seq: int, gone: Iterable[int]) -> None:
+        """Take note that these, and everything below `first_seq`, left the stream."""
         self._held = None
         self.rest()
         self.next_seq = max(self.next_seq, first_seq)
         if self._picked:
-            kept = [seq for seq in self._picked if self._stream.store.next_seq((), seq) == seq]
-            self._picked = deque(kept)
-            if not kept:
+            self._picked.drop_before(first_seq)
+            for seq in gone:
+                self._picked.discard(seq)
+            if not self._picked:
                 self.next_seq = max(self.next_seq, self._resume)
 
     def refilter(self, filters: Sequence[str]) -> None:

@@ -270,6 +270,17 @@ class Ledger:
         self.ack(seq)
         return entry[0], count
 
+    def drop_before(self, seq: int) -> None:
+        """Drop all messages below `seq`: they left the stream."""
+        if seq > self.stream_seq:
+            self._drop_all()
+            self._settle()
+            return
+        for one in [one for one in self.pending if one < seq]:
+            self.gone(one)
+        for one in [one for one in self.redelivered if one < seq]:
+            del self.redelivered[one]
+
     def give_up(self, seq: int) -> int:
         """Stop delivering a pending message that is out of deliveries; gives how often it was delivered.
 

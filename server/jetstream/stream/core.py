@@ -16,9 +16,10 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.timestamp import format_rfc3339
-from ....store.errors import StoreError
+from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
+from ...slices import at_once
 from .commit import Committer, Settler
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
@@ -27,6 +28,7 @@ from .ingest import Duplicate, Ingest
 from .interest import Interest
 from .limits import Limits
 from .positions import Position, Positions
+from .removal import Removal
 from .rules.basis import Rules
 from .ttl import Expiry
 from .upkeep import Upkeep
@@ -83,6 +85,7 @@ class Stream:
         self.committer: Settler = self._settler()
         self.upkeep = Upkeep(store, self.clock, self.host.runner, self._upkeep_failed)
         self.positions = Positions(store, self.clock, self._save_positions)
+        self.removal = Removal(self)
         self.ingest = Ingest(self)
         self.direct = DirectGet(self)
 
@@ -294,31 +297,13 @@ class Stream:
 
     def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
         """Remove many messages; see StreamStore.purge. Gives their number."""
-        if self.config.sources:
-            self.positions.save()
-        purged = self.store.purge(subject=subject or None, up_to=up_to, keep=keep)
-        if self.limits.keep:
-            self.limits.keep = {seq for seq in self.limits.keep if self._holds(seq)}
-        for consumer in list(self.consumers.values()):
-            consumer.on_purged()
-        self.settle()
-        self.limits.rearm()
-        self.committer.wake()
-        return purged
-
-    def _holds(self, sequence: int) -> bool:
-        try:
-            self.store.get(sequence)
-        except StoreError:
-            return False
-        return True
+        return at_once(self.removal.purging(subject=subject, up_to=up_to, keep=keep))
 
     def delete_message(self, sequence: int, *, erase: bool) -> bool:
         """Remove one message; False when there is none."""
         subject = ""
-        if self.store.next_seq((), sequence) == sequence:
-            message = self.store.next((), sequence)
-            subject = message.subject if message is not None and message.seq == sequence else ""
+        with suppress(NotFound):
+            subject = self.store.subject_of(sequence)
         if self.store.remove(sequence, erase=erase) is None:
             return False
         self.removed(sequence, subject)
@@ -330,8 +315,14 @@ class Stream:
         self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
     ) -> None:
         """Purge, and give `done` the number of messages once that is durable."""
-        purged = self.purge(subject=subject, up_to=up_to, keep=keep)
-        self.committer.after(lambda error: done(purged if error is None else error))
+
+        def purged(count: int | Exception) -> None:
+            if isinstance(count, Exception):
+                done(count)
+            else:
+                self.committer.after(lambda error: done(count if error is None else error))
+
+        self.removal.begin(self.removal.purging(subject=subject, up_to=up_to, keep=keep), purged)
 
     def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
         """Remove a message, and tell `done` once that is durable; False: there is none."""

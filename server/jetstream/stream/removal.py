@@ -1,0 +1,73 @@
+"""Removal: what a stream lets go of in slices, since it may be much.
+
+Promises: what is removed was there when it began, and goes oldest first, so that the stream is at each moment
+as after a smaller removal; a publish meanwhile is kept; consumers and limits hear of each slice; who asked is
+told when all of it is noted on the disk. A stream that stops takes its removals with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....store.errors import StoreClosed
+from ...slices import Slices, Steps
+
+if TYPE_CHECKING:
+    from .core import Stream
+
+
+class Removal:
+    """The removals of one stream. under_way: how many there are."""
+
+    __slots__ = ("_stream", "under_way")
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.under_way = 0
+
+    def begin(self, steps: Steps[int], done: Callable[[int | Exception], object] | None = None) -> None:
+        """Do the steps in slices; `done` gets the number that they come to, or why they did not."""
+        self.under_way += 1
+
+        def over(outcome: int | Exception) -> None:
+            self.under_way -= 1
+            if done is not None:
+                done(outcome)
+            elif isinstance(outcome, Exception) and not self._stream.stopped:
+                self._stream.alarm(f"could not remove messages: {type(outcome).__name__}: {outcome}")
+
+        Slices(self._stream.host.runner, steps, over, over)
+
+    def purging(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> Steps[int]:
+        """Purge; see `StreamStore.purging`."""
+        stream, store = self._stream, self._stream.store
+        if stream.config.sources:
+            stream.positions.save()
+        steps = store.purging(subject=subject or None, up_to=up_to, keep=keep)
+        purged, before = 0, store.messages
+        for gone in steps:
+            if removed := before - store.messages:
+                purged += removed
+                if stream.limits.keep:
+                    self._keep_no_more(gone)
+                for consumer in list(stream.consumers.values()):
+                    consumer.on_purging(gone)
+                stream.settle()
+                stream.committer.wake()
+            yield
+            if stream.stopped:
+                raise StoreClosed(stream.name)
+            before = store.messages
+        for consumer in list(stream.consumers.values()):
+            consumer.after_purge()
+        stream.limits.rearm()
+        stream.committer.wake()
+        return purged
+
+    def _keep_no_more(self, gone: object) -> None:
+        limits, first = self._stream.limits, self._stream.store.first_seq
+        if isinstance(gone, list):
+            limits.keep.difference_update(gone)
+        else:
+            limits.keep = {seq for seq in limits.keep if seq >= first}
