@@ -34,6 +34,7 @@ class Block:
         "end",
         "first",
         "header",
+        "indexed",
         "lengths",
         "live",
         "live_bytes",
@@ -60,6 +61,7 @@ class Block:
         self.header = header
         self.seed = header.seed
         self.created = False  # is the file there, with its header
+        self.indexed = 0  # its `end` as the sidecar on the disk has it; 0: there is none
         self.damaged = False  # must not be rewritten: its bytes are evidence
         self.first = header.last_seq + 1
         self.sparse: array[int] | None = None

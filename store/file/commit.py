@@ -106,8 +106,10 @@ class StreamCommit:
 def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[bytes | str]) -> None:
     """Write a block's sidecar: it can be rebuilt, so it need not be durable, nor succeed."""
     data = sidecar.encode(block, lengths, names)
+    path = sidecar_path(block.path)
     with suppress(OSError):
-        write_unsynced(fs, sidecar_path(block.path), data)
+        fs.remove(path)  # a file that takes the place of another one is synced by some file systems
+        write_unsynced(fs, path, data)
 
 
 def remove_block(fs: FileSystem, handles: Handles, path: str) -> None:

@@ -115,6 +115,6 @@ def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
     block.max_time = max_time
     block.state_floor, block.state_last, block.state_time = state
     block.created = True
-    block.end = block.taken = block.synced = end
+    block.end = block.taken = block.synced = block.indexed = end
     block.tail_row = rows
     return Index(block, names)

@@ -472,3 +472,21 @@ def test_hundreds_of_streams_share_a_few_open_files() -> None:
         stream.close()
     handles.close()
     assert not disk.files
+
+
+def test_a_stream_that_was_only_read_writes_nothing_at_its_close() -> None:
+    disk = made()
+    opened(disk).close()
+    written = disk.writes
+    again = opened(disk)
+    assert again.get(1).seq == 1
+    again.close()
+    assert disk.writes == written
+    more = opened(disk)
+    fill(more, 1)
+    more.close()
+    sidecar = next(path for path in disk.seen if path.endswith(".idx"))
+    before = bytes(disk.seen[sidecar].seen)
+    opened(disk).close()
+    assert bytes(disk.seen[sidecar].seen) == before
+    check_bodies(opened(disk), set(), 21)
