@@ -423,16 +423,23 @@ class JetStreamAccount:
         """Tell the log of something that is wrong."""
         self.host.log.error(text)
 
-    def stop(self) -> None:
-        """Close all streams; what is stored is on disk afterwards."""
+    def leave(self) -> list[Stream]:
+        """Serve nothing more; gives the streams, which are to be stopped."""
         for restore in list(self.restores.values()):
             restore.stop()
-        for stream in self.streams.values():
+        streams = list(self.streams.values())
+        self.streams.clear()
+        for stream in streams:
+            self.reserve(stream.config, -1)
+        return streams
+
+    def stop(self) -> None:
+        """Stop all streams, one after the other. Blocks; what is stored is on disk afterwards."""
+        for stream in self.leave():
             try:
                 stream.stop()
             except (OSError, StoreError) as error:
-                self.alarm(f"Stream '{self.name} > {stream.name}' was not closed well: {error}")
-        self.streams.clear()
+                stream.alarm(f"was not closed well: {error}")
 
     # --- what it says of itself
 

@@ -28,6 +28,8 @@ from .account import JetStreamAccount
 from .api import system as system_api
 from .api.absent import AbsentApi
 from .api.table import Api
+from .closing import Closing
+from .directory import make_store_directory
 from .host import Host
 from .lazydisk import LazyDisk
 from .quota import Quota, disk_share, memory_share
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from .api.system import SystemApi
     from .domain.domain import Domain
+    from .stream.core import Stream
 
 WORKERS = 4
 _FAULT = "JetStream"
@@ -86,6 +89,8 @@ class JetStream:
         self._readers: ThreadPoolExecutor | None = None
         self._recovery: Recovery | None = None
         self._finding: asyncio.Task[None] | None = None
+        self._closing = 0  # accounts
+        self._closed = asyncio.Event()
         self._storage: Storage | None = None
         self._lazy: LazyDisk | None = None
         self._sync_timer: Timer | None = None
@@ -105,7 +110,7 @@ class JetStream:
         if not options.store_dir:
             raise ValueError("JetStream needs a store directory")
         clustered = self._is_clustered()
-        _make_directory(options.store_dir)
+        make_store_directory(options.store_dir)
         self._lock = DirectoryLock(options.store_dir)
         self.memory.limit = options.max_memory if options.max_memory is not None else memory_share()
         self.files.limit = options.max_file if options.max_file is not None else disk_share(options.store_dir)
@@ -266,6 +271,8 @@ class JetStream:
                 self._finding.cancel()
                 await asyncio.wait([self._finding])
             self.leave()
+            if self._closing:
+                await self._closed.wait()
             if self._readers is not None:  # what they read has to be over before the files are closed
                 await asyncio.get_running_loop().run_in_executor(None, self._readers.shutdown)
             self._stop()
@@ -383,13 +390,29 @@ class JetStream:
         if name in self.accounts:
             self._stop_account(name)
 
+    def _close(self, name: str, streams: list[Stream]) -> None:
+        """Write the streams of an account out; it is not read again before that is done."""
+        assert self.host is not None and self._recovery is not None
+        recovery = self._recovery
+        recovery.hold(name)
+        self._closing += 1
+        self._closed.clear()
+
+        def closed() -> None:
+            recovery.release(name)
+            self._closing -= 1
+            if not self._closing:
+                self._closed.set()
+
+        Closing(self.host.runner, streams, closed)
+
     def _stop_account(self, name: str) -> None:
         held = self.accounts.pop(name)
         self._apis.pop(name).stop()
         assert self._recovery is not None
         self._recovery.remove(name)
         if self.cluster is None:
-            held.stop()
+            self._close(name, held.leave())
         else:
             self.cluster.account_left(name, held.stop)
         held.account.jetstream = None
@@ -474,7 +497,3 @@ def _domain_mappings(domain: str) -> list[tuple[str, str]]:
     mappings = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
     mappings += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in API_FAMILIES]
     return [*mappings, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]
-
-
-def _make_directory(path: str) -> None:
-    Path(path).mkdir(parents=True, exist_ok=True)

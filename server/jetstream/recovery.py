@@ -10,9 +10,8 @@ cannot be opened is told of and left alone on the disk.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ...protocol.api.stream import StreamConfig
@@ -20,6 +19,7 @@ from ...protocol.errors import ApiError
 from ...protocol.limits import KNOWN_API_LEVEL
 from ...protocol.timestamp import parse_rfc3339
 from ...store.errors import StoreError
+from ..slices import Slices, Steps, paced
 from .consumer import lifecycle
 from .stream.core import Stream
 from .waiting import Room, Waiting
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .stream.commit import Runner
 
 SIDE_BY_SIDE = 4  # streams of an account that are being read at the same time
-SLICE = 0.004  # seconds of the loop in one go
 _FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
@@ -86,7 +85,7 @@ def load(account: JetStreamAccount, asset: Asset) -> Loaded:
     return Loaded(stream, store, consumers)
 
 
-def adopt(loaded: Loaded, ended: Callable[[Consumer], None] | None = None) -> Iterator[None]:
+def adopt(loaded: Loaded, ended: Callable[[Consumer], None] | None = None) -> Steps[None]:
     """Let the consumers of a stream go on, bit by bit, and tell the log what was found.
 
     ended: is told of consumers that have come to their end, see `lifecycle.adopt`.
@@ -132,15 +131,15 @@ class Recovery:
         self.runner = runner
         self.room = Room()
         self._accounts: dict[str, _Account] = {}
-        self._leaving: dict[str, list[Callable[[], None]]] = {}
+        self._holds: dict[str, int] = {}  # why an account may not be read yet, counted
+        self._held: dict[str, JetStreamAccount] = {}
         self._waiting: list[Callable[[], None]] = []
 
     def add(self, account: JetStreamAccount) -> None:
         """Open the streams of an account; until a stream is open, it is among the account's `unopened`."""
         account.surveyed = False
-        name = account.name
-        if name in self._leaving:  # two that read the same files at once could be in each other's way
-            self._leaving[name].append(lambda: self._begin(account))
+        if account.name in self._holds:
+            self._held[account.name] = account
         else:
             self._begin(account)
 
@@ -150,17 +149,24 @@ class Recovery:
 
     def remove(self, name: str) -> None:
         """Open no more of an account; what is open stays with it."""
+        self._held.pop(name, None)
         one = self._accounts.pop(name, None)
         if one is not None and one.stop():
-            self._leaving[name] = []
-        elif name in self._leaving:
-            self._leaving[name].clear()
+            self.hold(name)  # until what is under way has ended: two that read would be in each other's way
         self._tell()
 
-    def left(self, name: str) -> None:
-        """Nothing of an account that was removed is under way any more."""
-        for begin in self._leaving.pop(name, ()):
-            begin()
+    def hold(self, name: str) -> None:
+        """Read nothing of an account before `release`: its files are in use."""
+        self._holds[name] = self._holds.get(name, 0) + 1
+
+    def release(self, name: str) -> None:
+        """Its files are not in use any more."""
+        self._holds[name] -= 1
+        if not self._holds[name]:
+            del self._holds[name]
+            account = self._held.pop(name, None)
+            if account is not None:
+                self._begin(account)
 
     def surveyed(self) -> None:
         """The streams of one more account are known: open them once it is so of all accounts.
@@ -179,7 +185,7 @@ class Recovery:
     @property
     def done(self) -> bool:
         """Whether all is open."""
-        return not self._accounts
+        return not self._accounts and not self._held
 
     def when_done(self, told: Callable[[], None]) -> None:
         """Call `told` when all is open."""
@@ -196,7 +202,7 @@ class Recovery:
         """How far it is, as healthz tells; "" when all is open."""
         if self.done:
             return ""
-        if not all(one.known for one in self._accounts.values()):
+        if self._held or not all(one.known for one in self._accounts.values()):
             return "JetStream is recovering: it reads which streams there are"
         left = sum(len(one.account.unopened) for one in self._accounts.values())
         total = sum(one.total for one in self._accounts.values())
@@ -285,37 +291,38 @@ class _Account:
 
     def _leave(self) -> None:
         if not self._busy:
-            self._owner.left(self.account.name)
+            self._owner.release(self.account.name)
 
     def _loaded(self, asset: Asset, found: _Found, error: BaseException | None) -> None:
-        if error is not None or found.loaded is None:
+        loaded = found.loaded
+        if error is not None or loaded is None:
             self._failed(asset.name, None, error or StoreError("it was not read"))
-        else:
-            self._take_over(found.loaded, self._steps(found.loaded))
+        else:  # whatever goes wrong, the other streams are to be opened
+            Slices(
+                self._runner,
+                paced(self._starting(loaded)),
+                lambda _: self._started(loaded),
+                lambda fault: self._failed(asset.name, loaded, fault),
+            )
 
-    def _steps(self, loaded: Loaded) -> Iterator[None]:
-        yield from adopt(loaded)
-        yield from loaded.stream.starting()
-        yield from self._waits[loaded.stream.name].drain(loaded.stream.ingest.receive)
-
-    def _take_over(self, loaded: Loaded, steps: Iterator[None]) -> None:
-        """Let a stream that was read begin, in slices: nobody else waits for long."""
-        until = perf_counter() + SLICE
-        name = loaded.stream.name
-        try:
-            for _ in steps if not self._stopped else ():
-                if perf_counter() > until:
-                    self._runner.soon(lambda: self._take_over(loaded, steps))
+    def _starting(self, loaded: Loaded) -> Steps[None]:
+        """Let a stream that was read begin, and give it what has waited."""
+        stream = loaded.stream
+        for steps in (adopt(loaded), stream.starting()):
+            for _ in steps:
+                if self._stopped:
                     return
-        except Exception as fault:  # whatever it is, the other streams are to be opened
-            self._failed(name, loaded, fault)
-            return
+                yield
+        if not self._stopped:
+            yield from self._waits[stream.name].drain(stream.ingest.receive)
+
+    def _started(self, loaded: Loaded) -> None:
         self._busy -= 1
         if self._stopped:
             _close(loaded)
         else:
             loaded.stream.serve()
-            self._waits.pop(name).stop()
+            self._waits.pop(loaded.stream.name).stop()
             self.account.opened(loaded.stream)
         self._next()
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError, api_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ...protocol.api.stream import StreamConfig
     from ..accounts.parcel import Message
     from ..accounts.subscription import Subscription
+    from ..slices import Steps
     from .account import JetStreamAccount
 
 MOST = 64 << 20  # bytes that wait, on one server
@@ -66,7 +67,7 @@ class Waiting:
             answer = {"error": error.to_json(), "stream": self._name, "seq": 0}
             self._account.account.publish(message.reply, json.dumps(answer, separators=(",", ":")).encode())
 
-    def drain(self, receive: Callable[[Message], None]) -> Iterator[None]:
+    def drain(self, receive: Callable[[Message], None]) -> Steps[None]:
         """Give the stream what has waited, bit by bit; what comes meanwhile waits behind it."""
         while self._messages:
             receive(self._take())

@@ -192,13 +192,22 @@ class Consumer:
         self.delivery.stop(status)
 
     def stop(self) -> None:
-        """Stop with the server: what is known is on disk afterwards."""
-        if self.stopped:
-            return
+        """Stop with the server: what is known is on disk afterwards. Blocks."""
+        if not self.stopped:
+            self.halt()
+            self.write_out()
+
+    def halt(self) -> None:
+        """Hear and send nothing more; `write_out` ends it."""
         self.dismiss()
         self._halt()
         if self._saver is not None:
-            self._saver.close()
+            self._saver.halt()
+
+    def write_out(self) -> None:
+        """Put on the disk what is known; in any thread."""
+        if self._saver is not None:
+            self._saver.write_out()
 
     def retire(self) -> None:
         """Stop because another server leads; what is agreed on stays as it is."""

@@ -35,7 +35,15 @@ class Keeper(Protocol):
         """Call `done` when all that has happened is kept."""
 
     def close(self) -> None:
-        """Keep what is not kept yet, if that can be, and end."""
+        """Keep what is not kept yet, if that can be, and end. Blocks."""
+
+    # The same in two steps, of which only the second one blocks:
+
+    def halt(self) -> None:
+        """Take no more."""
+
+    def write_out(self) -> None:
+        """Keep what is not kept yet; in any thread."""
 
     def abandon(self) -> None:
         """End and keep nothing: the consumer is deleted."""
@@ -49,6 +57,7 @@ class Saver:
         "_broken",
         "_closed",
         "_dirty",
+        "_ending",
         "_host",
         "_job",
         "_last",
@@ -71,6 +80,7 @@ class Saver:
         # the commit that runs, and the work it is
         self._running: Commit | None = None
         self._job: Job | None = None
+        self._ending: tuple[Commit, Job | None] | None = None  # what ran when it was halted
         self._last = 0
 
     def changed(self) -> None:
@@ -140,20 +150,34 @@ class Saver:
         self._waiting.clear()
         self._host.log.error(f"{self._what}: its state can not be written: {error}")
 
-    def _settle(self) -> None:
-        """Take no more, and wait for the write that is going on."""
+    def halt(self) -> None:
+        """Take no more."""
         self._closed = True
         self._alarm.clear()
         self._waiting.clear()
-        if self._job is not None:
-            error = self._job.wait()
-            if error is not None:
-                self._failed(error)
-        self._end_commit()
+        if self._running is not None:
+            self._ending = (self._running, self._job)
+            self._running = self._job = None
+
+    def _wait(self) -> None:
+        """Wait for the write that was going on when it was halted."""
+        ending, self._ending = self._ending, None
+        if ending is None:
+            return
+        commit, job = ending
+        error = None if job is None else job.wait()
+        self._store.finish(commit)
+        if error is not None:
+            self._failed(error)
 
     def close(self) -> None:
         """Save what is not saved and let go of the file."""
-        self._settle()
+        self.halt()
+        self.write_out()
+
+    def write_out(self) -> None:
+        """Save what is not saved and let go of the file, once it is halted; in any thread."""
+        self._wait()
         try:
             if self._dirty and not self._broken:
                 self._store.save(self._ledger.state())
@@ -164,7 +188,8 @@ class Saver:
 
     def abandon(self) -> None:
         """Let go of the file, saving nothing: the consumer is deleted."""
-        self._settle()
+        self.halt()
+        self._wait()
         try:
             self._store.delete()
         except (OSError, StoreError) as error:

@@ -17,6 +17,7 @@ from ...cluster.hello import node_of
 from ...cluster.meta.answering import Led
 from ...cluster.meta.command import Settle
 from ...cluster.meta.health import HOPELESS
+from ..closing import Closing
 from ..consumer import lifecycle
 from ..mark import Mark
 from ..recovery import bring_back
@@ -265,12 +266,7 @@ class Asset:
         if membership is not None:
             membership.stop(done)
             return
-        if self.stream is not None:
-            try:
-                self.stream.stop()
-            except (OSError, StoreError) as fault:
-                self.warn(f"was not closed well: {fault}")
-        done()
+        Closing(self.held.host.runner, [] if self.stream is None else [self.stream], done)
 
     def _end(self) -> None:
         self._closed = True

@@ -97,6 +97,13 @@ class Relay:
         self._alarm.clear()
         self._waiting.clear()
 
+    def halt(self) -> None:
+        """End, as `close`, which does not block."""
+        self.close()
+
+    def write_out(self) -> None:
+        """Do nothing: what the log has is on the disk."""
+
     def abandon(self) -> None:
         """End: the consumer is deleted."""
         self.close()

@@ -56,6 +56,16 @@ class AppliedSettler:
 
     def close(self) -> None:
         """Tell those who wait."""
+        self.answer()
+
+    def halt(self) -> None:
+        """Do nothing: nothing is under way here."""
+
+    def write_out(self) -> None:
+        """Do nothing: what is stored is safe already."""
+
+    def answer(self) -> None:
+        """Tell those who wait."""
         waiting, self._waiting = self._waiting, []
         for done in waiting:
             done(self.error)

@@ -41,7 +41,18 @@ class Settler(Protocol):
         """Call `done` once all that is stored so far is safe (or with the error why it is not)."""
 
     def close(self) -> None:
-        """Settle what can be settled, and no more after that."""
+        """Settle what can be settled, and no more after that. Blocks."""
+
+    # The same in three steps, of which only the second one blocks:
+
+    def halt(self) -> None:
+        """Begin nothing more."""
+
+    def write_out(self) -> None:
+        """Settle what can be settled; in any thread."""
+
+    def answer(self) -> None:
+        """Tell what is to be told."""
 
 
 class Job(Protocol):
@@ -133,10 +144,12 @@ class Committer:
         "_answer",
         "_closed",
         "_committed",
+        "_ending",
         "_failed",
         "_runner",
         "_running",
         "_send",
+        "_settled",
         "_store",
         "_waiting",
         "answers",
@@ -162,6 +175,8 @@ class Committer:
         self._failed = failed
         self._waiting: list[Done] = []
         self._running: _Batch | None = None
+        self._ending: _Batch | None = None  # the one that ran when it was halted
+        self._settled: list[tuple[_Batch, BaseException | None]] = []  # written out, and not answered yet
         self._closed = False
         self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
@@ -208,7 +223,7 @@ class Committer:
 
     def _done(self, error: BaseException | None) -> None:
         batch = self._running
-        if batch is None:  # settled by `close`
+        if batch is None:  # `write_out` sees to it
             return
         try:
             self._settle(batch, error)
@@ -248,18 +263,36 @@ class Committer:
         """Commit and answer all that is stored, blocking, and begin nothing more."""
         if self._closed:
             return
-        self._closed = True
-        running = self._running
-        if running is not None and running.job is not None:
-            self._settle(running, running.job.wait())
+        self.halt()
+        self.write_out()
+        self.answer()
+
+    def halt(self) -> None:
+        """Begin nothing more; `write_out` and then `answer` end it."""
+        if not self._closed:
+            self._closed = True
+            self._ending, self._running = self._running, None
+
+    def write_out(self) -> None:
+        """Commit all that is stored. Blocks; in any thread."""
+        running, self._ending = self._ending, None
+        if running is not None and running.job is not None and running.commit is not None:
+            self.error = running.job.wait()
+            self._store.finish(running.commit)
+            self._settled.append((running, self.error))
         batch = self._take()
-        error = self.error
-        if error is None:
+        if self.error is None:
             try:
                 self._store.commit_sync()
             except OSError as failure:
-                self.error = error = failure
-        if error is None:
-            self._give(batch)
-        else:
-            self._give_up(batch, error)
+                self.error = failure
+        self._settled.append((batch, self.error))
+
+    def answer(self) -> None:
+        """Tell what became of what was stored last; on the loop."""
+        settled, self._settled = self._settled, []
+        for batch, error in settled:
+            if error is None:
+                self._give(batch)
+            else:
+                self._give_up(batch, error)

@@ -34,9 +34,10 @@ from .ttl import Expiry
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from ...accounts.subscription import Subscription
+    from ...slices import Steps
     from ..account import JetStreamAccount
     from ..consumer.core import Consumer
     from .commit import Done
@@ -73,6 +74,7 @@ class Stream:
         self.committed_seq = store.last_seq
         self.inflow: Inflow | None = None
         self.stopped = False
+        self._halted: list[Consumer] = []
         self._counted = 0
         self._on_disk = config.storage == "file"
         self._subscriptions: dict[str, Subscription] = {}
@@ -138,7 +140,7 @@ class Stream:
             pass
         self.serve()
 
-    def starting(self) -> Iterator[None]:
+    def starting(self) -> Steps[None]:
         """Begin to keep the stream's limits, bit by bit."""
         self.settle()
         self.expiry.rearm()
@@ -172,20 +174,41 @@ class Stream:
             )
 
     def stop(self) -> None:
-        """Hear and send nothing more, and leave everything on disk. Raises OSError if that fails."""
+        """Hear and send nothing more, and leave everything on disk. Blocks; raises OSError if that fails."""
         if self.stopped:
             return
+        self.halt()
+        self.write_out()
+        self.answer()
+
+    def halt(self) -> None:
+        """Hear and send nothing more; `write_out` and then `answer` end it."""
         self._silence()
-        for consumer in list(self.consumers.values()):
-            consumer.stop()
-        self.committer.close()
+        self._halted = [consumer for consumer in self.consumers.values() if not consumer.stopped]
+        for consumer in self._halted:
+            consumer.halt()
+        self.committer.halt()
+
+    def write_out(self) -> None:
+        """Leave everything on disk. Blocks; in any thread. Raises OSError, StoreError."""
+        self.upkeep.wait()
+        for consumer in self._halted:
+            consumer.write_out()
+        self.committer.write_out()
         if self.config.sources and self.committer.error is None:
             self.positions.save()
         self.store.close()
 
+    def answer(self) -> None:
+        """Acknowledge what was stored last; what is stored counts no more."""
+        self.committer.answer()
+        self.quota.add(-self._counted)
+        self._counted = 0
+
     def hand_over(self) -> StreamStore:
         """Hear and send nothing more, and give the store, committed, to whom goes on with it."""
         self._silence()
+        self.upkeep.wait()
         for consumer in list(self.consumers.values()):
             consumer.stop()
         self.committer.close()
@@ -196,6 +219,7 @@ class Stream:
     def delete(self) -> None:
         """Remove the stream, its messages and its consumers."""
         self._silence()
+        self.upkeep.wait()
         for consumer in list(self.consumers.values()):
             consumer.delete("stream deleted")
         self.consumers.clear()
@@ -215,7 +239,7 @@ class Stream:
         self.limits.stop()
         self.expiry.stop()
         self.positions.stop()
-        self.upkeep.stop()
+        self.upkeep.halt()
 
     # --- what happens to messages
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from ....protocol.api.stream import StreamConfig
 from ....store.errors import StoreError
 from ....store.stream import StreamStore
+from ...slices import Steps
 
 if TYPE_CHECKING:
     from .limits import Removed
@@ -95,7 +96,7 @@ class Interest:
         self._removed(sequence, subject)
         return True
 
-    def recover(self) -> Iterator[None]:
+    def recover(self) -> Steps[None]:
         """Let go, bit by bit, of what was acknowledged before a crash that the removal did not survive.
 
         Only messages that were delivered can have been: the cost is theirs, not the stream's.

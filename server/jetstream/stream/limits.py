@@ -8,13 +8,14 @@ message that goes is told to `removed`. Never removes a message that `keep` name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...clock import Clock, Timer
+from ...slices import Steps
 
 MIN_TIMER = 10_000_000  # ns: expiring messages one by one more often than this only costs
 MOST_AT_ONCE = 10_000  # messages expired in one go, so that the loop stays responsive
@@ -108,7 +109,7 @@ class Limits:
             counts = self._store.subjects()
             self._crowded = [subject for subject, count in counts.items() if count > most]
 
-    def recover(self) -> Iterator[None]:
+    def recover(self) -> Steps[None]:
         """Apply the limits to everything stored, bit by bit, once it has been inspected."""
         crowded, self._crowded = self._crowded, []
         for subject in crowded:

@@ -22,7 +22,7 @@ REST = 1_000_000_000
 class Upkeep:
     """The upkeep of one stream's store."""
 
-    __slots__ = ("_clock", "_failed", "_job", "_runner", "_store", "_timer", "_work")
+    __slots__ = ("_clock", "_ending", "_failed", "_job", "_runner", "_stopped", "_store", "_timer", "_work")
 
     def __init__(
         self, store: StreamStore, clock: Clock, runner: Runner, failed: Callable[[BaseException], None]
@@ -33,11 +33,13 @@ class Upkeep:
         self._failed = failed
         self._timer: Timer | None = None
         self._work: Commit | None = None
+        self._ending: Commit | None = None  # what was being done when it was halted
         self._job: Job | None = None
+        self._stopped = False
 
     def nudge(self) -> None:
         """Something was written: see in a while whether there is work."""
-        if self._timer is None and self._work is None:
+        if self._timer is None and self._work is None and not self._stopped:
             self._timer = self._clock.call_later(REST, self._look)
 
     def _look(self) -> None:
@@ -50,21 +52,27 @@ class Upkeep:
 
     def _done(self, error: BaseException | None) -> None:
         work, self._work, self._job = self._work, None, None
-        if work is None:  # settled by `stop`
+        if work is None:  # `wait` saw to it
             return
         self._store.finish(work)
         if error is not None:
             self._failed(error)
         self.nudge()
 
-    def stop(self) -> None:
-        """Do no more, and wait for what is being done."""
+    def halt(self) -> None:
+        """Begin no more."""
+        self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._job is not None:
+        if self._work is not None:
+            self._ending, self._work = self._work, None
+
+    def wait(self) -> None:
+        """Wait for what is being done, once it is halted. Blocks; in any thread."""
+        work, self._ending = self._ending, None
+        if work is not None and self._job is not None:
             error = self._job.wait()
-            self._done(error)
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            self._store.finish(work)
+            if error is not None:
+                self._failed(error)

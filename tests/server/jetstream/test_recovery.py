@@ -203,3 +203,14 @@ def test_progress_counts_what_is_not_open(world: World) -> None:
     assert not done
     finish(world)
     assert world.recovery.progress() == "" and done
+
+
+def test_files_that_are_in_use_are_not_read(world: World) -> None:
+    world.recovery.hold("$G")
+    world.recovery.hold("$G")
+    world.js.stop()
+    world.recovery.add(world.js)
+    world.recovery.release("$G")
+    assert error(world.call("STREAM.NAMES")) == TEMPORARILY and not world.recovery.done
+    world.recovery.release("$G")
+    assert world.call("STREAM.NAMES")["streams"] == ["A", "B"] and world.recovery.done
