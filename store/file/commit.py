@@ -104,7 +104,9 @@ class StreamCommit:
 
 
 def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[bytes | str]) -> None:
-    """Write a block's sidecar: it can be rebuilt, so it need not be durable, nor succeed."""
+    """Write a block's sidecar, if it is not there: it can be rebuilt, so it need not be durable."""
+    if block.indexed == block.end:
+        return
     data = sidecar.encode(block, lengths, names)
     path = sidecar_path(block.path)
     with suppress(OSError):

@@ -478,10 +478,8 @@ class FileStream(IndexedStream):
         try:
             if self._refusal is None:
                 self.commit_sync()
-                active = self._active
-                fit = active.created and not active.damaged and not self.note
-                if fit and active.indexed != active.end:
-                    leave_sidecar(self._fs, active, active.lengths, self._index.names)
+                if self._active.created and not self._active.damaged and not self.note:
+                    leave_sidecar(self._fs, self._active, self._active.lengths, self._index.names)
         finally:
             self._let_go()
 

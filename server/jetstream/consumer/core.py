@@ -211,11 +211,10 @@ class Consumer:
 
     def retire(self) -> None:
         """Stop because another server leads; what is agreed on stays as it is."""
-        if self.stopped:
-            return
-        self._halt(statuses.LEADERSHIP_CHANGE)
-        if self._saver is not None:
-            self._saver.close()
+        if not self.stopped:
+            self._halt(statuses.LEADERSHIP_CHANGE)
+            if self._saver is not None:
+                self._saver.close()
 
     def delete(self, _reason: str = "") -> None:
         """End for good. The files are the caller's to remove, through `removed` of `start`."""
