@@ -6,7 +6,9 @@ what it came to. Whatever it works on may change while it rests; that is its own
 
 from __future__ import annotations
 
+import asyncio
 import heapq
+from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -28,17 +30,31 @@ class Turns(Protocol):
         """Run `callback` in the next turn."""
 
 
-class ClockTurns:
-    """The loop that a clock stands on."""
+class OneByOne:
+    """One callback in each turn of the loop, however many there are: together they are no more than one."""
 
-    __slots__ = ("_clock",)
+    __slots__ = ("_clock", "_due")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._due: deque[Callable[[], None]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._due)
 
     def soon(self, callback: Callable[[], None]) -> None:
         """See Turns."""
-        self._clock.call_later(0, callback)
+        self._due.append(callback)
+        if len(self._due) == 1:
+            self._clock.call_later(0, self._turn)
+
+    def _turn(self) -> None:
+        try:
+            self._due[0]()
+        finally:
+            self._due.popleft()
+            if self._due:
+                self._clock.call_later(0, self._turn)
 
 
 def at_once(steps: Steps[T]) -> T:
@@ -93,6 +109,25 @@ def in_order(items: list[T], key: Callable[[T], Any], *, downwards: bool = False
         merged.append(item)
         yield
     return merged
+
+
+async def finish(turns: Turns, steps: Steps[T]) -> T:
+    """The end of it, for a task that waits; a task that is cancelled takes the work along."""
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def failed(error: Exception) -> None:
+        if not future.done():
+            future.set_exception(error)
+
+    def done(result: T) -> None:
+        if not future.done():
+            future.set_result(result)
+
+    slices = Slices(turns, steps, done, failed)
+    try:
+        return await future
+    finally:
+        slices.stop()
 
 
 class Slices:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
 from ..accounts.exports import Export, ResponseType, ServiceExport
+from ..slices import Steps
 from .request import RequestError, asked
 from .subsz import statistics
 from .view import SECOND, Monitored, head
@@ -22,7 +23,7 @@ class AccountzRequest:
     account: str = asked("", "acc", "account")
 
 
-def accountz(server: Monitored, request: AccountzRequest | None = None) -> dict[str, Any]:
+def accountz(server: Monitored, request: AccountzRequest | None = None) -> Steps[dict[str, Any]]:
     """The names of the accounts, or one account. Raises RequestError when it does not exist."""
     request = request or AccountzRequest()
     document = head(server)
@@ -33,7 +34,7 @@ def accountz(server: Monitored, request: AccountzRequest | None = None) -> dict[
     account = server.registry.get(request.account)
     if account is None:
         raise RequestError(f"account {request.account} does not exist")
-    return document | {"account_detail": _detail(server, account)}
+    return document | {"account_detail": (yield from _detail(server, account))}
 
 
 _RESPONSES = {
@@ -43,7 +44,7 @@ _RESPONSES = {
 }
 
 
-def _detail(server: Monitored, account: Account) -> dict[str, Any]:
+def _detail(server: Monitored, account: Account) -> Steps[dict[str, Any]]:
     charter = account.charter
     updated = server.identity.start if charter is None else charter.updated
     detail: dict[str, Any] = {"account_name": account.name, "update_time": format_rfc3339(updated)}
@@ -68,7 +69,9 @@ def _detail(server: Monitored, account: Account) -> dict[str, Any]:
     ):
         if value:
             detail[key] = value
-    return detail | _charter(account, server.clock.now()) | {"sublist_stats": statistics([account])}
+    yield
+    detail |= _charter(account, server.clock.now())
+    return detail | {"sublist_stats": (yield from statistics([account]))}
 
 
 def _charter(account: Account, now: int) -> dict[str, Any]:
@@ -148,13 +151,16 @@ def _imports(account: Account) -> list[dict[str, Any]]:
     return found
 
 
-def accstatz(server: Monitored, names: list[str] | None = None, *, unused: bool = False) -> dict[str, Any]:
+def accstatz(
+    server: Monitored, names: list[str] | None = None, *, unused: bool = False
+) -> Steps[dict[str, Any]]:
     """Counts per account; those without connections only if `unused` or named."""
-    found = [
-        account_statistics(account)
-        for account in server.registry.accounts.values()
-        if (account.name in names if names else unused or account.connections or account.leafs)
-    ]
+    named = None if not names else frozenset(names)
+    found = []
+    for account in list(server.registry.accounts.values()):
+        if account.name in named if named else unused or account.connections or account.leafs:
+            found.append(account_statistics(account))
+        yield
     return head(server) | {"account_statz": found}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.duration import format_go
 from ...protocol.subject import matches
 from ...protocol.timestamp import format_rfc3339
+from ..slices import Steps, each, in_order
 from .request import DEFAULT_LIMIT, RequestError, asked, page
 from .subsz import detail
 from .tls import tls_facts
@@ -73,24 +74,31 @@ _SORTS: dict[str, tuple[Callable[[_Row], Any], bool]] = {
 }
 
 
-def connz(server: Monitored, request: ConnzRequest | None = None) -> dict[str, Any]:
+def connz(server: Monitored, request: ConnzRequest | None = None) -> Steps[dict[str, Any]]:
     """The connections asked for. Raises RequestError for an unknown sort or state."""
     request = request or ConnzRequest()
-    rows = [row for row in _rows(server, request) if _wanted(row, request)]
     sort = request.sort or "cid"
     if sort not in _SORTS:
         raise RequestError(f"invalid sorting option: {sort}")
     if sort in ("stop", "reason") and not _closed_only(request):
         raise RequestError(f"sort by {sort} only valid on closed connections")
+    rows = []
+    for row in _rows(server, request):
+        if (yield from _wanted(row, request)):
+            rows.append(row)
+        yield
     key, downwards = _SORTS[sort]
-    rows.sort(key=key, reverse=downwards)
-    shown = page(rows, request.offset, request.limit)
+    rows = yield from in_order(rows, key, downwards=downwards)
+    shown = []
+    for row in page(rows, request.offset, request.limit):
+        shown.append((yield from _document(row, request)))
+        yield
     return head(server) | {
         "num_connections": len(shown),
         "total": len(rows),
         "offset": max(0, request.offset),
         "limit": request.limit if request.limit > 0 else DEFAULT_LIMIT,
-        "connections": [_document(row, request) for row in shown],
+        "connections": shown,
     }
 
 
@@ -98,22 +106,21 @@ def _closed_only(request: ConnzRequest) -> bool:
     return request.state.lower() in ("closed", "1") or request.state_number == 1
 
 
-def _rows(server: Monitored, request: ConnzRequest) -> list[_Row]:
+def _rows(server: Monitored, request: ConnzRequest) -> Iterator[_Row]:
     now = server.clock.now()
     clients = server.clients
     state = {1: "closed", 2: "any"}.get(request.state_number, request.state.lower() or "open")
     state = {"0": "open", "1": "closed", "2": "any", "all": "any"}.get(state, state)
     if state not in ("open", "closed", "any"):
         raise RequestError(f"error decoding state for {request.state}")
-    rows: list[_Row] = []
+    # whose lists these are is not to be seen while they change
     if state != "closed":
-        rows += [_Row(connection, now) for connection in clients.connections.values()]
+        yield from (_Row(connection, now) for connection in list(clients.connections.values()))
     if state != "open":
-        rows += [_Row(connection, now, stop, reason) for connection, reason, stop in clients.closed]
-    return rows
+        yield from (_Row(connection, now, stop, reason) for connection, reason, stop in list(clients.closed))
 
 
-def _wanted(row: _Row, request: ConnzRequest) -> bool:
+def _wanted(row: _Row, request: ConnzRequest) -> Steps[bool]:
     connection = row.connection
     if request.cid and connection.id != request.cid:
         return False
@@ -122,7 +129,13 @@ def _wanted(row: _Row, request: ConnzRequest) -> bool:
     if request.account and (connection.account is None or connection.account.name != request.account):
         return False
     wanted = request.filter_subject
-    return not wanted or any(matches(s.subject, wanted) for s in connection.subscriptions.all())
+    if not wanted:
+        return True
+    for subscription in connection.subscriptions.all():
+        if matches(subscription.subject, wanted):
+            return True
+        yield
+    return False
 
 
 def _user(connection: ClientConnection) -> str:
@@ -132,7 +145,7 @@ def _user(connection: ClientConnection) -> str:
     return "[REDACTED]" if connection.options.auth_token else ""
 
 
-def _document(row: _Row, request: ConnzRequest) -> dict[str, Any]:
+def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
     connection = row.connection
     document: dict[str, Any] = {
         "cid": connection.id,
@@ -177,15 +190,16 @@ def _document(row: _Row, request: ConnzRequest) -> dict[str, Any]:
         if user is not None and user.session is not None:
             told = user.session.describe()
             document |= {name: told[name] for name in ("jwt", "issuer_key", "tags") if told[name]}
-    return document | _subscriptions(connection, request)
+    return document | (yield from _subscriptions(connection, request))
 
 
-def _subscriptions(connection: ClientConnection, request: ConnzRequest) -> dict[str, Any]:
+def _subscriptions(connection: ClientConnection, request: ConnzRequest) -> Steps[dict[str, Any]]:
     subscriptions = connection.subscriptions.all()
     if not subscriptions:
         return {}
     if request.subscriptions_detail or request.subs == "detail":
-        return {"subscriptions_list_detail": [detail(s, connection.id) for s in subscriptions]}
+        found = yield from each(subscriptions, lambda one: detail(one, connection.id))
+        return {"subscriptions_list_detail": found}
     if request.subscriptions or request.subs in ("1", "true"):
-        return {"subscriptions_list": [s.subject for s in subscriptions]}
+        return {"subscriptions_list": (yield from each(subscriptions, lambda one: one.subject))}
     return {}

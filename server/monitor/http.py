@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from ..config.options import SECOND, TLSOptions
+from ..slices import OneByOne, Steps, finish, paced
 from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
@@ -26,6 +27,7 @@ from .jsz import JszRequest, jsz
 from .peers import LeafzRequest, RoutezRequest, gatewayz, leafz, routez
 from .request import RequestError, from_query
 from .subsz import SubszRequest, subsz
+from .text import indented
 from .varz import varz
 from .view import Monitored
 
@@ -39,12 +41,12 @@ REQUEST_SECONDS = 10.0
 CONNECTIONS = 256
 UNSENT = 64 << 20
 _CLOSE_SECONDS = 2.0  # for what is still to be sent
-_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
 
 Query = dict[str, str]
-PAGES: dict[str, Callable[[Monitored, Query], dict[str, Any]]] = {
+Document = dict[str, Any] | Steps[dict[str, Any]]
+PAGES: dict[str, Callable[[Monitored, Query], Document]] = {
     "/connz": lambda server, query: connz(server, from_query(ConnzRequest, query)),
     "/routez": lambda server, query: routez(server, from_query(RoutezRequest, query)),
     "/gatewayz": lambda server, _: gatewayz(server),
@@ -77,6 +79,7 @@ class Monitor:
         self._log = log
         self._tls = tls
         self._base = server.options.http_base_path.rstrip("/")
+        self._turns = OneByOne(server.clock)
         self._listener: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: dict[asyncio.StreamWriter, None] = {}  # those that have yet to ask, for the longest first
@@ -154,7 +157,7 @@ class Monitor:
         keep = words[2] != "HTTP/1.0" and headers.get("connection", "").lower() != "close"
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
             keep = False  # a body is not read
-        answer = self.answer(words[1])
+        answer = await self.answer(words[1])
         if self._unsent + len(answer.body) > UNSENT and self._unsent:
             answer = Answer(503, _TEXT, b"503 Service Unavailable\n")
         self._unsent += len(answer.body)
@@ -180,7 +183,7 @@ class Monitor:
         """Where it listens, `http://host:port`."""
         return f"{'https' if self._tls else 'http'}://{self._host}:{self.port}"
 
-    def answer(self, target: str) -> Answer:
+    async def answer(self, target: str) -> Answer:
         """The answer for a request target, such as `/connz?limit=5`."""
         try:
             parts = urlsplit(target)
@@ -192,14 +195,14 @@ class Monitor:
         path = parts.path[len(self._base) :].rstrip("/") or "/"
         path = ALIASES.get(path, path)
         try:
-            return self._page(path, query)
+            return await finish(self._turns, paced(self._page(path, query)))
         except RequestError as error:
             return Answer(400, _TEXT, str(error).encode())
         except Exception as error:
             self._log.error(f"Monitoring {path} failed: {type(error).__name__}: {error}")
             return Answer(500, _TEXT, b"500 Internal Server Error\n")
 
-    def _page(self, path: str, query: Query) -> Answer:
+    def _page(self, path: str, query: Query) -> Steps[Answer]:
         if path != "/varz" and path not in PAGES and path not in ("/healthz", "/"):
             return Answer(404, _TEXT, b"404 page not found\n")
         self.requests[path] += 1
@@ -209,8 +212,11 @@ class Monitor:
             status, document = healthz(self._server, from_query(HealthzRequest, query))
             return Answer(status, _JSON, json.dumps(document, separators=(",", ":")).encode())
         if path == "/varz":
-            return Answer(200, _JSON, encode(varz(self._server, self.requests)))
-        return Answer(200, _JSON, encode(PAGES[path](self._server, query)))
+            found: Document = varz(self._server, self.requests)
+        else:
+            found = PAGES[path](self._server, query)
+        document = found if isinstance(found, dict) else (yield from found)
+        return Answer(200, _JSON, (yield from indented(document)))
 
     def _index(self) -> bytes:
         links = "".join(
@@ -222,8 +228,3 @@ class Monitor:
 def _header(line: str) -> tuple[str, str]:
     name, _, value = line.partition(":")
     return name.strip().lower(), value.strip()
-
-
-def encode(document: dict[str, Any]) -> bytes:
-    """JSON indented by two, with the characters that Go escapes."""
-    return json.dumps(document, indent=2, ensure_ascii=False).translate(_ESCAPES).encode("utf-8", "replace")

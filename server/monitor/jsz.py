@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.errors import ApiError
 from ...protocol.identifier import name_hash
+from ...protocol.limits import API_LEVEL
 from ..jetstream.stream import report
+from ..slices import Steps, each, matching
 from .request import OthersAskedError, RequestError, asked, page
 from .view import Monitored, head
 
@@ -40,7 +44,7 @@ class JszRequest:
     limit: int = asked(0, "limit")
 
 
-def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
+def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str, Any]]:
     """The numbers of the server and, if asked, of its accounts.
 
     Raises RequestError for an unknown account, OthersAskedError where the leader is asked and is another.
@@ -65,20 +69,12 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
                 "total": 0,
             }
         )
-    streams = [s for account in engine.accounts.values() for s in account.streams.values()]
-    document = engine.stats() | head(server)
-    document |= {
-        "config": engine.config(),
-        "limits": engine.limits(),
-        "streams": len(streams),
-        "consumers": _consumers(engine, streams),
-        "messages": sum(stream.store.messages for stream in streams),
-        "bytes": sum(stream.store.bytes for stream in streams),
-    }
+    document = engine.stats() | head(server) | {"config": engine.config(), "limits": engine.limits()}
+    document |= yield from _counts(engine)
     if engine.cluster is not None:
         document["meta_cluster"] = engine.cluster.meta_cluster()
     if request.raft:
-        document |= _led(engine)
+        document |= yield from _led(engine)
     held = list(engine.accounts.items())
     document["total"] = len(held)
     if request.account:
@@ -88,32 +84,41 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> dict[str, Any]:
     elif not (request.accounts or request.streams or request.consumers or request.config):
         return document
     assets = {} if engine.cluster is None else engine.cluster.assets
-    document["account_details"] = [
-        _account(name, account, request, assets)
-        for name, account in page(held, request.offset, request.limit)
-    ]
-    return document
+    details = []
+    for name, account in page(held, request.offset, request.limit):
+        details.append((yield from _account(name, account, request, assets)))
+    return document | {"account_details": details}
 
 
-def _consumers(engine: JetStream, streams: list[Stream]) -> int:
-    """How many consumers this server has; in a cluster, followers have those of their streams too."""
-    if engine.cluster is not None:
-        return sum(len(asset.consumers()) for asset in engine.cluster.assets.values())
-    return sum(len(stream.public_consumers()) for stream in streams)
+def _counts(engine: JetStream) -> Steps[dict[str, int]]:
+    """What this server has; in a cluster, followers have the consumers of their streams too."""
+    counts = dict.fromkeys(("streams", "consumers", "messages", "bytes"), 0)
+    for account in list(engine.accounts.values()):
+        for stream in list(account.streams.values()):
+            counts["streams"] += 1
+            counts["messages"] += stream.store.messages
+            counts["bytes"] += stream.store.bytes
+            if engine.cluster is None:
+                counts["consumers"] += len(stream.public_consumers())
+            yield
+    for asset in list(engine.cluster.assets.values()) if engine.cluster is not None else ():
+        counts["consumers"] += len(asset.consumers())
+        yield
+    return counts
 
 
-def _led(engine: JetStream) -> dict[str, int]:
+def _led(engine: JetStream) -> Steps[dict[str, int]]:
     """How many streams and consumers this server leads; 0 is left out."""
     streams = [stream for account in engine.accounts.values() for stream in account.streams.values()]
     if engine.cluster is not None:
-        led = [asset.stream for asset in engine.cluster.assets.values() if asset.leads()]
-        streams = [stream for stream in led if stream is not None]
-    consumers = sum(len(stream.public_consumers()) for stream in streams)
-    counts = {"streams_leader": len(streams), "consumers_leader": consumers}
+        led = yield from matching(list(engine.cluster.assets.values()), lambda asset: asset.leads())
+        streams = [asset.stream for asset in led if asset.stream is not None]
+    consumers = yield from each(streams, lambda stream: len(stream.public_consumers()))
+    counts = {"streams_leader": len(streams), "consumers_leader": sum(consumers)}
     return {name: count for name, count in counts.items() if count}
 
 
-def account_jsz(server: Monitored, request: JszRequest) -> dict[str, Any]:
+def account_jsz(server: Monitored, request: JszRequest) -> Steps[dict[str, Any]]:
     """One account alone, as `$SYS.REQ.ACCOUNT.<name>.JSZ` answers. Raises RequestError."""
     engine = server.jetstream
     if engine is None or not engine.running:
@@ -124,34 +129,45 @@ def account_jsz(server: Monitored, request: JszRequest) -> dict[str, Any]:
     if account is None:
         raise RequestError(f'account "{request.account}" not jetstream enabled')
     assets = {} if engine.cluster is None else engine.cluster.assets
-    return _account(request.account, account, request, assets)
+    return (yield from _account(request.account, account, request, assets))
 
 
 def _account(
     name: str, account: JetStreamAccount, request: JszRequest, assets: Mapping[tuple[str, str], Asset]
-) -> dict[str, Any]:
-    info = account.info().to_json()
+) -> Steps[dict[str, Any]]:
+    for stream in list(account.streams.values()):
+        stream.settle()
+        yield
     detail: dict[str, Any] = {"name": account.account.display, "id": name}
-    for key in ("memory", "storage", "reserved_memory", "reserved_storage"):
-        detail[key] = info.get(key, 0)
-    detail |= {"accounts": 0, "ha_assets": 0, "api": info["api"]}
-    if request.streams or request.consumers or request.config:
-        shown = [(stream, assets.get((name, stream.name))) for stream in account.streams.values()]
-        details = [
-            _stream(stream, request, asset)
-            for stream, asset in shown
-            if asset is None or asset.leads() or not request.stream_leader_only
-        ]
-        if details or not request.stream_leader_only:
-            detail["stream_detail"] = details
+    detail |= {
+        "memory": account.memory.used,
+        "storage": account.files.used,
+        "reserved_memory": account.memory.reserved,
+        "reserved_storage": account.files.reserved,
+        "accounts": 0,
+        "ha_assets": 0,
+        "api": {"level": API_LEVEL, "total": account.api_total, "errors": account.api_errors},
+    }
+    if not (request.streams or request.consumers or request.config):
+        return detail
+    details = []
+    for stream in list(account.streams.values()):
+        asset = assets.get((name, stream.name))
+        gone = account.streams.get(stream.name) is not stream
+        if not gone and (asset is None or asset.leads() or not request.stream_leader_only):
+            details.append((yield from _stream(stream, request, asset)))
+            yield
+    if details or not request.stream_leader_only:
+        detail["stream_detail"] = details
     return detail
 
 
-def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> dict[str, Any]:
+def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> Steps[dict[str, Any]]:
     """A stream; `asset`: what it is in a cluster."""
     info = (report.info(stream) if asset is None else asset.info()).to_json()
+    consumers = [] if asset is None else asset.consumers()
     if asset is not None:  # a follower's are in the log, not served
-        info["state"]["consumer_count"] = len(asset.consumers())
+        info["state"]["consumer_count"] = len(consumers)
     detail: dict[str, Any] = {"name": stream.name, "created": info["created"]}
     for key in ("cluster", *(("config",) if request.config else ()), "state", "mirror", "sources"):
         if key in info:
@@ -164,21 +180,26 @@ def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> dict[st
         detail["stream_raft_group"] = group
         detail["consumer_raft_groups"] = [
             {"name": consumer.name, "raft_group": f"C-{name_hash(f'{group} {consumer.name}')}"}
-            for consumer in (asset.consumers() if request.consumers else ())
+            for consumer in (consumers if request.consumers else ())
         ]
     if request.consumers:
-        if asset is None:
-            infos = [consumer.info() for consumer in stream.public_consumers()]
-        else:
-            infos = [asset.consumer_info(consumer.name) for consumer in asset.consumers()]
-        consumers = [each.to_json() for each in infos]
-        detail["consumer_detail"] = (
-            consumers if request.config else [_without(c, "config") for c in consumers]
-        )
+        detail["consumer_detail"] = yield from _consumers(stream, request, asset)
     if request.direct_consumers:
         direct = [c for c in stream.consumers.values() if c.config.direct]
-        detail["direct_consumer_detail"] = [consumer.info().to_json() for consumer in direct]
+        detail["direct_consumer_detail"] = yield from each(direct, lambda one: one.info().to_json())
     return detail
+
+
+def _consumers(stream: Stream, request: JszRequest, asset: Asset | None) -> Steps[list[dict[str, Any]]]:
+    found = []
+    names = stream.public_consumers() if asset is None else asset.consumers()
+    for name in [consumer.name for consumer in names]:
+        yield
+        with suppress(ApiError):  # it has gone meanwhile
+            info = stream.lookup_consumer(name).info() if asset is None else asset.consumer_info(name)
+            document = info.to_json()
+            found.append(document if request.config else _without(document, "config"))
+    return found
 
 
 def _without(document: dict[str, Any], key: str) -> dict[str, Any]:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.duration import format_go
 from ...protocol.timestamp import format_rfc3339
+from ..slices import Steps, each
 from .request import asked
 from .subsz import detail
 from .view import Monitored, head, uptime
 
 if TYPE_CHECKING:
+    from ..accounts import Subscription
     from ..config.options import SubjectPermission
     from ..leaf.connection import LeafConnection
     from ..route import RouteConnection
@@ -25,7 +27,7 @@ class LeafzRequest:
     account: str = asked("", "acc", "account")
 
 
-def leafz(server: Monitored, request: LeafzRequest | None = None) -> dict[str, Any]:
+def leafz(server: Monitored, request: LeafzRequest | None = None) -> Steps[dict[str, Any]]:
     """The leaf connections, by id."""
     request = request or LeafzRequest()
     links = [
@@ -35,13 +37,14 @@ def leafz(server: Monitored, request: LeafzRequest | None = None) -> dict[str, A
         for link in account.leafs
     ]
     links.sort(key=lambda link: link.id)
-    return head(server) | {
-        "leafnodes": len(links),
-        "leafs": [_link(link, subs=request.subs) for link in links],
-    }
+    shown = []
+    for link in links:
+        shown.append((yield from _link(link, subs=request.subs)))
+        yield
+    return head(server) | {"leafnodes": len(links), "leafs": shown}
 
 
-def _link(link: LeafConnection, *, subs: bool) -> dict[str, Any]:
+def _link(link: LeafConnection, *, subs: bool) -> Steps[dict[str, Any]]:
     subscriptions = link.subscriptions.all()
     document: dict[str, Any] = {
         "id": link.id,
@@ -59,7 +62,7 @@ def _link(link: LeafConnection, *, subs: bool) -> dict[str, Any]:
         document[name] = getattr(link, name)
     document["subscriptions"] = len(subscriptions)
     if subs and subscriptions:
-        document["subscriptions_list"] = [subscription.subject for subscription in subscriptions]
+        document["subscriptions_list"] = yield from each(subscriptions, _subject)
     return document
 
 
@@ -72,7 +75,7 @@ class RoutezRequest:
     subscriptions_detail: bool = asked(False, "-", "subscriptions_detail")
 
 
-def routez(server: Monitored, request: RoutezRequest | None = None) -> dict[str, Any]:
+def routez(server: Monitored, request: RoutezRequest | None = None) -> Steps[dict[str, Any]]:
     """The routes, in the order of their joining; one for each other server of the cluster."""
     request = request or RoutezRequest()
     begin = head(server)
@@ -84,10 +87,18 @@ def routez(server: Monitored, request: RoutezRequest | None = None) -> dict[str,
         document |= {name: _lists(side) for name, side in sides if side is not None}
     links = list(server.routes.peers.values()) if server.routes is not None else []
     now = server.clock.now()
-    return document | {"num_routes": len(links), "routes": [_route(link, request, now) for link in links]}
+    shown = []
+    for link in links:
+        shown.append((yield from _route(link, request, now)))
+        yield
+    return document | {"num_routes": len(links), "routes": shown}
 
 
-def _route(link: RouteConnection, request: RoutezRequest, now: int) -> dict[str, Any]:
+def _subject(subscription: Subscription) -> str:
+    return subscription.subject
+
+
+def _route(link: RouteConnection, request: RoutezRequest, now: int) -> Steps[dict[str, Any]]:
     info = link.info
     document: dict[str, Any] = {
         "rid": link.id,
@@ -108,12 +119,13 @@ def _route(link: RouteConnection, request: RoutezRequest, now: int) -> dict[str,
     document["pending_size"] = link.pending
     for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes"):
         document[name] = getattr(link, name)
-    subscriptions = [each for share in link.shares.values() for each in share.subscriptions()]
+    subscriptions = [one for share in link.shares.values() for one in share.subscriptions()]
     document["subscriptions"] = len(subscriptions)
     if subscriptions and (request.subscriptions_detail or request.subs == "detail"):
-        document["subscriptions_list_detail"] = [detail(each, link.id) for each in subscriptions]
+        found = yield from each(subscriptions, lambda one: detail(one, link.id))
+        document["subscriptions_list_detail"] = found
     elif subscriptions and (request.subscriptions or request.subs in ("1", "true")):
-        document["subscriptions_list"] = [each.subject for each in subscriptions]
+        document["subscriptions_list"] = yield from each(subscriptions, _subject)
     return document | {"compression": "off"}
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.subject import is_literal, matches
+from ..slices import Steps, each
 from .request import DEFAULT_LIMIT, RequestError, asked, page
 from .view import Monitored, head
 
@@ -24,49 +25,54 @@ class SubszRequest:
     test: str = asked("", "test")
 
 
-def subsz(server: Monitored, request: SubszRequest | None = None) -> dict[str, Any]:
+def subsz(server: Monitored, request: SubszRequest | None = None) -> Steps[dict[str, Any]]:
     """Counts of the plan caches and, if asked, the subscriptions. Raises RequestError for a bad `test`."""
     request = request or SubszRequest()
     if request.test and not is_literal(request.test):
         raise RequestError(f"invalid test subject, must be valid publish subject: {request.test}")
     accounts = [a for a in server.registry.accounts.values() if request.account in ("", a.name)]
     limit = request.limit if request.limit > 0 else DEFAULT_LIMIT
-    document = (
-        head(server) | statistics(accounts) | {"total": 0, "offset": max(0, request.offset), "limit": limit}
-    )
+    numbers = yield from statistics(accounts)
+    document = head(server) | numbers | {"total": 0, "offset": max(0, request.offset), "limit": limit}
     if not request.subs:
         return document
-    found = [
-        (account, subscription)
-        for account in accounts
-        for subscription in account.interest
-        if not request.test or matches(subscription.subject, request.test)
-    ]
-    shown = page(found, request.offset, request.limit)
-    return document | {
-        "total": len(found),
-        "subscriptions_list": [
-            {"account": account.name, "account_tag": account.name, **detail(subscription)}
-            for account, subscription in shown
-        ],
-    }
+    found = []
+    for account in accounts:
+        for subscription in account.interest:
+            if not request.test or matches(subscription.subject, request.test):
+                found.append((account, subscription))
+            yield
+    shown = yield from each(page(found, request.offset, request.limit), _entry)
+    return document | {"total": len(found), "subscriptions_list": shown}
 
 
-def statistics(accounts: list[Account]) -> dict[str, Any]:
+def _entry(found: tuple[Account, Subscription]) -> dict[str, Any]:
+    account, subscription = found
+    return {"account": account.name, "account_tag": account.name, **detail(subscription)}
+
+
+def statistics(accounts: list[Account]) -> Steps[dict[str, Any]]:
     """Numbers of the interest of some accounts; the cache is that of the plans by literal subject."""
-    count = sum(len(account.interest) for account in accounts)
-    fans = [len(plan.targets) + len(plan.choices) for account in accounts for plan in account.plans.values()]
-    found: dict[str, Any] = {
+    count = plans = fan = most = 0
+    for account in accounts:
+        count += len(account.interest)
+        for plan in list(account.plans.values()):
+            hearers = len(plan.targets) + len(plan.choices)
+            plans += 1
+            fan += hearers
+            most = max(most, hearers)
+            yield
+        yield
+    return {
         "num_subscriptions": count,
-        "num_cache": len(fans),
+        "num_cache": plans,
         "num_inserts": count,
         "num_removes": 0,
-        "num_matches": len(fans),
+        "num_matches": plans,
         "cache_hit_rate": 0,
-        "max_fanout": max(fans, default=0),
-        "avg_fanout": sum(fans) / len(fans) if fans else 0,
+        "max_fanout": most,
+        "avg_fanout": fan / plans if plans else 0,
     }
-    return found
 
 
 def detail(subscription: Subscription, cid: int = 0) -> dict[str, Any]:

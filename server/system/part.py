@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ...protocol.timestamp import format_rfc3339
@@ -18,6 +19,8 @@ from ..clock import SECOND
 from ..monitor import Monitored, OthersAskedError, RequestError
 from ..monitor.accountz import account_statistics
 from ..monitor.request import MalformedRequestError
+from ..monitor.text import compact
+from ..slices import OneByOne, Slices, Steps, paced
 from . import services
 from .envelope import Envelope, encode
 from .neighbours import SWEEP_INTERVAL, Neighbours
@@ -36,9 +39,10 @@ if TYPE_CHECKING:
 STATSZ_INTERVAL = 10 * SECOND
 FIRST_STATSZ = SECOND // 4  # from there on twice as long each time
 CONNS_INTERVAL = 30 * SECOND
-BAD_REQUEST, NOT_FOUND, FAILED = 400, 404, 500
+BAD_REQUEST, NOT_FOUND, FAILED, BUSY = 400, 404, 500, 503
+MOST_WAITING = 10_000  # requests
 
-Answer = Callable[[str, "Message"], dict[str, Any] | None]
+Answer = Callable[[str, "Message"], "services.Document | None"]
 
 
 class Reloader(Protocol):
@@ -59,6 +63,7 @@ class System:
         self._envelope = Envelope(server, random_bytes)
         self._known: set[str] = set()
         self._timers: dict[str, Timer] = {}
+        self._turns = OneByOne(server.clock)
         self._statsz_interval = FIRST_STATSZ
         self._neighbours = Neighbours(server, self._envelope, self._tell_counts, self._hurry)
         self._subscribers = Subscribers(server, random_bytes)
@@ -143,26 +148,55 @@ class System:
         def heard(message: Message) -> None:
             if not message.reply:
                 return
-            try:
-                document = answer(message.subject, message)
-            except OthersAskedError:
-                return
-            except RequestError as error:
-                code = BAD_REQUEST if isinstance(error, MalformedRequestError) else FAILED
-                document = self._envelope.refusal(code, str(error))
-            except Exception as error:  # a mistake of ours must not end the connection that asked
-                self._log.error(f"System service {subject} failed: {type(error).__name__}: {error}")
-                document = self._envelope.refusal(FAILED, "internal error")
+            if len(self._turns) >= MOST_WAITING:
+                account.publish(message.reply, encode(self._envelope.refusal(BUSY, "too many requests")))
+            else:
+                self._turns.soon(lambda: work(message))
+
+        def work(message: Message) -> None:
+            steps = paced(self._working(answer, message))
+            Slices(self._turns, steps, partial(publish, message), partial(failed, message))
+
+        def publish(message: Message, body: bytes) -> None:
+            if body:
+                account.publish(message.reply, body)
+
+        def failed(message: Message, error: Exception) -> None:
+            document = self._refusal(subject, error)
             if document is not None:
                 account.publish(message.reply, encode(document))
 
         account.subscribe(subject, heard)
 
-    def _server_service(self, subject: str, message: Message) -> dict[str, Any] | None:
+    def _working(self, answer: Answer, message: Message) -> Steps[bytes]:
+        """The answer as JSON, b"" for none."""
+        document = answer(message.subject, message)
+        if document is None:
+            return b""
+        if isinstance(document, dict):
+            return encode(document)
+        data = yield from document
+        return (yield from compact(self._envelope.answer(data)))
+
+    def _refusal(self, subject: str, error: Exception) -> dict[str, Any] | None:
+        if isinstance(error, OthersAskedError):
+            return None
+        if isinstance(error, RequestError):
+            code = BAD_REQUEST if isinstance(error, MalformedRequestError) else FAILED
+            return self._envelope.refusal(code, str(error))
+        # a mistake of ours must not end the connection that asked
+        self._log.error(f"System service {subject} failed: {type(error).__name__}: {error}")
+        return self._envelope.refusal(FAILED, "internal error")
+
+    def _answered(self, document: services.Document) -> dict[str, Any] | Steps[dict[str, Any]]:
+        """What is there, in its envelope; what is to be worked out as it is."""
+        return self._envelope.answer(document) if isinstance(document, dict) else document
+
+    def _server_service(self, subject: str, message: Message) -> services.Document | None:
         body = services.read(message.body)
         if not services.fits(self._server, body):
             return None
-        return self._envelope.answer(services.SERVER[subject.rpartition(".")[2]](self._server, body))
+        return self._answered(services.SERVER[subject.rpartition(".")[2]](self._server, body))
 
     def _idz(self, _subject: str, message: Message) -> dict[str, Any] | None:
         server = self._server
@@ -178,32 +212,30 @@ class System:
     def _statistics(self) -> dict[str, Any]:
         return statsz(self._server, self._neighbours.count)
 
-    def _account_service(self, subject: str, message: Message) -> dict[str, Any] | None:
+    def _account_service(self, subject: str, message: Message) -> services.Document | None:
         name, service = subject.split(".")[3:5]
         if name == "PING":
             return self._of_all(service, message)
         return self._of_account(name, service, message)
 
-    def _of_account(self, name: str, service: str, message: Message) -> dict[str, Any] | None:
+    def _of_account(self, name: str, service: str, message: Message) -> services.Document | None:
         body = services.read(message.body)
         if not services.fits(self._server, body):
             return None
         if self._server.registry.get(name) is None:
             return self._envelope.refusal(NOT_FOUND, f"account {name} does not exist")
-        return self._envelope.answer(services.ACCOUNT[service](self._server, name, body))
+        return services.ACCOUNT[service](self._server, name, body)
 
-    def _of_all(self, service: str, message: Message) -> dict[str, Any] | None:
+    def _of_all(self, service: str, message: Message) -> services.Document | None:
         """What the system account asks of every account at once: statistics and connections."""
         from ..monitor import accstatz
 
         body = services.read(message.body)
         if service == "STATZ":
             names = body.get("accounts") or None
-            return self._envelope.answer(
-                accstatz(self._server, names, unused=bool(body.get("include_unused")))
-            )
+            return accstatz(self._server, names, unused=bool(body.get("include_unused")))
         if service in services.SERVER:
-            return self._envelope.answer(services.SERVER[service](self._server, body))
+            return self._answered(services.SERVER[service](self._server, body))
         return None
 
     def _user(self, _subject: str, message: Message) -> dict[str, Any] | None:

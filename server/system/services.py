@@ -40,15 +40,23 @@ from ..monitor import (
     varz,
 )
 from ..monitor.request import MalformedRequestError, from_json
+from ..slices import Steps
 
 Body = Mapping[str, Any]
-Service = Callable[[Monitored, Body], dict[str, Any]]
+Document = dict[str, Any] | Steps[dict[str, Any]]
+Service = Callable[[Monitored, Body], Document]
 
 
 def _health(server: Monitored, request: HealthzRequest) -> dict[str, Any]:
     # no HTTP status goes with this answer: the document says it (`nats server report health` reads it)
     code, document = healthz(server, request)
     return {"status": document.pop("status"), "status_code": code, **document}
+
+
+def _account_info(server: Monitored, name: str) -> Steps[dict[str, Any]]:
+    document = yield from accountz(server, AccountzRequest(name))
+    found: dict[str, Any] = document["account_detail"]
+    return found
 
 
 SERVER: dict[str, Service] = {
@@ -67,7 +75,7 @@ SERVER: dict[str, Service] = {
     "RAFTZ": lambda server, body: raftz(server, from_json(RaftzRequest, body)),
 }
 
-ACCOUNT: dict[str, Callable[[Monitored, str, Body], dict[str, Any]]] = {
+ACCOUNT: dict[str, Callable[[Monitored, str, Body], Steps[dict[str, Any]]]] = {
     "SUBSZ": lambda server, name, body: subsz(
         server, from_json(SubszRequest, {**body, "account": name, "subscriptions": True})
     ),
@@ -76,7 +84,7 @@ ACCOUNT: dict[str, Callable[[Monitored, str, Body], dict[str, Any]]] = {
     ),
     "LEAFZ": lambda server, name, body: leafz(server, from_json(LeafzRequest, {**body, "account": name})),
     "JSZ": lambda server, name, body: account_jsz(server, from_json(JszRequest, {**body, "account": name})),
-    "INFO": lambda server, name, _: accountz(server, AccountzRequest(name))["account_detail"],
+    "INFO": lambda server, name, _: _account_info(server, name),
     "STATZ": lambda server, name, _: accstatz(server, [name]),
 }
 

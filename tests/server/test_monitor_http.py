@@ -13,6 +13,7 @@ from pyjs.server.monitor import ConnzRequest, LeafzRequest, http, leafz
 from pyjs.server.monitor.http import HEAD_LIMIT, Answer, Monitor
 from pyjs.server.monitor.request import RequestError, from_json, from_query
 from pyjs.server.monitor.view import uptime
+from pyjs.server.slices import at_once
 
 
 async def talk(port: int, *requests: bytes) -> bytes:
@@ -69,7 +70,8 @@ def test_the_base_path_is_before_every_page() -> None:
     async def run() -> tuple[int, int]:
         async with Server(http_port=0, http_base_path="/nats") as server:
             assert server.monitor is not None
-            return server.monitor.answer("/nats/varz").status, server.monitor.answer("/varz").status
+            found = [await server.monitor.answer(path) for path in ("/nats/varz", "/varz")]
+            return found[0].status, found[1].status
 
     assert asyncio.run(run()) == (200, 404)
 
@@ -169,8 +171,9 @@ def test_leafz_shows_a_link_at_both_ends() -> None:
             remote = f"leafnodes {{ remotes: [{{url: '{hub.leaf_url}'}}] }}"
             leaf_options = load_text(f"{listen}\nserver_name: leaf\n{remote}")
             async with Server(leaf_options) as leaf:
-                await until(lambda: leafz(hub)["leafs"] and leafz(leaf)["leafs"])
-                return leafz(hub, LeafzRequest(subs=True)), leafz(leaf, LeafzRequest(account="$G"))
+                await until(lambda: at_once(leafz(hub))["leafs"] and at_once(leafz(leaf))["leafs"])
+                asked = (LeafzRequest(subs=True), LeafzRequest(account="$G"))
+                return at_once(leafz(hub, asked[0])), at_once(leafz(leaf, asked[1]))
 
     hub, leaf = asyncio.run(run())
     for document, name, is_spoke in ((hub, "leaf", False), (leaf, "hub", True)):

@@ -22,7 +22,7 @@ from ....protocol.api.messages import (
 from ....protocol.api.record import invalid_json
 from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
-from ...slices import Steps
+from ...slices import Steps, each, paced
 from ..consumer import lifecycle
 from ..consumer.config import check_group
 from ..consumer.core import Consumer
@@ -192,8 +192,13 @@ def names(request: Request) -> Response:
 
 def list_consumers(request: Request) -> Response:
     """Answer CONSUMER.LIST.<stream>."""
+    return request.work(paced(_listing(request)))
+
+
+def _listing(request: Request) -> Steps[Response]:
     found, page = _page(request, LIST_LIMIT)
-    answer = response(request.kind, **page, consumers=[consumer.info().to_json() for consumer in found])
+    shown = yield from each(found, lambda consumer: consumer.info().to_json())
+    answer = response(request.kind, **page, consumers=shown)
     offline = request.account.lookup(request.tokens[2]).offline_consumers
     if offline:
         answer["offline"] = dict(sorted(offline.items()))

@@ -9,7 +9,7 @@ from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoReque
 from ....protocol.api.record import invalid_json
 from ....protocol.api.stream import StreamInfo
 from ....protocol.errors import ApiError, api_error
-from ...slices import Steps
+from ...slices import Steps, paced
 from ..stream import report
 from ..stream.core import Ordered, Stream
 from ..stream.rules.world import invalid
@@ -89,10 +89,19 @@ def names(request: Request) -> Response:
 
 def list_streams(request: Request) -> Response:
     """Answer STREAM.LIST, once all are open."""
+    request.account.must_be_recovered()
+    return request.work(paced(_listing(request)))
+
+
+def _listing(request: Request) -> Steps[Response]:
     account = request.account
-    account.must_be_recovered()
     found, page = _page(request, LIST_LIMIT)
-    shown = [_brief(account.streams[name]).to_json() for name in found]
+    shown = []
+    for name in found:
+        stream = account.streams.get(name)
+        if stream is not None:  # it may be deleted meanwhile
+            shown.append(_brief(stream).to_json())
+        yield
     answer = response(request.kind, **page, streams=shown)
     if account.offline:
         answer["offline"] = dict(sorted(account.offline.items()))

@@ -1,0 +1,120 @@
+"""Documents as JSON, piece by piece: a page of many megabytes is written in as many steps as it needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..slices import Steps
+
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+_CONTAINERS = frozenset({dict, list, tuple})
+_FEW = 64
+_PIECE = 8192  # characters
+
+
+def compact(document: Any) -> Steps[bytes]:
+    """Without a space."""
+    return _joined(_pieces(document))
+
+
+def indented(document: Any) -> Steps[bytes]:
+    """By two, with the characters that Go escapes."""
+    return _joined(_lines(document, "\n"), escape=True)
+
+
+def _joined(texts: Iterator[str], *, escape: bool = False) -> Steps[bytes]:
+    pieces: list[bytes] = []
+    some: list[str] = []
+    size = 0
+    for text in texts:
+        some.append(text)
+        size += len(text)
+        if size >= _PIECE:
+            pieces.append(_encoded("".join(some), escape=escape))
+            some.clear()
+            size = 0
+            yield
+    pieces.append(_encoded("".join(some), escape=escape))
+    return b"".join(pieces)
+
+
+def _encoded(text: str, *, escape: bool) -> bytes:
+    if escape:
+        text = text.translate(_ESCAPES)
+    return text.encode("utf-8", "replace")
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    """Small containers are one piece, larger ones many."""
+    if isinstance(value, dict):
+        if _is_small(value.values()):
+            yield _COMPACT(value)
+            return
+        before = "{"
+        for key, item in value.items():
+            yield f"{before}{_scalar(str(key))}:"
+            yield from _pieces(item)
+            before = ","
+        yield "}" if value else "{}"
+    elif isinstance(value, list | tuple):
+        if _is_small(value):
+            yield _COMPACT(value)
+            return
+        before = "["
+        for item in value:
+            yield before
+            yield from _pieces(item)
+            before = ","
+        yield "]" if value else "[]"
+    else:
+        yield _scalar(value)
+
+
+def _lines(value: Any, margin: str) -> Iterator[str]:
+    inner = margin + "  "
+    if isinstance(value, dict) and value:
+        if _is_short(value.values()):
+            items = [f"{inner}{_scalar(str(key))}: {_scalar(item)}" for key, item in value.items()]
+            yield "{" + ",".join(items) + margin + "}"
+            return
+        before = "{"
+        for key, item in value.items():
+            yield f"{before}{inner}{_scalar(str(key))}: "
+            yield from _lines(item, inner)
+            before = ","
+        yield margin + "}"
+    elif isinstance(value, list | tuple) and value:
+        before = "["
+        for item in value:
+            yield before + inner
+            yield from _lines(item, inner)
+            before = ","
+        yield margin + "]"
+    else:
+        yield _scalar(value)
+
+
+def _is_short(values: Collection[Any]) -> bool:
+    """Whether these are few, and no containers."""
+    return len(values) <= _FEW and all(type(value) not in _CONTAINERS for value in values)
+
+
+def _is_small(values: Collection[Any]) -> bool:
+    """Whether these are few, and at most short containers."""
+    if len(values) > _FEW:
+        return False
+    return all(
+        type(value) not in _CONTAINERS or _is_short(value.values() if type(value) is dict else value)
+        for value in values
+    )
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return encode_basestring(value)
+    return str(value) if type(value) is int else _COMPACT(value)
