@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 HEAD_LIMIT = 16 * 1024
 REQUEST_SECONDS = 10.0
 CONNECTIONS = 256
+PAGES_AT_ONCE = 4  # that are being built
 UNSENT = 64 << 20
 _CLOSE_SECONDS = 2.0  # for what is still to be sent
 _JSON = "application/json"
@@ -80,6 +81,7 @@ class Monitor:
         self._tls = tls
         self._base = server.options.http_base_path.rstrip("/")
         self._turns = OneByOne(server.clock)
+        self._building = asyncio.Semaphore(PAGES_AT_ONCE)
         self._listener: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: dict[asyncio.StreamWriter, None] = {}  # those that have yet to ask, for the longest first
@@ -195,7 +197,8 @@ class Monitor:
         path = parts.path[len(self._base) :].rstrip("/") or "/"
         path = ALIASES.get(path, path)
         try:
-            return await finish(self._turns, paced(self._page(path, query)))
+            async with self._building:
+                return await finish(self._turns, paced(self._page(path, query)))
         except RequestError as error:
             return Answer(400, _TEXT, str(error).encode())
         except Exception as error:

@@ -115,10 +115,13 @@ def test_answers_that_nobody_reads_are_bounded_and_let_go(monkeypatch: pytest.Mo
     monkeypatch.setattr(http, "_CLOSE_SECONDS", 0.1)
     large = Answer(200, "text/plain", b"x" * 8_000_000)
 
+    async def answer(_target: str) -> Answer:
+        return large
+
     async def run() -> None:
         async with Server(http_port=0) as server:
             monitor = _monitor(server)
-            monkeypatch.setattr(monitor, "answer", lambda target: large)
+            monkeypatch.setattr(monitor, "answer", answer)
             sockets = [await asyncio.open_connection("127.0.0.1", monitor.port, limit=256) for _ in range(5)]
             for _, writer in sockets:
                 writer.write(b"GET /connz HTTP/1.1\r\n\r\n")
