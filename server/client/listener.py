@@ -10,14 +10,12 @@ from .socket_protocol import ClientProtocol
 if TYPE_CHECKING:
     from .clients import Clients
 
-_BACKLOG = 1024
-
 
 class ClientListener(Listener):
     """See Listener. INFO tells the port once it is known."""
 
     def __init__(self, clients: Clients) -> None:
-        super().__init__()
+        super().__init__(clients.log)
         self._clients = clients
 
     async def start(self, host: str, port: int) -> None:
@@ -28,5 +26,5 @@ class ClientListener(Listener):
         """
         if self._clients.options.tls is not None:
             self.tls_context(self._clients.options.tls)
-        await self.listen(lambda: ClientProtocol(self._clients, self), host, port, backlog=_BACKLOG)
+        await self.listen(lambda: ClientProtocol(self._clients, self), host, port)
         self._clients.info.port = self.port

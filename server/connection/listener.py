@@ -9,10 +9,13 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from .acceptor import Acceptor, bind
+
 if TYPE_CHECKING:
     import ssl
 
     from ..config.options import TLSOptions
+    from ..logging import Log
     from .socket_protocol import SocketProtocol
 
 _CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
@@ -21,23 +24,24 @@ _CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
 class Listener:
     """port: the real one, once started; 0 before."""
 
-    def __init__(self) -> None:
-        self._server: asyncio.Server | None = None
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._acceptor: Acceptor | None = None
         self._open: set[SocketProtocol] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self._tls: tuple[TLSOptions, ssl.SSLContext] | None = None
         self.port = 0
 
-    async def listen(self, make: Callable[[], SocketProtocol], host: str, port: int, *, backlog: int) -> None:
+    async def listen(self, make: Callable[[], SocketProtocol], host: str, port: int) -> None:
         """Listen; port 0 or -1 takes a free one, host "" means every address.
 
         Raises OSError, naming the address, when it is taken.
         """
-        self._server = await asyncio.get_running_loop().create_server(
-            make, host or None, max(0, port), backlog=backlog
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
+        sockets = await bind(host, max(0, port))
+        self.port = sockets[0].getsockname()[1]
+        self._acceptor = Acceptor(make, sockets, self._log)
+        self._acceptor.start()
 
     def tls_context(self, options: TLSOptions) -> ssl.SSLContext:
         """The server's context of `options`, the latest being kept. Raises TLSConfigError."""
@@ -60,9 +64,9 @@ class Listener:
 
     async def stop_accepting(self) -> None:
         """Close the listening socket; connections stay."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._acceptor is not None:
+            acceptor, self._acceptor = self._acceptor, None
+            await acceptor.close()
 
     def close_all(self, reason: str) -> None:
         """Close every socket after what is queued was sent."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from .connection import LeafConnection
 
-_BACKLOG = 256
 _LOOP_ID = 22
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 DUPLICATE = "Duplicate Remote LeafNode Connection"
@@ -81,7 +80,7 @@ class Leafs:
         self.documents = LeafDocuments(self.options, self.identity)
         self.documents.jetstream = jetstream
         self.authenticator = LeafAuthenticator(self.options, self.registry, host.authenticator)
-        self.listener = Listener()
+        self.listener = Listener(self.log)
         self._loop_subjects: dict[str, str] = {}
         self._change = asyncio.Event()
 
@@ -97,9 +96,7 @@ class Leafs:
         if leafnodes.port is not None:
             if leafnodes.tls is not None:
                 self.listener.tls_context(leafnodes.tls)
-            await self.listener.listen(
-                lambda: LeafProtocol(self), leafnodes.host, leafnodes.port, backlog=_BACKLOG
-            )
+            await self.listener.listen(lambda: LeafProtocol(self), leafnodes.host, leafnodes.port)
             self.documents.port = self.listener.port
             self.documents.urls = self.own_urls()
             self.log.info(f"Listening for leafnode connections on {leafnodes.host}:{self.port}")

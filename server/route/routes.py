@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 PROTOCOL = 3
 SHUTDOWN = "Server Shutdown"
-_BACKLOG = 256
 _NAME = 22  # characters of a generated name
 _SLOWEST_PING = 30 * SECOND
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
@@ -68,7 +67,7 @@ class Routes:
         self.jetstream = jetstream
         self.peers: dict[str, RouteConnection] = {}
         self.remotes: list[Remote] = []
-        self.listener = Listener()
+        self.listener = Listener(self.log)
         self.leaf_urls: list[str] = []
         self.tell_leafs: Callable[[list[str]], None] = lambda urls: None
         self.observers: list[RouteEvents] = []
@@ -110,9 +109,7 @@ class Routes:
         if cluster.port is not None:
             if cluster.tls is not None:
                 self.listener.tls_context(cluster.tls)
-            await self.listener.listen(
-                lambda: RouteProtocol(self), cluster.host, cluster.port, backlog=_BACKLOG
-            )
+            await self.listener.listen(lambda: RouteProtocol(self), cluster.host, cluster.port)
             self.log.info(f"Listening for route connections on {cluster.host}:{self.port}")
         for url in cluster.routes:
             self._dial(Address.parse(url), explicit=True)

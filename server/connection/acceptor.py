@@ -1,0 +1,126 @@
+"""Acceptor: listening sockets whose new connections are taken at once and opened a few at a time.
+
+The loop's own server accepts all that are there and opens them in one turn: a thousand at once hold it for a
+tenth of a second, and those for whom the kernel's queue has no room hang. Promises: no callback opens more
+than a few; what has come is accepted before the queue is full; without free descriptors it rests, and says
+so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..logging import Log
+    from .socket_protocol import SocketProtocol
+
+_QUEUE = 65_535  # the kernel takes its own limit if that is lower
+_ACCEPTED = 128  # in one callback
+_OPENED = 16  # in one callback
+_REST_SECONDS = 1.0
+
+
+async def bind(host: str, port: int) -> list[socket.socket]:
+    """A bound socket for each address of `host`; "" means every one. Raises OSError, naming the address."""
+    kind, passive = socket.SOCK_STREAM, socket.AI_PASSIVE
+    try:
+        numeric = passive | socket.AI_NUMERICHOST  # needs no other thread
+        found = socket.getaddrinfo(host or None, port, type=kind, flags=numeric)
+    except socket.gaierror:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=kind, flags=passive)
+    sockets: list[socket.socket] = []
+    try:
+        for family, _, protocol, _, address in dict.fromkeys(found):
+            try:
+                sock = socket.socket(family, kind, protocol)
+            except OSError:
+                continue  # no IPv6 on this machine
+            sockets.append(sock)
+            sock.setblocking(False)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            try:
+                sock.bind(address)
+            except OSError as error:
+                text = f"error while attempting to bind on address {address!r}: {str(error.strerror).lower()}"
+                raise OSError(error.errno, text) from None
+    except OSError:
+        for sock in sockets:
+            sock.close()
+        raise
+    return sockets
+
+
+class Acceptor:
+    """See the module. Makes a protocol for each connection."""
+
+    def __init__(self, make: Callable[[], SocketProtocol], sockets: list[socket.socket], log: Log) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._make = make
+        self._sockets = sockets
+        self._log = log
+        self._accepted: deque[socket.socket] = deque()
+        self._opening: set[asyncio.Task[Any]] = set()
+        self._scheduled = False
+        self._closed = False
+
+    def start(self) -> None:
+        """Listen."""
+        for sock in self._sockets:
+            sock.listen(_QUEUE)
+            self._loop.add_reader(sock, self._accept, sock)
+
+    async def close(self) -> None:
+        """Listen no more; what is not opened yet is closed, what is half open is opened."""
+        self._closed = True
+        for sock in self._sockets:
+            self._loop.remove_reader(sock)
+            sock.close()
+        while self._accepted:
+            self._accepted.popleft().close()
+        await asyncio.gather(*self._opening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        try:
+            for _ in range(_ACCEPTED):
+                connection, _ = listening.accept()
+                connection.setblocking(False)
+                self._accepted.append(connection)
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            pass
+        except OSError as error:
+            self._rest(listening, error)
+        if not self._scheduled:
+            self._open()
+
+    def _rest(self, listening: socket.socket, error: OSError) -> None:
+        """Descriptors or memory are used up: that takes a moment to change."""
+        self._log.error(f"Accept error: {error.strerror}; again in {_REST_SECONDS:.0f} s")
+        self._loop.remove_reader(listening)
+        self._loop.call_later(_REST_SECONDS, self._resume, listening)
+
+    def _resume(self, listening: socket.socket) -> None:
+        if not self._closed:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    def _open(self) -> None:
+        self._scheduled = False
+        for _ in range(min(_OPENED, len(self._accepted))):
+            task = self._loop.create_task(self._take(self._accepted.popleft()))
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
+        if self._accepted:
+            self._scheduled = True
+            self._loop.call_soon(self._open)
+
+    async def _take(self, connection: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._make, connection)
+        except OSError:
+            connection.close()  # gone before it began
