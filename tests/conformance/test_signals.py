@@ -69,6 +69,43 @@ def test_who_waits_for_messages_is_told_of_the_end(launch: Callable[[str], Serve
     assert told.headers == {"Nats-Pending-Messages": "7", "Nats-Pending-Bytes": "1000"}
 
 
+def test_an_ordered_consumer_is_made_again_after_a_restart(launch: Callable[[str], ServerProcess]) -> None:
+    """What clients say (nats-jetstream): they ask again, are told that nobody is there, and begin anew."""
+    server = launch(BASE + 'jetstream { store_dir: "<store>" }\n')
+    config = {
+        "ack_policy": "none",
+        "mem_storage": True,
+        "num_replicas": 1,
+        "inactive_threshold": 300 * SECOND,
+    }
+
+    def pull(js: JetStream, name: str, start: int) -> list[Msg]:
+        at = {"deliver_policy": "by_start_sequence", "opt_start_seq": start} if start else {}
+        made = {"name": name, **config, **at}
+        js.call(f"CONSUMER.CREATE.S.{name}", {"stream_name": "S", "config": made})
+        js.ask("S", name, {"batch": 100, "expires": 30 * SECOND, "no_wait": False})
+        return js.wire.msgs(3)
+
+    with JetStream.of(server) as js:
+        js.create("S", storage="file")
+        js.fill("S", 3)
+        assert [message.body for message in pull(js, "O_1", 0)] == [b"1", b"2", b"3"]
+        server.signal(signal.SIGTERM)
+        assert js.wire.msg().headers["Nats-Pending-Messages"] == "97"
+    assert server.process is not None
+    server.process.wait(30)
+    server.launch()
+    with JetStream.of(server) as js:
+        js.fill("S", 3)
+        js.ask("S", "O_1", {"batch": 100, "expires": 30 * SECOND, "no_wait": False})
+        assert js.wire.msg().status == "503"
+        assert [message.reply.split(".")[5:7] for message in pull(js, "O_2", 4)] == [
+            ["4", "1"],
+            ["5", "2"],
+            ["6", "3"],
+        ]
+
+
 def test_the_pid_file_holds_the_process(launch: Callable[[str], ServerProcess]) -> None:
     server = launch(BASE)
     assert server.process is not None
