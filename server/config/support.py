@@ -6,25 +6,33 @@ the server does not start. A row is deleted by whoever serves the option; the te
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
 from .options import Options
+from .options.leafnodes import CompressionOptions
 from .tree import Position, Problem
 
 
 class Row(NamedTuple):
-    """A dotted path of an option (`*` for each of a list or map), what happens, and why."""
+    """A dotted path of an option (`*` for each of a list or map), what happens, and why.
+
+    served: values that ask for no more than there is; any other that is written counts, the default too.
+    """
 
     path: str
     action: str
     why: str
+    served: tuple[object, ...] = ()
 
 
 _NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
 _NO_PROXY = "trusted proxies are not served yet, and connections could not be checked"
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _NO_OCSP = "OCSP is not served yet, and revoked certificates would be accepted"
+_NO_COMPRESSION = "connections to other servers are not compressed yet"
+_UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
 
 UNSERVED: tuple[Row, ...] = (
     Row(
@@ -58,6 +66,11 @@ UNSERVED: tuple[Row, ...] = (
     Row("ocsp", "warn", "OCSP stapling is not served yet"),
     Row("ocsp_cache", "warn", "OCSP is not served yet"),
     Row("cluster.accounts", "warn", "all accounts share one connection between two servers"),
+    Row("cluster.pool_size", "warn", "all accounts share one connection between two servers", (-1, 1)),
+    Row("cluster.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
+    Row("leafnodes.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
+    Row("leafnodes.remotes.*.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
+    Row("feature_flags", "warn", "they switch what only nats-server has, and have no effect"),
     Row("gateway", "warn", "gateways are not served yet"),
     Row("websocket", "warn", "WebSocket is not served yet"),
     Row("mqtt", "warn", "MQTT is not served yet"),
@@ -83,10 +96,29 @@ def unserved(options: Options) -> tuple[list[Problem], list[Problem]]:
     """What these options ask for that is not there: (warnings, refusals), each with its place."""
     found: dict[str, list[Problem]] = {"warn": [], "refuse": []}
     for row in UNSERVED:
-        for path in _set_paths(options, row.path.split("."), ""):
+        for path in _set_paths(options, row.path.split("."), "", row.served, options.positions):
             position = _position(options, path)
             found[row.action].append(Problem(position, f"{path}: {row.why}"))
+    found["warn"] += [
+        Problem(_position(options, path), f"{path}: {why}") for path, why in _of_accounts(options)
+    ]
     return found["warn"], found["refuse"]
+
+
+def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:
+    """What accounts ask for that is warned of: paths and reasons."""
+    for name, account in options.accounts.items():
+        for place, export in enumerate(account.exports):
+            if export.latency is not None:
+                yield (
+                    f"accounts.{name}.exports.{place}.latency",
+                    f"the latency of {export.subject!r} is not measured yet",
+                )
+        if account.jetstream is not None and not options.jetstream.enabled:
+            yield (
+                f"accounts.{name}.jetstream",
+                "the server has no JetStream: add `jetstream` outside of accounts",
+            )
 
 
 def _position(options: Options, path: str) -> Position | None:
@@ -97,17 +129,21 @@ def _position(options: Options, path: str) -> Position | None:
     return None
 
 
-def _set_paths(target: Any, steps: list[str], path: str) -> list[str]:
-    """The paths that match and hold something else than their default."""
+def _set_paths(
+    target: Any, steps: list[str], path: str, served: tuple[object, ...], written: Container[str]
+) -> list[str]:
+    """The paths that match and hold something else than their default, or, if `served`, than these."""
     step, *rest = steps
     if step == "*":
         items = target.items() if isinstance(target, dict) else enumerate(target)
-        return [p for key, item in items for p in _set_paths(item, rest, f"{path}.{key}")]
+        return [p for key, item in items for p in _set_paths(item, rest, f"{path}.{key}", served, written)]
     here = f"{path}.{step}" if path else step
     value = getattr(target, step)
     if rest:
-        return [] if value is None else _set_paths(value, rest, here)
-    return [] if value == _default(target, step) else [here]
+        return [] if value is None else _set_paths(value, rest, here, served, written)
+    if value in served or (value == _default(target, step) and not (served and here in written)):
+        return []
+    return [here]
 
 
 def _default(target: Any, name: str) -> Any:

@@ -29,6 +29,19 @@ def test_a_plain_configuration_is_served() -> None:
         ("gateway { name: a, port: 7222 }", "1:1: gateway: "),
         ("syslog: true", "1:1: syslog: "),
         ("ocsp: true", "1:1: ocsp: "),
+        ("feature_flags { js_ack_fc_v2: true }", "1:1: feature_flags: "),
+        ("cluster { port: 6222\n pool_size: 3 }", "2:2: cluster.pool_size: "),
+        ("cluster { port: 6222\n compression: s2_auto }", "2:2: cluster.compression: "),
+        ("leafnodes { port: 7422\n compression: s2_auto }", "2:2: leafnodes.compression: "),
+        (
+            "leafnodes { remotes: [{url: nats://x:1\n compression: {mode: s2_best}}] }",
+            "2:2: leafnodes.remotes.0.compression: ",
+        ),
+        (
+            "accounts { A { exports: [\n{service: a, latency: b}] }, SYS {} }\nsystem_account: SYS",
+            "2:15: accounts.A.exports.0.latency: the latency of 'a' ",
+        ),
+        ("accounts {\n A { jetstream: enabled } }", "2:6: accounts.A.jetstream: the server has no JetStream"),
     ],
 )
 def test_a_part_that_may_be_missed_is_warned_of(text: str, start: str) -> None:
@@ -36,6 +49,19 @@ def test_a_part_that_may_be_missed_is_warned_of(text: str, start: str) -> None:
     assert refusals == []
     assert len(warnings) == 1
     assert warnings[0].startswith(start)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cluster { port: 6222, pool_size: -1, compression: off }",
+        "cluster { port: 6222, compression: accept }",
+        "leafnodes { port: 7422, compression: disabled, remotes: [{url: nats://x:1, compression: accept}] }",
+        "jetstream { store_dir: /x }\naccounts { A { jetstream: enabled } }",
+    ],
+)
+def test_what_asks_for_no_more_than_there_is_is_not_warned_of(text: str) -> None:
+    assert rows(text) == ([], [])
 
 
 @pytest.mark.parametrize(
