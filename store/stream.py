@@ -187,7 +187,8 @@ class StreamStore(Protocol):
     def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
         """Give the subjects that the filters match, those of each filter in order, in such steps, too.
 
-        Those that have had a message all the while are given once; others may be.
+        Those that have had a message all the while are given once; others may be. Without a filter all, in no
+        order.
         """
         ...
 

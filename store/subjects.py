@@ -425,8 +425,9 @@ class SubjectIndex:
         return list(self._select(filters).between(low, high))
 
     def subjects(self, filter_: str) -> dict[str, int]:
-        """Give the number of messages of each subject matched, in order."""
-        return {name: self.subject_count(name) for names in self.matching((filter_,)) for name in names}
+        """Give the number of messages of each subject matched."""
+        filters = () if filter_ == ">" else (filter_,)
+        return {name: self.subject_count(name) for names in self.matching(filters) for name in names}
 
     def subject_count(self, subject: str) -> int:
         """Count the messages of a subject."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from lib.callbacks import Callbacks
 from lib.eventually import eventually
-from lib.jetstream import ALONE, JetStream
+from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 
 SUBJECTS = 60_000
@@ -93,3 +93,60 @@ def test_a_purge_of_all(server: ServerProcess, js: JetStream, callbacks: Callbac
         assert js.call("STREAM.PURGE.w")["purged"] == 20_000
         state = js.state("w")
         assert (state["messages"], state["bytes"], state["first_seq"]) == (0, 0, SUBJECTS + 1)
+
+
+def test_limits_that_are_lowered(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
+    js.create("w", subjects=["w.>"])
+    fill(js, "w", SUBJECTS // 2, rounds=2)
+    js.consumer("w", "c")
+    with callbacks.bounded(server):
+        js.update("w", max_msgs_per_subject=1)
+        assert js.state("w")["messages"] == SUBJECTS // 2
+        js.update("w", max_msgs=20_000)
+        assert js.state("w")["messages"] == 20_000
+        js.update("w", max_bytes=js.state("w")["bytes"] // 2)
+        assert js.state("w")["messages"] <= 10_000
+        assert js.consumer_info("w", "c")["num_pending"] == js.state("w")["messages"]
+        js.update("w", max_age=SECOND, duplicate_window=SECOND)
+        eventually(lambda: js.state("w")["messages"] == 0, seconds=20)
+
+
+def test_one_message_that_pushes_out_many(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
+    js.create("w", subjects=["w.>"], max_bytes=4_000_000)
+    fill(js, "w")
+    with callbacks.bounded(server):
+        js.publish("w.big", b"x" * 900_000)
+        js.publish("w.big", b"x" * 900_000)
+        js.publish("w.big", b"x" * 900_000)
+        js.publish("w.big", b"x" * 900_000)
+        eventually(lambda: js.state("w")["bytes"] <= 4_000_000)
+        state = js.state("w")
+        assert 4 < state["messages"] < 20_000
+        assert state["last_seq"] == SUBJECTS + 4
+
+
+def test_the_last_consumer_of_an_interest_stream_leaves(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks
+) -> None:
+    js.create("w", subjects=["w.>"], retention="interest", storage="file")
+    js.consumer("w", "all")
+    js.consumer("w", "some", filter_subject="w.7.*")
+    fill(js, "w")
+    with callbacks.bounded(server):
+        js.call("CONSUMER.DELETE.w.all")
+        eventually(lambda: js.state("w")["messages"] == 100)
+        assert js.consumer_info("w", "some")["num_pending"] == 100
+        js.call("CONSUMER.DELETE.w.some")
+        eventually(lambda: js.state("w")["messages"] == 0)
+
+
+def test_lifetimes_that_end_together(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
+    js.create("w", subjects=["w.>"], allow_msg_ttl=True)
+    header = "NATS/1.0\r\nNats-TTL: 2\r\n\r\n"
+    size = len(header)
+    for start in range(0, 20_000, 1000):
+        numbers = range(start, start + 1000)
+        js.wire.send("".join([f"HPUB w.{one} {size} {size + 1}\r\n{header}x\r\n" for one in numbers]))
+    eventually(lambda: js.state("w")["last_seq"] == 20_000, seconds=20)
+    with callbacks.bounded(server):
+        eventually(lambda: js.state("w")["messages"] == 0, seconds=20)

@@ -69,8 +69,14 @@ def read_update(request: Request) -> StreamRequest:
 
 def update(request: Request) -> Response:
     """Answer STREAM.UPDATE.<stream>."""
-    asked = read_update(request)
+    return request.work(_updating(request, read_update(request)))
+
+
+def _updating(request: Request, asked: StreamRequest) -> Steps[Response]:
+    """The answer comes when what the new configuration does not allow is gone."""
     stream = request.account.update(asked.config(), pedantic=asked.pedantic)
+    while stream.removal.under_way and not stream.stopped:
+        yield
     return response(request.kind, _brief(stream))
 
 

@@ -143,8 +143,7 @@ class Intake:
         self.acked_at = consumer.clock.now()
         consumer.changed()
         if self.releases:
-            for one in acked:
-                consumer.stream.remove_acked(one, consumer)
+            consumer.stream.remove_all_acked(acked, consumer)
         if stalled:
             consumer.delivery.run()
 

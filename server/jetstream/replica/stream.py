@@ -90,6 +90,8 @@ class ReplicatedStream(Stream):
     desk: takes, while it leads, what is to be proposed.
     """
 
+    spreads = False  # an entry is applied before the next one is
+
     def __init__(
         self,
         config: StreamConfig,
@@ -211,6 +213,9 @@ class ReplicatedStream(Stream):
 
     def remove_acked(self, sequence: int, consumer: Consumer) -> None:
         """Nothing yet: the message goes when the replicas agree that it is acknowledged."""
+
+    def remove_all_acked(self, sequences: list[int], consumer: Consumer) -> None:
+        """The same."""
 
     def consumer_changed(self) -> None:
         """Nothing yet: see `_seat` and `_unseat`."""
@@ -356,7 +361,7 @@ class ReplicatedStream(Stream):
         consumer = self.consumers.get(entry.name)
         if consumer is not None:
             consumer.update(config)
-        self.interest.sweep()
+        self.let_go(self.removal.sweeping())
         return True
 
     def _man(self, standing: Standing) -> None:
@@ -372,7 +377,7 @@ class ReplicatedStream(Stream):
         consumer = self.consumers.pop(entry.name, None)
         if consumer is not None:
             consumer.delete()
-        self.interest.sweep()
+        self.let_go(self.removal.sweeping())
         return True
 
     def _change(self, entry: entries.Change) -> Outcome:

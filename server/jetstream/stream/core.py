@@ -19,7 +19,7 @@ from ....protocol.timestamp import format_rfc3339
 from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
-from ...slices import at_once
+from ...slices import Steps, at_once
 from .commit import Committer, Settler
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
@@ -53,8 +53,11 @@ Ordered = int | BaseException
 class Stream:
     """One stream of an account. `committed_seq` is the last sequence that consumers may be given.
 
-    offline_consumers: those on the disk that cannot be read, and why.
+    offline_consumers: those on the disk that cannot be read, and why. spreads: whether what is removed may go
+    over several turns of the loop.
     """
+
+    spreads = True
 
     def __init__(
         self, config: StreamConfig, store: StreamStore, account: JetStreamAccount, created: int
@@ -78,7 +81,9 @@ class Stream:
         self._counted = 0
         self._on_disk = config.storage == "file"
         self._subscriptions: dict[str, Subscription] = {}
-        self.limits = Limits(config, store, self.rules.age_clock, self.removed)
+        self.removal = Removal(self)
+        spread = self.removal.begin if self.spreads else None
+        self.limits = Limits(config, store, self.rules.age_clock, self.removed, spread=spread)
         self.interest = Interest(
             config, store, self.rules.readers, self.removed, unreadable=self.offline_consumers
         )
@@ -87,7 +92,6 @@ class Stream:
         self.committer: Settler = self._settler()
         self.upkeep = Upkeep(store, self.clock, self.host.runner, self._upkeep_failed)
         self.positions = Positions(store, self.clock, self._save_positions)
-        self.removal = Removal(self)
         self.ingest = Ingest(self)
         self.direct = DirectGet(self)
 
@@ -304,6 +308,10 @@ class Stream:
         """`consumer` is done with a message: work queues and interest let go of it."""
         self.interest.acked(sequence, consumer)
 
+    def remove_all_acked(self, sequences: list[int], consumer: Consumer) -> None:
+        """The same of many messages."""
+        self.let_go(self.interest.all_acked(sequences, consumer))
+
     def _mark(self, subject: str, header: bytes) -> None:
         """Leave a delete marker."""
         try:
@@ -418,14 +426,27 @@ class Stream:
             self._read_back(self.store.first_seq, self.expiry.load)
             self.expiry.rearm()
         self.ingest.configure()
-        if config.discard == "old" and 0 < config.max_msgs < self.store.messages:
-            self.purge(keep=config.max_msgs)
-        self.limits.enforce_all()
         self._listen()
         self.direct.configure()
         self._follow(old)
+        self.let_go(self._fitting(old))
+
+    def _fitting(self, old: StreamConfig) -> Steps[int]:
+        """Let go of what the configuration does not allow any more."""
+        config, gone = self.config, 0
+        if config.discard == "old" and 0 < config.max_msgs < self.store.messages:
+            gone += yield from self.removal.purging(keep=config.max_msgs)
+        gone += yield from self.limits.enforcing()
         if config.retention != old.retention:
-            self.interest.sweep()
+            gone += yield from self.removal.sweeping()
+        return gone
+
+    def let_go(self, steps: Steps[int]) -> None:
+        """Have messages removed, over the next turns of the loop if they are many and it may take so long."""
+        if self.spreads:
+            self.removal.begin(steps)
+        else:
+            at_once(steps)
 
     def _follow(self, old: StreamConfig) -> None:
         config = self.config
@@ -460,4 +481,4 @@ class Stream:
 
     def consumer_changed(self) -> None:
         """A consumer came, went or changed its filters: what nobody wants any more may go."""
-        self.interest.sweep()
+        self.let_go(self.removal.sweeping())

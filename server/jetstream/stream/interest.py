@@ -7,17 +7,18 @@ matters. Never asks a consumer more than `wants`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.api.stream import StreamConfig
-from ....store.errors import StoreError
+from ....store.errors import NotFound
 from ....store.stream import StreamStore
 from ...slices import Steps
 
 if TYPE_CHECKING:
     from .limits import Removed
 
+STEP = 256  # messages looked at in one step
 NEVER_REACHED = 1 << 62  # a sequence that no consumer is beyond
 
 
@@ -80,8 +81,8 @@ class Interest:
         if not (self.by_interest or self.by_work):
             return False
         try:
-            subject = self._store.get(sequence).subject
-        except StoreError:
+            subject = self._store.subject_of(sequence)
+        except NotFound:
             return False
         if self.by_interest and (
             self._unreadable
@@ -95,6 +96,15 @@ class Interest:
             return False
         self._removed(sequence, subject)
         return True
+
+    def all_acked(self, sequences: list[int], by: Reader) -> Steps[int]:
+        """Let go of messages that `by` is done with, as `acked`; gives how many went."""
+        gone = 0
+        for place, sequence in enumerate(sequences, 1):
+            gone += self.acked(sequence, by)
+            if place % STEP == 0:
+                yield
+        return gone
 
     def recover(self) -> Steps[None]:
         """Let go, bit by bit, of what was acknowledged before a crash that the removal did not survive.
@@ -112,20 +122,20 @@ class Interest:
                 sequence = self._store.next_seq(filters, sequence + 1)
                 yield
         if not self._consumers:
-            for _ in self._sweep():
+            yield from self.sweeping()
+
+    def sweeping(self) -> Steps[int]:
+        """Let go of all that nobody wants any more (after a consumer left or changed); gives their number."""
+        gone, seen, store = 0, 0, self._store
+        sequence = store.next_seq((), 0)
+        while sequence and self.by_interest:
+            subject = store.subject_of(sequence)
+            if self.nobody_wants(sequence, subject):
+                store.remove(sequence)
+                self._removed(sequence, subject)
+                gone += 1
+            seen += 1
+            if seen % STEP == 0:
                 yield
-
-    def sweep(self) -> int:
-        """Let go of all that nobody wants any more (after a consumer left or changed); give their number."""
-        return sum(self._sweep())
-
-    def _sweep(self) -> Iterator[bool]:
-        """Look at one message after the other; say of each whether it went."""
-        sequence = self._store.first_seq
-        while self.by_interest and (message := self._store.next((), sequence)) is not None:
-            sequence = message.seq + 1
-            unwanted = self.nobody_wants(message.seq, message.subject)
-            if unwanted:
-                self._store.remove(message.seq)
-                self._removed(message.seq, message.subject)
-            yield unwanted
+            sequence = store.next_seq((), sequence + 1)
+        return gone

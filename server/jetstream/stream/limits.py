@@ -1,14 +1,14 @@
 """Limits: what a stream lets go of to keep to its configuration.
 
-Promises: after `enforce` the stream is within max_msgs, max_bytes and max_msgs_per_subject; messages older
-than max_age go by one timer, oldest first, at a cost per message that does not grow with the stream. Every
-message that goes is told to `removed`. Never removes a message that `keep` names (a per-message TTL of
-"never").
+Promises: after `enforce` the stream is within max_msgs, max_bytes and max_msgs_per_subject, or, where one
+message pushes out very many, soon after; messages older than max_age go by one timer, oldest first, at a cost
+per message that does not grow with the stream. Every message that goes is told to `removed`. Never removes a
+message that `keep` names (a per-message TTL of "never").
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
@@ -18,21 +18,25 @@ from ...clock import Clock, Timer
 from ...slices import Steps
 
 MIN_TIMER = 10_000_000  # ns: expiring messages one by one more often than this only costs
-MOST_AT_ONCE = 10_000  # messages expired in one go, so that the loop stays responsive
+MOST_AT_ONCE = 500  # messages removed in one go, so that the loop stays responsive
 
 Removed = Callable[[int, str], None]
+Spread = Callable[[Steps[int]], None]  # has work done over the next turns of the loop
 
 
 class Limits:
     """The limits of one stream over its store."""
 
     __slots__ = (
+        "_at_once",
         "_clock",
         "_config",
         "_crowded",
         "_removed",
+        "_spread",
         "_store",
         "_timer",
+        "_trims",
         "active",
         "ages",
         "discard_new",
@@ -40,7 +44,19 @@ class Limits:
         "keep",
     )
 
-    def __init__(self, config: StreamConfig, store: StreamStore, clock: Clock, removed: Removed) -> None:
+    def __init__(
+        self,
+        config: StreamConfig,
+        store: StreamStore,
+        clock: Clock,
+        removed: Removed,
+        *,
+        spread: Spread | None = None,
+    ) -> None:
+        """spread: None where all has to be done at once."""
+        self._spread = spread
+        self._at_once = MOST_AT_ONCE if spread is not None else 1 << 62
+        self._trims = False  # in slices
         self._store = store
         self._clock = clock
         self._removed = removed
@@ -82,25 +98,52 @@ class Limits:
 
     def enforce(self, subject: str) -> None:
         """Come back within the limits after a message on `subject` was stored."""
-        config, store = self._config, self._store
-        most = config.max_msgs_per_subject
+        store, most, left = self._store, self._config.max_msgs_per_subject, self._at_once
         if most > 0:
-            while store.subject_count(subject) > most:
+            while left and store.subject_count(subject) > most:
                 first = store.subject_first(subject)
                 if not first or store.remove(first) is None:
                     break
                 self._removed(first, subject)
-        self._enforce_totals()
+                left -= 1
+        self._enforce_totals(left)
 
-    def _enforce_totals(self) -> None:
-        """Under discard new nothing stored is ever given up for a limit of the whole stream."""
+    def _enforce_totals(self, left: int) -> None:
+        """Remove up to `left` messages now; what is too much still goes in slices.
+
+        Under discard new nothing stored is ever given up for a limit of the whole stream.
+        """
         if self.discard_new:
             return
         config, store = self._config, self._store
         most, size = config.max_msgs, config.max_bytes
         while store.messages and ((0 < most < store.messages) or (0 < size < store.bytes)):
+            if not left:
+                self._trim_in_slices()
+                return
             sequence, subject, _ = store.remove_first()
             self._removed(sequence, subject)
+            left -= 1
+
+    def _trim_in_slices(self) -> None:
+        if self._spread is not None and not self._trims:
+            self._trims = True
+            self._spread(self._trimming())
+
+    def _trimming(self) -> Steps[int]:
+        """Come back within the limits of the whole stream; gives how many messages went."""
+        before = self._store.messages
+        self._trims = True
+        try:
+            while not self.discard_new and self._store.messages:
+                last = self._store.first_seq
+                self._enforce_totals(MOST_AT_ONCE)
+                if self._store.first_seq == last:
+                    break
+                yield
+        finally:
+            self._trims = False
+        return max(before - self._store.messages, 0)
 
     def inspect(self) -> None:
         """Find the subjects with too many messages, for `recover`. Costs by what is stored; in any thread."""
@@ -112,17 +155,35 @@ class Limits:
     def recover(self) -> Steps[None]:
         """Apply the limits to everything stored, bit by bit, once it has been inspected."""
         crowded, self._crowded = self._crowded, []
-        for subject in crowded:
-            self.enforce(subject)
-            yield
-        self._enforce_totals()
+        yield from self._thinning([crowded])
+        yield from self._trimming()
         self.rearm()
 
-    def enforce_all(self) -> None:
+    def enforcing(self) -> Steps[int]:
         """Apply the limits to everything stored (after a change of configuration)."""
-        self.inspect()
-        for _ in self.recover():
-            pass
+        gone = 0
+        if self._config.max_msgs_per_subject > 0:
+            gone += yield from self._thinning(self._store.matching(()))
+        gone += yield from self._trimming()
+        self.rearm()
+        return gone
+
+    def _thinning(self, pages: Iterable[list[str]]) -> Steps[int]:
+        """Come back within the limit of these subjects."""
+        store, gone, paused_at = self._store, 0, 0
+        for page in pages:
+            for subject in page:
+                while 0 < self._config.max_msgs_per_subject < store.subject_count(subject):
+                    first = store.subject_first(subject)
+                    if not first or store.remove(first) is None:
+                        break
+                    self._removed(first, subject)
+                    gone += 1
+                    if gone - paused_at >= MOST_AT_ONCE:
+                        paused_at = gone
+                        yield
+            yield
+        return gone
 
     def stored(self) -> None:
         """A message was stored: see that the age timer runs."""
@@ -167,6 +228,9 @@ class Limits:
             else:
                 sequence = store.first_seq
             self.expire_one(sequence)
+        else:
+            self._timer = self._clock.call_later(0, self._expire)  # there may be more
+            return
         self.rearm()
 
     def _next_aging(self, sequence: int) -> StoredMessage | None:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 class Removal:
     """The removals of one stream. under_way: how many there are."""
 
-    __slots__ = ("_stream", "under_way")
+    __slots__ = ("_stream", "_sweep_again", "_sweeps", "under_way")
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self._sweeps = self._sweep_again = False
         self.under_way = 0
 
     def begin(self, steps: Steps[int], done: Callable[[int | Exception], object] | None = None) -> None:
@@ -37,7 +38,32 @@ class Removal:
             elif isinstance(outcome, Exception) and not self._stream.stopped:
                 self._stream.alarm(f"could not remove messages: {type(outcome).__name__}: {outcome}")
 
-        Slices(self._stream.host.runner, steps, over, over)
+        Slices(self._stream.host.runner, self._while_served(steps), over, over)
+
+    def _while_served(self, steps: Steps[int]) -> Steps[int]:
+        """A stream that stopped may have given its store to another one."""
+        while not self._stream.stopped:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return int(end.value)
+            yield
+        steps.close()
+        raise StoreClosed(self._stream.name)
+
+    def sweeping(self) -> Steps[int]:
+        """Let go of what nobody wants; one sweep at a time, and once more for who asks meanwhile."""
+        gone, self._sweep_again = 0, True
+        if self._sweeps:
+            return 0
+        self._sweeps = True
+        try:
+            while self._sweep_again:
+                self._sweep_again = False
+                gone += yield from self._stream.interest.sweeping()
+        finally:
+            self._sweeps = False
+        return gone
 
     def purging(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> Steps[int]:
         """Purge; see `StreamStore.purging`."""
@@ -56,8 +82,6 @@ class Removal:
                 stream.settle()
                 stream.committer.wake()
             yield
-            if stream.stopped:
-                raise StoreClosed(stream.name)
             before = store.messages
         for consumer in list(stream.consumers.values()):
             consumer.after_purge()

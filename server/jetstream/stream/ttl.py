@@ -19,7 +19,7 @@ from ....store.errors import StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...clock import Clock, Timer
-from .limits import MIN_TIMER, Limits, Removed
+from .limits import MIN_TIMER, MOST_AT_ONCE, Limits, Removed
 
 HEADER = b"Nats-TTL"
 MARKER = b"Nats-Marker-Reason"
@@ -127,10 +127,13 @@ class Expiry:
     def _run(self) -> None:
         self._timer = None
         now = self._clock.now()
-        while self._heap and self._heap[0][0] <= now:
+        for _ in range(MOST_AT_ONCE):
+            if not self._heap or self._heap[0][0] > now:
+                self.rearm()
+                return
             _, sequence = heapq.heappop(self._heap)
             self.expire_one(sequence)
-        self.rearm()
+        self._timer = self._clock.call_later(0, self._run)  # there may be more
 
     def expire(self) -> None:
         """Remove what has come to its end by now."""
