@@ -53,7 +53,7 @@ def run(argv: Sequence[str], program: str = PROGRAM) -> int:
 
 def check_config(path: str, program: str = PROGRAM) -> int:
     """Check a configuration file and say so on standard error; 0 when a server would start with it."""
-    from .config import load
+    from .config import load, places
     from .config.support import unserved
 
     try:
@@ -65,6 +65,7 @@ def check_config(path: str, program: str = PROGRAM) -> int:
     warnings, refusals = unserved(options)
     for warning in warnings:
         _complain(f"{program}: warning: {warning}")
+    refusals = [*refusals, *places.problems(options)]
     if refusals:
         return _report(refusals, program)
     _complain(f"{program}: configuration file {path} is valid ({options.config_digest})")
@@ -121,6 +122,7 @@ def _signal(text: str, program: str) -> int:
 
 
 def _start(line: CommandLine, program: str) -> int:
+    from .config import places
     from .config.support import unserved
 
     try:
@@ -129,6 +131,7 @@ def _start(line: CommandLine, program: str) -> int:
         return _report(error.problems, program)
     _report(options.warnings, program)
     warnings, refusals = unserved(options)
+    refusals = [*refusals, *places.problems(options)]
     if refusals:
         return _report(refusals, program)
 

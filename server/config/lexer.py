@@ -74,7 +74,7 @@ class Lexer:
 
     def fail(self, message: str, hint: str = "", at: int | None = None) -> NoReturn:
         """Raise the error at an offset (default: the cursor)."""
-        raise ConfigError.at(self.position(at), message, hint)
+        raise ConfigError.syntax(self.position(at), message, hint)
 
     def peek(self) -> str:
         """The next character, "" at the end."""

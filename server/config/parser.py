@@ -93,11 +93,11 @@ class _Parser:
                     continue
                 lexer.skip(" \t\r\n\v\f")
                 if lexer.peek():
-                    raise ConfigError.at(token.position, "unexpected }: no map is open here")
+                    raise ConfigError.syntax(token.position, "unexpected }: no map is open here")
                 break  # nats-server allows one stray brace at the very end
             self._entry(token, top, in_map=False)
         if braces:
-            raise ConfigError.at(braces[-1], "the { round the configuration is not closed")
+            raise ConfigError.syntax(braces[-1], "the { round the configuration is not closed")
         return top
 
     def _entry(self, token: Token, into: dict[str, Node], *, in_map: bool) -> None:
@@ -106,9 +106,9 @@ class _Parser:
             into.update(self._include(token))
         else:
             if not lexer.separator(in_map=in_map):
-                raise ConfigError.at(token.position, f"the key {token.text!r} has no value")
+                raise ConfigError.syntax(token.position, f"the key {token.text!r} has no value")
             if in_map and lexer.peek() in (",", "}", ""):
-                raise ConfigError.at(token.position, f"the key {token.text!r} has no value")
+                raise ConfigError.syntax(token.position, f"the key {token.text!r} has no value")
             node = self._value()
             node.position = token.position
             into[token.text] = node
@@ -134,7 +134,7 @@ class _Parser:
         if token.kind in (Kind.LIST, Kind.MAP):
             self.depth += 1
             if self.depth > MAX_DEPTH:
-                raise ConfigError.at(token.position, f"maps and lists are nested deeper than {MAX_DEPTH}")
+                raise ConfigError.syntax(token.position, f"maps and lists are nested deeper than {MAX_DEPTH}")
             value: Value = self._list() if token.kind is Kind.LIST else self._map(token.position)
             self.depth -= 1
             return Node(value, token.position)
@@ -155,11 +155,11 @@ class _Parser:
             token = self.lexer.entry()
             if token.kind is Kind.END:
                 if token.text == "":
-                    raise ConfigError.at(start, "the map that starts here is not closed")
+                    raise ConfigError.syntax(start, "the map that starts here is not closed")
                 self.lexer.at += 1
                 break
             if token.text.startswith("]") and token.kind is Kind.KEY:
-                raise ConfigError.at(token.position, "unexpected ] in a map")
+                raise ConfigError.syntax(token.position, "unexpected ] in a map")
             self._entry(token, entries, in_map=True)
         self.scopes.pop()
         return entries

@@ -77,6 +77,11 @@ class ConfigError(Exception):
         super().__init__("\n".join(str(p) for p in problems))
 
     @classmethod
+    def syntax(cls, position: Position | None, message: str, hint: str = "") -> ConfigError:
+        """An error of one problem: the text is none of the language. Test helpers look for these words."""
+        return cls.at(position, f"Parse error: {message}", hint)
+
+    @classmethod
     def at(cls, position: Position | None, message: str, hint: str = "") -> ConfigError:
         """An error of one problem."""
         return cls([Problem(position, message, hint)])

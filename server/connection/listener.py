@@ -6,6 +6,7 @@ Promises that `closed` returns when not one of them is open.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,11 @@ class Listener:
 
         Raises OSError, naming the address, when it is taken.
         """
-        sockets = await bind(host, max(0, port))
+        try:
+            sockets = await bind(host, max(0, port))
+        except socket.gaierror as error:
+            text = f"Error listening on port: {host}:{port}: {error.strerror}"
+            raise OSError(error.errno, text) from None
         self.port = sockets[0].getsockname()[1]
         self._acceptor = Acceptor(make, sockets, self._log)
         self._acceptor.start()

@@ -14,6 +14,7 @@ def make_store_directory(path: str) -> None:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise DirectoryError(f"storage directory is not a directory: {path}") from None
+        raise DirectoryError(f"Can't start JetStream: storage directory is not a directory: {path}") from None
     except OSError as error:
-        raise DirectoryError(f"could not create storage directory - {path}: {error.strerror}") from error
+        text = f"could not create storage directory - {path}: {error.strerror}"
+        raise DirectoryError(f"Can't start JetStream: {text}") from error

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 WORKERS = 4
 _FAULT = "JetStream"
+_WAYS = "configured routes or solicited leafnode for the system account"
 WILL_EXTEND, NO_EXTEND = "will_extend", "no_extend"
 _SYNC_INTERVAL = 120 * SECOND  # shown where there is none: what nats-server syncs by
 RAFT_SUBJECTS = "$NRG.>"
@@ -108,7 +109,7 @@ class JetStream:
         """
         options = self.options.jetstream
         if not options.store_dir:
-            raise ValueError("JetStream needs a store directory")
+            raise ValueError("Can't start JetStream: it needs a store directory")
         clustered = self._is_clustered()
         make_store_directory(options.store_dir)
         self._lock = DirectoryLock(options.store_dir)
@@ -196,11 +197,11 @@ class JetStream:
         for given, wanted in (
             (self.options.server_name, "`server_name` to be set"),
             (self._cluster_name(), "`cluster.name` to be set"),
-            ((cluster and cluster.routes) or self.extends, "configured routes, or a leaf's system account"),
+            ((cluster and cluster.routes) or self.extends, _WAYS),
             (self.registry.system, "a system account"),
         ):
             if not given:
-                raise ValueError(f"JetStream cluster requires {wanted}")
+                raise ValueError(f"Can't start JetStream: JetStream cluster requires {wanted}")
         return True
 
     @property

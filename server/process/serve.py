@@ -6,6 +6,7 @@ import asyncio
 import gc
 import signal
 import sys
+import traceback
 from typing import TYPE_CHECKING
 
 from ..accounts import AccountsError
@@ -56,8 +57,12 @@ class Process:
             await self._ending.wait()
             recovery.cancel()
             self.log.info("Initiating Shutdown...")
-        except (OSError, AccountsError, TLSConfigError) as error:
+        except (OSError, ValueError, AccountsError, TLSConfigError) as error:
             self.log.fatal(_reason(error))
+            return 1
+        except Exception as error:  # a fault of ours: one line all the same, the rest for who looks for it
+            self.log.debug(traceback.format_exc())
+            self.log.fatal(f"The server failed: {type(error).__name__}: {error}")
             return 1
         finally:
             if self._draining is not None:

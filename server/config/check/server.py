@@ -84,6 +84,13 @@ def _jetstream(options: Options, context: Context) -> None:
             context.error(where.get("jetstream"), "jetstream cluster requires `server_name` to be set")
         if not options.cluster.name:
             context.error(where.get("jetstream"), "jetstream cluster requires `cluster.name` to be set")
+        if not options.cluster.routes and not any(remote.account for remote in options.leafnodes.remotes):
+            context.error(
+                where.get("cluster"),
+                "JetStream cluster requires configured routes or solicited leafnode for the system account",
+            )
+        if options.no_system_account:
+            context.error(where.get("no_system_account"), "JetStream cluster requires a system account")
     system = options.system_account or "$SYS"
     if system in options.default_js_domain:
         context.error(

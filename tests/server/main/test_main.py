@@ -269,3 +269,38 @@ def test_a_signal_is_sent_to_the_process_of_a_pid_file(
     eventually((tmp_path / "server.pid").exists)
     assert once("--signal", f"{word}=server.pid", cwd=tmp_path).returncode == 0
     assert server.process.wait(30) == code
+
+
+STORE = 'jetstream {{ store_dir: "{0}/file" }}'
+CLUSTER = (
+    'server_name: a\njetstream {{ store_dir: "{0}/s" }}\ncluster {{ name: c, listen: "127.0.0.1:-1" {1} }}\n'
+)
+
+
+@pytest.mark.parametrize("flags", [("-t",), ()])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('listen: "127.0.0.1:-1', "x.conf:1:9: Parse error: a quoted string is not closed"),
+        ("a {", "Parse error"),
+        (STORE, "x.conf:1:13: storage directory is not a directory: "),
+        ('jetstream {{ store_dir: "{0}/file/below" }}', "storage directory is not a directory: "),
+        (CLUSTER.replace("{1}", ""), "JetStream cluster requires configured routes or solicited leafnode"),
+        (
+            CLUSTER.replace("{1}", ', routes: ["nats://127.0.0.1:1"]') + "no_system_account: true",
+            "JetStream cluster requires a system account",
+        ),
+        ('log_file: "{0}"', "error opening log file"),
+        ('pid_file: "{0}/none/x"', "could not write pidfile"),
+        ('ports_file_dir: "{0}/file"', "error writing ports file"),
+    ],
+)
+def test_what_a_start_refuses_is_said_in_one_line_by_the_check_too(
+    flags: tuple[str, ...], text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no directory")
+    (tmp_path / "x.conf").write_text(text.format(tmp_path) if "{0}" in text else text)
+    done = once("-c", "x.conf", *flags, cwd=tmp_path)
+    assert done.returncode == 1
+    assert said in done.stderr and "Traceback" not in done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 1

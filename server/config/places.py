@@ -1,0 +1,63 @@
+"""The files and directories that a start needs, looked at before it: what is said of them, `-t` says, too."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from .options import Options
+from .tree import Problem
+
+
+def problems(options: Options) -> list[Problem]:
+    """Why a server could not start with these options, as far as the disk tells."""
+    where = options.positions
+    found: list[Problem] = []
+    jetstream = options.jetstream
+    if jetstream.enabled and jetstream.store_dir:
+        position = where.get("jetstream.store_dir") or where.get("store_dir")
+        found += [Problem(position, text) for text in _store(Path(jetstream.store_dir))]
+    for option, look, what in _FILES:
+        path = getattr(options, option)
+        code = look(Path(path)) if path else 0
+        if code:
+            found.append(Problem(where.get(option), f"{what} {path}: {os.strerror(code)}"))
+    return found
+
+
+def _store(path: Path) -> Iterator[str]:
+    """A store directory is made when it is not there."""
+    there = path
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        yield f"storage directory is not a directory: {path}"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield f"storage directory is not writable: {path}"
+
+
+def _file(path: Path) -> int:
+    """The error that opening a file to write would meet; 0 for none."""
+    if path.is_dir():
+        return errno.EISDIR
+    if path.exists():
+        return 0 if os.access(path, os.W_OK) else errno.EACCES
+    return _directory(path.parent)
+
+
+def _directory(path: Path) -> int:
+    """The error that making a file in a directory would meet; 0 for none."""
+    if not path.exists():
+        return errno.ENOENT
+    if not path.is_dir():
+        return errno.ENOTDIR
+    return 0 if os.access(path, os.W_OK | os.X_OK) else errno.EACCES
+
+
+_FILES: tuple[tuple[str, Callable[[Path], int], str], ...] = (
+    ("log_file", _file, "error opening log file"),
+    ("pid_file", _file, "could not write pidfile"),
+    ("ports_file_dir", _directory, "error writing ports file in"),
+)
