@@ -2,7 +2,8 @@
 
 Promises: as long as one of the two is whole, its content is found; of two whole ones the first counts, which
 is written first. Reading changes nothing and says what is wrong with either; `mend` writes the bad one anew.
-The copy is for damage, not for crashes: who need not have it durable leaves its sync to the system.
+The copy is for damage, not for crashes: who need not have it durable leaves its sync to the system. What was
+written with a copy ends with a newline: without one it is of a version that made no copies.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ T = TypeVar("T")
 class Found(Generic[T]):
     """What was read, and its bytes. fault: what is wrong with one of the two files, "" for nothing.
 
-    whole, copied: whether the first file is, and whether its copy is the same. In stores of earlier versions
-    there are no copies, which is no fault.
+    whole, copied: whether the first file is, and whether its copy is the same.
     """
 
     value: T
@@ -35,7 +35,11 @@ class Found(Generic[T]):
 
 
 def write_copies(fs: FileSystem, path: str, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file, durably, and its copy. durable: the copy is synced, too. Raises OSError."""
+    """Replace a file, durably, and its copy, with `data` that ends with a newline. Raises OSError.
+
+    durable: the copy is synced, too.
+    """
+    assert data.endswith(b"\n")
     write_file(fs, path, data)
     (write_file if durable else write_unsynced)(fs, path + COPY, data)
 
@@ -51,6 +55,8 @@ def read_copies(fs: FileSystem, path: str, decode: Callable[[bytes, str], T]) ->
         same = second is not None and first[1] == second[1]
         if second is not None and not same:
             copy_fault = f"{path}{COPY} is older than the file itself"
+        elif second is None and not copy_fault and first[1].endswith(b"\n"):
+            copy_fault = f"{path}{COPY} is missing"
         return Found(*first, copy_fault, whole=True, copied=same)
     if second is not None:
         return Found(*second, fault or f"{path} is missing", whole=False, copied=True)

@@ -200,7 +200,7 @@ def write_file(fs: FileSystem, path: str, data: bytes) -> None:
 
 
 def write_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
-    """Write a whole file in one step, and sync nothing: for what can be made again. Raises OSError."""
+    """Write a whole file and sync nothing: for what can be made again. Raises OSError."""
     temporary = path + ".tmp"
     fs.remove(temporary)
     file = fs.open(temporary, create=True)
@@ -208,4 +208,5 @@ def write_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
         fs.write(file, data, 0)
     finally:
         fs.close(file)
+    fs.remove(path)  # a file that takes the place of another one is synced by some file systems
     fs.rename(temporary, path)

@@ -9,7 +9,7 @@ life of this file, is no record here; and its sequence says which place it belon
 import re
 import sys
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
@@ -62,6 +62,17 @@ def encode(
     length = FIXED + len(subject) + len(header) + len(body)
     rest = pack_fields(MAGIC, kind, len(subject), length, len(header), seq, time) + subject + header + body
     return pack_checksum(crc32(rest, seed)) + rest
+
+
+def ranges(seqs: Iterable[int]) -> "array[int]":
+    """Give ascending sequences as pairs (first, last) of ranges without gaps."""
+    pairs = array("Q")
+    for seq in seqs:
+        if pairs and pairs[-1] == seq - 1:
+            pairs[-1] = seq
+        else:
+            pairs.extend((seq, seq))
+    return pairs
 
 
 def pairs_to_bytes(pairs: "array[int]") -> bytes:

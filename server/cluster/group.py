@@ -152,6 +152,8 @@ class Group:
         self._applied = application.applied
         if log.snapshot.index > self._applied:
             self._restore(log.snapshot)
+        if stored.mended:
+            self._log.info(f"Group {self.name}: {stored.mended}")
         if stored.lost:
             self._log.warning(f"Group {self.name} lost something and waits to be refilled: {stored.lost}")
         if not self.failure:

@@ -105,13 +105,13 @@ class Lives:
             self.faults.append(f"{fault.where}, and so is its copy: a new member begins")
             return None
         if found.fault:
-            self.faults.append(f"{found.fault}: written anew from its copy")
+            self.faults.append(f"{found.fault}: written anew from the other file")
         if change:
             mend(self._fs, path, found, durable=True)
         return found.value
 
     def _write(self, life: Life) -> None:
-        body = json.dumps([life.member, life.founders]).encode()
+        body = json.dumps([life.member, life.founders]).encode() + b"\n"
         write_copies(self._fs, f"{self.path}/{_LIFE}", b"%08x %b" % (crc32(body), body), durable=True)
 
 

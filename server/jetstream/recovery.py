@@ -71,7 +71,7 @@ def load(account: JetStreamAccount, asset: Asset) -> Loaded:
     created = parse_rfc3339(asset.document["created"])
     if asset.mended:
         warn = account.host.log.warning
-        warn(f"Stream '{account.name} > {config.name}': {asset.mended}: written anew from its copy")
+        warn(f"Stream '{account.name} > {config.name}': {asset.mended}: written anew from the other file")
     store = account.open_store(config.name)
     try:
         stream = Stream(config, store, account, created)
@@ -97,6 +97,8 @@ def adopt(loaded: Loaded, ended: Callable[[Consumer], None] | None = None) -> St
     account = stream.account
     name = f"'{account.name} > {stream.name}'"
     account.host.log.info(f"  Restored {store.messages} messages for stream {name}")
+    for mended in store.mended:
+        account.host.log.info(f"Stream {name}: {mended}")
     for fault in store.faults:
         account.alarm(f"Stream {name}: {fault}")
     lost = store.damaged()

@@ -7,11 +7,16 @@ block is compacted: its row says that a tombstone for it is still needed.
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import compress
+from zlib import crc32
 
 from .. import record
 from .header import HEADER_SIZE, Header
+
+# Looked up once per message, so kept near.
+_pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
+_MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 
 HAS_HEADER = 0x80000000  # in the lengths column
 LENGTH = 0x7FFFFFFF
@@ -147,6 +152,34 @@ class Block:
         self.lengths.append(length)
         self.times.append(time)
         self.subjects.append(subject)
+        self.max_time = max(self.max_time, time)
+
+    def append_run(self, subject: int, key: bytes, bodies: Sequence[bytes], first: int, time: int) -> None:
+        """Append messages of one subject, without headers, whose sequences follow the last row's.
+
+        subject: its id, key: its bytes.
+        """
+        seed, offset, seq = self.seed, self.end, first
+        fixed, key_size = _FIXED + len(key), len(key)
+        records, offsets, lengths = [], [], []
+        for body in bodies:
+            length = fixed + len(body)
+            rest = _pack_fields(_MAGIC, _MESSAGE, key_size, length, 0, seq, time) + key + body
+            records.append(_pack_checksum(crc32(rest, seed)) + rest)
+            offsets.append(offset)
+            lengths.append(length)
+            offset += length
+            seq += 1
+        count = len(records)
+        self.pending.extend(records)
+        self.tail.extend(records)
+        self.live_bytes += offset - self.end - 2 * count
+        self.end = offset
+        self.offsets.extend(offsets)
+        self.lengths.extend(lengths)
+        self.times.extend([time] * count)
+        self.subjects.extend([subject] * count)
+        self.live += count
         self.max_time = max(self.max_time, time)
 
     def kill(self, row: int) -> int:

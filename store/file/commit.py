@@ -5,7 +5,7 @@ removed and messages overwritten only when the record that says so is synced.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,8 +15,6 @@ from ..handles import Handles
 from . import sidecar
 from .block import Block
 from .recovery import sidecar_path
-
-_PAIRS = 8192  # deleted ranges in one record
 
 
 @dataclass(slots=True)
@@ -45,20 +43,6 @@ def erasure(block: Block, offset: int, length: int, seq: int, time: int) -> Eras
     return Erasure(block.path, offset, record.encode(record.ERASED, seq, block.seed, time=time, body=body))
 
 
-def delete_records(deletes: list[int], last_seq: int, seed: int) -> tuple["array[int]", list[bytes]]:
-    """Turn removed sequences into ranges, (first, last) one after the other, and the records of these."""
-    pairs = array("Q")
-    for seq in sorted(deletes):
-        if pairs and pairs[-1] == seq - 1:
-            pairs[-1] = seq
-        else:
-            pairs.extend((seq, seq))
-    bodies = [pairs[start : start + 2 * _PAIRS] for start in range(0, len(pairs), 2 * _PAIRS)]
-    return pairs, [
-        record.encode(record.DELETE, last_seq, seed, body=record.pairs_to_bytes(one)) for one in bodies
-    ]
-
-
 class StreamCommit:
     """One commit of a `FileStream`; see `store.stream.Commit`."""
 
@@ -74,12 +58,15 @@ class StreamCommit:
         self.sidecars: list[tuple[Block, array[int], list[str]]] = []
         self.erasures: list[Erasure] = []
         self.removals: list[str] = []
+        self.note: Callable[[], None] | None = None  # writes down what then holds
 
     def run(self) -> None:
         """Write and sync; raises OSError. In any thread, once."""
         try:
             for write in self.writes:
                 self._write(write)
+            if self.note is not None:
+                self.note()
             for block, lengths, names in self.sidecars:
                 leave_sidecar(self._fs, block, lengths, names)
             for erasure in self.erasures:
@@ -108,10 +95,8 @@ def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Se
     if block.indexed == block.end:
         return
     data = sidecar.encode(block, lengths, names)
-    path = sidecar_path(block.path)
     with suppress(OSError):
-        fs.remove(path)  # a file that takes the place of another one is synced by some file systems
-        write_unsynced(fs, path, data)
+        write_unsynced(fs, sidecar_path(block.path), data)
 
 
 def remove_block(fs: FileSystem, handles: Handles, path: str) -> None:

@@ -33,7 +33,8 @@ def choose_run(blocks: Sequence[Block], block_size: int) -> list[Block]:
         run, size = [block], _needed(block)
         for following in blocks[place + 1 : -1]:
             size += _needed(following)
-            if following.damaged or not following.created or size > block_size // 2:
+            follows = following.header.number == run[-1].header.until + 1  # a gap tells of a loss
+            if following.damaged or not following.created or not follows or size > block_size // 2:
                 break
             run.append(following)
         if wasteful or len(run) > 1:

@@ -2,10 +2,12 @@
 
 Nothing damaged is removed or served: it is named in `lost` and `faults`. Removed are only what a crash left
 half made (temporary files), blocks that a later generation replaces, and blocks all of whose messages were
-removed.
+removed. Where a block is gone or damaged, the manifest and the sidecars still say which sequences were given
+and which messages were removed (`Witness`): no sequence is given twice, and deletes stay.
 """
 
 from array import array
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -15,7 +17,8 @@ from ..subjects import SubjectIndex
 from . import sidecar
 from .block import LENGTH, Block, accounted
 from .header import HEADER_SIZE, Header
-from .scan import last_commit, scan
+from .manifest import Witness, read_manifest
+from .scan import Scan, last_commit, scan
 from .sidecar import Index
 
 
@@ -31,7 +34,11 @@ def sidecar_path(path: str) -> str:
 
 @dataclass(slots=True)
 class Recovered:
-    """A stream as it was found."""
+    """A stream as it was found. faults: what is damaged; mended: what was, and can be told from the rest.
+
+    cut: the last block has lost its end, or is gone: nothing may be written behind it. tombs: what was
+    removed by the word of witnesses alone.
+    """
 
     blocks: list[Block] = field(default_factory=list)
     index: SubjectIndex = field(default_factory=SubjectIndex)
@@ -43,6 +50,9 @@ class Recovered:
     next_number: int = 1
     lost: dict[int, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    mended: list[str] = field(default_factory=list)
+    cut: bool = False
+    tombs: "array[int]" = field(default_factory=lambda: array("Q"))
     damage: list[tuple[Block, str, list[int]]] = field(default_factory=list)
 
 
@@ -57,23 +67,25 @@ def recover(fs: FileSystem, directory: str, *, exact: bool = False) -> Recovered
     """Read a stream's folder; raises OSError if it cannot be read. exact: see `FileStream`."""
     found = Recovered()
     files = _files(fs, directory, found)
-    if exact:
-        _cut_back(fs, files, found)
+    witnesses = _witnesses(fs, directory, files, found)
+    if exact and not found.cut:
+        _cut_back(fs, files, found, witnesses)
     indexes = [
-        _open_block(fs, file, files[place + 1] if place + 1 < len(files) else None, found)
+        _open_block(fs, file, files[place + 1] if place + 1 < len(files) else None, found, witnesses)
         for place, file in enumerate(files)
     ]
+    _hear(witnesses, [index.block for index in indexes], found)
     for index in indexes:
         block = index.block
         found.floor = max(found.floor, block.state_floor)
         found.last_seq = max(found.last_seq, block.state_last, block.last_row_seq)
-        found.last_time = block.state_time
+        found.last_time = max(found.last_time, block.state_time)
         found.blocks.append(block)
     for place in range(len(files)):
         _note_missing(place, files[place], indexes, found)
     end = max(found.blocks[-1].last_row_seq, found.blocks[-1].state_last) if found.blocks else 0
     if found.last_seq > end:
-        # The last block has lost its header: what it held is gone, its sequences are not given again.
+        # The last block is gone, or its end: what it held is lost, its sequences are not given again.
         found.lost.update(dict.fromkeys(range(max(end + 1, found.floor), found.last_seq + 1), directory))
     _apply_tombstones(found)
     loader = _Loader(found)
@@ -86,14 +98,21 @@ def recover(fs: FileSystem, directory: str, *, exact: bool = False) -> Recovered
 
 def _judge_damage(found: Recovered) -> None:
     """Settle what is lost: not what was removed anyway, as where a crash tore an erasure."""
-    tombs = _ranges(found)
+    if not (found.damage or found.lost):
+        return
+    lows: list[int] = []
+    highs: list[int] = []
+    for low, high in sorted(_ranges(found)):
+        if highs and low <= highs[-1] + 1:
+            highs[-1] = max(highs[-1], high)
+        else:
+            lows.append(low)
+            highs.append(high)
 
     def needed(seq: int) -> bool:
-        return (
-            seq >= found.floor
-            and seq not in found.index.live
-            and not any(low <= seq <= high for low, high in tombs)
-        )
+        place = bisect_right(lows, seq) - 1
+        removed = place >= 0 and seq <= highs[place]
+        return seq >= found.floor and not removed and seq not in found.index.live
 
     for block, where, were_there in found.damage:
         lost = [seq for seq in were_there if needed(seq)]
@@ -118,10 +137,13 @@ def _files(fs: FileSystem, directory: str, found: Recovered) -> list[_File]:
         path = block_path(directory, number, newest[number])
         file = fs.open(path)
         try:
-            header = Header.decode(fs.read(file, HEADER_SIZE, 0))
+            first = fs.read(file, HEADER_SIZE, 0)
+            header = Header.decode(first)
             size = fs.size(file)
         finally:
             fs.close(file)
+        if header is not None and first != header.encode():
+            found.mended.append(f"{path}: one of the two headers is damaged, the other counts")
         if header is None:
             found.faults.append(f"{path}: the header is damaged, the block cannot be read")
             found.last_seq = max(found.last_seq, _claimed_last(fs, path))
@@ -137,11 +159,56 @@ def _files(fs: FileSystem, directory: str, found: Recovered) -> list[_File]:
     return files
 
 
-def _cut_back(fs: FileSystem, files: list[_File], found: Recovered) -> None:
-    """Drop what was written after the last whole commit: blocks that only it began, and a block's end."""
+def _witnesses(fs: FileSystem, directory: str, files: list[_File], found: Recovered) -> list[Witness]:
+    """Give what the manifest says, and the sidecars of blocks that are gone; find out if the last one is."""
+    manifest, fault = read_manifest(fs, directory)
+    if fault and (files or manifest is not None):
+        found.mended.append(f"{fault}, and is written anew with the next commit")
+    witnesses = [] if manifest is None else [manifest]
+    there = {sidecar_path(file.path) for file in files}
+    for name in fs.names(directory):
+        path = f"{directory}/{name}"
+        witness = None if path in there else _sidecar(fs, path)
+        if witness is not None:
+            witnesses.append(witness)
+    until = files[-1].header.until if files else 0
+    newest = max((witness.number for witness in witnesses), default=0)
+    if newest > until:
+        path = block_path(directory, newest, 0)
+        if not fs.exists(path):
+            found.faults.append(f"{path} is missing")
+        found.cut = True
+        found.next_number = max(found.next_number, newest + 1)
+    return witnesses
+
+
+def _sidecar(fs: FileSystem, path: str) -> Witness | None:
+    return sidecar.witness(read_file(fs, path)) if path.endswith(".idx") else None
+
+
+def _hear(witnesses: list[Witness], blocks: list[Block], found: Recovered) -> None:
+    """Take over what is known of the stream; of what was removed, what the blocks do not say themselves."""
+    said = {pair for block in blocks for pair in zip(block.tombs[::2], block.tombs[1::2], strict=True)}
+    for witness in witnesses:
+        found.floor = max(found.floor, witness.floor)
+        found.last_seq = max(found.last_seq, witness.last_seq)
+        found.last_time = max(found.last_time, witness.last_time)
+        for pair in zip(witness.tombs[::2], witness.tombs[1::2], strict=True):
+            if pair not in said:
+                said.add(pair)
+                found.tombs.extend(pair)
+
+
+def _cut_back(fs: FileSystem, files: list[_File], found: Recovered, witnesses: list[Witness]) -> None:
+    """Drop what was written after the last whole commit: blocks that only it began, and a block's end.
+
+    What is known to have been on the disk is no such end: without it, the block is damaged.
+    """
     while files:
         file = files[-1]
         end, found.note = last_commit(file.path, file.header, read_file(fs, file.path))
+        if end < _synced(file, witnesses)[0]:
+            return
         if end > HEADER_SIZE or len(files) == 1:
             break
         _remove(fs, file.path)
@@ -180,37 +247,77 @@ def _remove(fs: FileSystem, path: str) -> None:
     fs.remove(sidecar_path(path))
 
 
-def _open_block(fs: FileSystem, file: _File, following: _File | None, found: Recovered) -> Index:
+def _synced(file: _File, witnesses: list[Witness]) -> tuple[int, int]:
+    """How much of a block is known to have been on the disk, and the last sequence then; (0, 0): unknown."""
+    header, known = file.header, (0, 0)
+    for one in witnesses:
+        if (one.number, one.generation, one.seed) == (header.number, header.generation, header.seed):
+            known = max(known, (one.end, one.last_seq))
+    return known
+
+
+def _open_block(
+    fs: FileSystem, file: _File, following: _File | None, found: Recovered, witnesses: list[Witness]
+) -> Index:
     """Read one block, by its sidecar if there is a good one."""
     side = sidecar_path(file.path)
+    fault = ""
     if fs.exists(side):
-        try:
-            index = sidecar.decode(read_file(fs, side), file.path, file.header, file.size)
-        except OSError:
-            index = None
+        data = _read_sidecar(fs, side)
+        index = sidecar.decode(data, file.path, file.header, file.size)
         if index is not None:
             return index
-    next_last = None if following is None else following.header.last_seq
-    data = read_file(fs, file.path)
-    expected = following.header.previous_size if following and not file.header.generation else 0
-    if len(data) < expected:
-        # Zeros are no record: what was cut off is then reported as a hole.
-        data += bytes(expected - len(data))
-    result = scan(file.path, file.header, data, next_last=next_last)
-    found.damage.extend((result.index.block, where, lost) for where, lost in result.damage)
+        known = sidecar.witness(data)
+        fault = "" if known is not None else f"{side} cannot be read"
+        witnesses += [] if known is None else [known]
+    elif following is not None or any(one.sidecar for one in witnesses):
+        fault = f"{side} is missing"
+    result = _scan_block(fs, file, following, found, witnesses)
+    if fault and not result.damage:
+        found.mended.append(f"{fault}, and is written anew")
     if following is None:
+        found.cut = found.cut or result.cut
         _settle_end(fs, file, result.end)
     elif not result.damage:
         _write_sidecar(fs, side, result.index)
     return result.index
 
 
+def _read_sidecar(fs: FileSystem, path: str) -> bytes:
+    try:
+        return read_file(fs, path)
+    except OSError:
+        return b""  # the block says the same, only slower
+
+
+def _scan_block(
+    fs: FileSystem, file: _File, following: _File | None, found: Recovered, witnesses: list[Witness]
+) -> Scan:
+    next_last = None if following is None else following.header.last_seq
+    data = read_file(fs, file.path)
+    synced, last_seq = _synced(file, witnesses)
+    expected = following.header.previous_size if following and not file.header.generation else 0
+    lacking = max(expected, synced) - len(data)
+    # Zeros are no record: what was cut off is then reported as a hole, unless zeros are what it was.
+    data += bytes(max(lacking, 0))
+    result = scan(file.path, file.header, data, next_last=next_last, synced=synced, last_seq=last_seq)
+    found.damage.extend((result.index.block, where, lost) for where, lost in result.damage)
+    if lacking > 0 and not result.damage:
+        found.mended.append(f"{file.path}: the zeros at its end were cut off, and are written anew")
+        _resize(fs, file.path, len(data))
+    return result
+
+
 def _settle_end(fs: FileSystem, file: _File, end: int) -> None:
     """Cut an unfinished write off the last block, and sync it: what is served from it must be durable."""
-    handle = fs.open(file.path)
+    _resize(fs, file.path, min(end, file.size))
+
+
+def _resize(fs: FileSystem, path: str, size: int) -> None:
+    handle = fs.open(path)
     try:
-        if file.size > end:
-            fs.truncate(handle, end)
+        if fs.size(handle) != size:
+            fs.truncate(handle, size)
         fs.sync(handle)
     finally:
         fs.close(handle)
@@ -239,7 +346,7 @@ def _note_missing(place: int, file: _File, indexes: list[Index], found: Recovere
 
 
 def _ranges(found: Recovered) -> list[tuple[int, int]]:
-    pairs: list[tuple[int, int]] = []
+    pairs = list(zip(found.tombs[::2], found.tombs[1::2], strict=True))
     for block in found.blocks:
         pairs.extend(zip(block.tombs[::2], block.tombs[1::2], strict=True))
     return pairs

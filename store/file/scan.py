@@ -30,10 +30,14 @@ class Hole:
 
 @dataclass(slots=True)
 class Scan:
-    """What a block holds; where its records end; which bytes are bad, and which messages were there."""
+    """What a block holds; where its records end; which bytes are bad, and which messages were there.
+
+    cut: the bad ones are its end, so that nothing may be written behind them.
+    """
 
     index: Index
     end: int
+    cut: bool = False
     damage: list[tuple[str, list[int]]] = field(default_factory=list)
 
 
@@ -128,18 +132,23 @@ def last_commit(path: str, header: Header, data: bytes) -> tuple[int, bytes]:
     return reader.committed, reader.note
 
 
-def scan(path: str, header: Header, data: bytes, *, next_last: int | None) -> Scan:
+def scan(
+    path: str, header: Header, data: bytes, *, next_last: int | None, synced: int = 0, last_seq: int = 0
+) -> Scan:
     """Read a block from its file's bytes.
 
     `next_last` is the last sequence before the block that follows; None for the last block, whose end may be
-    an unfinished write: `Scan.end` is then where that begins.
+    an unfinished write: `Scan.end` is then where that begins. It is none before `synced`, which is known to
+    have been on the disk; `last_seq` was the last sequence then.
     """
     reader = _Reader(path, header, data)
     reader.run()
     if next_last is None:
         for hole in reader.holes:
-            if hole.start >= reader.committed:
-                return scan(path, header, data[: hole.start], next_last=None)
+            if hole.start >= max(reader.committed, synced):
+                rest = data[: hole.start]
+                return scan(path, header, rest, next_last=None, synced=synced, last_seq=last_seq)
+        reader.know(last_seq)
     else:
         if header.generation and reader.committed != len(data):
             # A block that was written at once ends with a COMMIT: something is cut off.
@@ -149,7 +158,8 @@ def scan(path: str, header: Header, data: bytes, *, next_last: int | None) -> Sc
     block.created = True
     block.end = block.taken = block.synced = len(data)
     block.tail_row = len(block)
-    result = Scan(Index(block, list(reader.ids)), len(data))
+    cut = bool(reader.holes) and reader.holes[-1].end == len(data)
+    result = Scan(Index(block, list(reader.ids)), len(data), cut)
     for hole in reader.holes:
         lost = _lost_in(data, hole)
         result.damage.append((f"{path}: bytes {hole.start} to {hole.end} damaged", lost))

@@ -1,8 +1,8 @@
 """The index of a sealed block in a file of its own, so that opening a stream need not read all messages.
 
 It holds what a scan of the block would give, and a checksum over it. It is never needed: one that is missing,
-torn, damaged or not of this very block file is ignored, and the block is scanned instead. Columns are
-little-endian.
+torn, damaged or not of this very block file is ignored, and the block is scanned instead. Where the block
+itself is gone or damaged, its sidecar still says what it was (`witness`). Columns are little-endian.
 """
 
 import sys
@@ -13,8 +13,10 @@ from itertools import accumulate
 from struct import Struct
 from zlib import crc32
 
+from ..record import pairs_from_bytes
 from .block import Block
 from .header import Header
+from .manifest import Witness
 
 _MAGIC = b"pyjsidx1"
 _LAYOUT = Struct("<8sQIIQQIIIIqQQq")
@@ -72,12 +74,30 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[bytes | str]) ->
     return data + _CHECKSUM.pack(crc32(data))
 
 
+def _is_whole(data: bytes) -> bool:
+    if len(data) < _LAYOUT.size + 4 or data[-4:] != _CHECKSUM.pack(crc32(memoryview(data)[:-4])):
+        return False
+    return data.startswith(_MAGIC)
+
+
+def witness(data: bytes) -> Witness | None:
+    """Read what a sidecar says of its block, whatever has become of that; None if it cannot be read."""
+    if not _is_whole(data):
+        return None
+    (_, number, generation, seed, end, _, rows, sparse, tombs, _, _, floor, last, time) = _LAYOUT.unpack_from(
+        data
+    )
+    at = _LAYOUT.size + 8 * sparse + rows * sum(array(code).itemsize for code in "IIqI")
+    removed = pairs_from_bytes(data[at : at + 8 * tombs])
+    return Witness(number, generation, seed, end, last, floor, time, tombs=removed)
+
+
 def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
     """Read the sidecar of the block file at `path`, which has this header and size.
 
     None if it is not that.
     """
-    if len(data) < _LAYOUT.size + 4 or data[-4:] != _CHECKSUM.pack(crc32(memoryview(data)[:-4])):
+    if not _is_whole(data):
         return None
     (magic, number, generation, seed, end, first, rows, sparse, tombs, keys, max_time, *state) = (
         _LAYOUT.unpack_from(data)

@@ -7,8 +7,10 @@ and every record that comes from the disk is checked. Nothing is written outside
 `begin_commit`/`begin_maintenance` … `run`.
 """
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from struct import Struct
 from zlib import crc32
 
@@ -21,11 +23,12 @@ from ..message import StoredMessage
 from ..stream import Commit
 from ..subjects import Heap
 from .block import HAS_HEADER, LENGTH, Block
-from .commit import StreamCommit, Write, delete_records, erasure, leave_sidecar
+from .commit import StreamCommit, Write, erasure, leave_sidecar
 from .compaction import Compaction, choose_run
 from .header import HEADER_SIZE, Header, make_seed
+from .manifest import Manifest, delete_records
 from .reader import BlockReader
-from .recovery import Recovered, block_path, recover
+from .recovery import Recovered, block_path, recover, sidecar_path
 from .run import read_run
 
 BLOCK_SIZE = 16 << 20  # bytes; large enough that sealing (three syncs) is rare, small enough to scan in 0.2 s
@@ -43,8 +46,9 @@ _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 class FileStream(IndexedStream):
     """A `StreamStore` in the folder `directory`, which is made by the first commit.
 
-    `faults` tells what was found damaged on opening, in words. `on_damage(seq, where)` is called when a read
-    finds a damaged message. Opening raises OSError if the folder cannot be read. Streams may share `handles`.
+    `faults` tells what was found damaged on opening, in words, `mended` what was and took nothing along.
+    `on_damage(seq, where)` is called when a read finds a damaged message. Opening raises OSError if the
+    folder cannot be read. Streams may share `handles`.
     exact: what was written after the last whole commit is dropped, so that messages and `note` fit together.
     """
 
@@ -73,8 +77,9 @@ class FileStream(IndexedStream):
         self._erasures: list[tuple[Block, int, int, int, int]] = []
         self._sealed: list[Block] = []  # sealed since the last commit was begun
         self._skipped = False
+        self._manifest = Manifest(self._fs, self._handles, directory)
         found = recover(self._fs, directory, exact=exact)
-        self.faults = found.faults
+        self.faults, self.mended = found.faults, found.mended
         self._adopt(found)
 
     def _adopt(self, found: Recovered) -> None:
@@ -87,10 +92,11 @@ class FileStream(IndexedStream):
         self._blocks = found.blocks
         self._next_number = found.next_number
         self._floor = found.floor  # as the disk knows it
-        if not self._blocks or self._next_number > self._blocks[-1].header.until + 1:
+        if not self._blocks or found.cut or self._next_number > self._blocks[-1].header.until + 1:
             self._blocks.append(self._new_block(self._blocks[-1].end if self._blocks else 0))
         self._bases = [block.header.last_seq for block in self._blocks]
         self._active = self._blocks[-1]
+        self._add_deletes(found.tombs)
 
     # -- appending
 
@@ -103,41 +109,19 @@ class FileStream(IndexedStream):
     def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
         """Store messages of one subject, without headers; return the first's sequence."""
         block = self._active
-        first = seq = self.last_seq + 1
+        first = self.last_seq + 1
         count = len(bodies)
         key = subject.encode("utf-8", "surrogateescape")
-        key_size = len(key)
-        fixed = _FIXED + key_size
-        total = fixed * count + sum(map(len, bodies))
+        total = (_FIXED + len(key)) * count + sum(map(len, bodies))
         fits = block.end + total <= self._block_size and len(block) + count <= BLOCK_ROWS
         dense = block.sparse is None and first == block.first + len(block)
         if self._refusal is not None or not fits or not dense or count == 1:
             for body in bodies:
                 self.append(subject, b"", body, time)
             return first
-        seed, offset = block.seed, block.end
-        records, offsets, lengths = [], [], []
-        for body in bodies:
-            length = fixed + len(body)
-            rest = _pack_fields(_MAGIC, _MESSAGE, key_size, length, 0, seq, time) + key + body
-            records.append(_pack_checksum(crc32(rest, seed)) + rest)
-            offsets.append(offset)
-            lengths.append(length)
-            offset += length
-            seq += 1
-        block.pending.extend(records)
-        block.tail.extend(records)
-        block.end = offset
-        block.offsets.extend(offsets)
-        block.lengths.extend(lengths)
-        block.times.extend([time] * count)
-        block.subjects.extend([self._index.add_run(subject, first, count)] * count)
-        size = total - 2 * count
-        block.live += count
-        block.live_bytes += size
-        block.max_time = max(block.max_time, time)
-        self.bytes += size
-        self.last_seq = seq - 1
+        block.append_run(self._index.add_run(subject, first, count), key, bodies, first, time)
+        self.bytes += total - 2 * count
+        self.last_seq = first + count - 1
         self.last_time = time
         return first
 
@@ -189,6 +173,16 @@ class FileStream(IndexedStream):
             self.last_seq = last_seq
             self._skipped = True
 
+    def account_for(self, last_seq: int) -> None:
+        """Consume sequences that are known to have been given, and report them as lost."""
+        self._check_open()
+        if last_seq > self.last_seq:
+            sealed, before = self._active, self._active.state_last
+            self._next_number += 1  # the gap tells the next opening
+            super().account_for(last_seq)
+            self._roll()
+            sealed.state_last = before
+
     def _new_block(self, previous_size: int) -> Block:
         number = self._next_number
         self._next_number += 1
@@ -207,10 +201,7 @@ class FileStream(IndexedStream):
         return block
 
     def _first_needed(self) -> int:
-        """The floor: all sequences below it are removed.
-
-        A damaged one stays above it, to be reported again.
-        """
+        """The floor: all below is removed. A damaged one stays above it, to be reported again."""
         first = self.first_seq or 1
         return min(first, *self._lost) if self._lost else first
 
@@ -257,6 +248,8 @@ class FileStream(IndexedStream):
         self._index.discard(block.subjects[row], seq)
         block.damaged = True
         self._lost[seq] = where
+        with suppress(OSError):  # the next opening has to see it
+            self._fs.remove(sidecar_path(block.path))
         if self.on_damage is not None:
             self.on_damage(seq, where)
         return Damaged(seq, where)
@@ -345,7 +338,8 @@ class FileStream(IndexedStream):
         floor = self._first_needed()
         removals = self._retire(floor)
         active = self._active
-        self._note_deletes(floor)
+        deletes, self._deletes = record.ranges(sorted(s for s in self._deletes if s >= floor)), []
+        self._add_deletes(deletes)
         if floor != self._floor or self._skipped:
             state = record.encode(
                 record.STATE, floor, active.seed, time=self.last_time, body=_U64.pack(self.last_seq)
@@ -370,6 +364,7 @@ class FileStream(IndexedStream):
         self._sealed = []
         if active.pending or not active.created:
             self._take(active, commit)
+        commit.note = self._manifest.note(active, deletes, self.last_seq, self.last_time)
         commit.erasures, self._erasures = [erasure(*one) for one in self._erasures], []
         commit.removals = removals
         self._commit = commit
@@ -381,14 +376,11 @@ class FileStream(IndexedStream):
         commit.writes.append(Write(block, offset, block.take(), block.end, header))
         block.created = True
 
-    def _note_deletes(self, floor: int) -> None:
-        """Write down what was removed above the floor."""
-        deletes, self._deletes = [seq for seq in self._deletes if seq >= floor], []
-        if deletes:
-            pairs, records = delete_records(deletes, self.last_seq, self._active.seed)
-            for one in records:
-                self._active.add_pending(one)
-            self._active.tombs.extend(pairs)
+    def _add_deletes(self, pairs: "array[int]") -> None:
+        """Write down what was removed, as ranges."""
+        for data in delete_records(pairs, self.last_seq, self._active.seed):
+            self._active.add_pending(data)
+        self._active.tombs.extend(pairs)
 
     def _retire(self, floor: int) -> list[str]:
         """Take the blocks that are wholly below the floor off the list; give their files, to be removed."""
@@ -478,14 +470,17 @@ class FileStream(IndexedStream):
         try:
             if self._refusal is None:
                 self.commit_sync()
-                if self._active.created and not self._active.damaged and not self.note:
-                    leave_sidecar(self._fs, self._active, self._active.lengths, self._index.names)
+                active = self._active
+                if active.created and not (active.damaged or self.note or active.indexed == active.end):
+                    leave_sidecar(self._fs, active, active.lengths, self._index.names)
+                    self._manifest.note(active, array("Q"), self.last_seq, self.last_time, sidecar=True)()
         finally:
             self._let_go()
 
     def _let_go(self) -> None:
         for block in self._blocks:
             self._handles.forget(block.path)
+        self._manifest.close()
         if self._own_handles:
             self._handles.close()
         self._refusal = StoreClosed(self.directory)

@@ -37,7 +37,10 @@ _STATE, _SNAPSHOT, _SYNCED = "state", "snapshot", "synced"
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What `open` found. entries come after `base`. lost: what was damaged, "" for nothing."""
+    """What `open` found. entries come after `base`. lost: what was damaged, "" for nothing.
+
+    mended: what was damaged, and is not needed.
+    """
 
     state: StoredState
     snapshot: StoredSnapshot
@@ -45,6 +48,7 @@ class Stored:
     base_term: int
     entries: list[Record]
     lost: str
+    mended: str = ""
 
 
 class RaftStore:
@@ -87,7 +91,7 @@ class RaftStore:
         if not self.exists():
             raise NotFound(self.path)
         state = read_state(self._fs, self._at(_STATE))
-        mark = read_mark(self._fs, self._at(_SYNCED))
+        mark, fault = read_mark(self._fs, self._at(_SYNCED))
         next_ = max([mark.number, *numbers(self._fs, self.path)]) + 1
         reading = read(self._fs, self.path, mark)
         snapshot, lost = self._snapshot(reading)
@@ -101,7 +105,8 @@ class RaftStore:
             self._rebuild(snapshot, reading, next_)
         else:
             self._go_on(reading, mark)
-        return Stored(state, snapshot, reading.base, reading.base_term, reading.entries, lost)
+        mended = f"{fault}, and is written anew" if fault else ""
+        return Stored(state, snapshot, reading.base, reading.base_term, reading.entries, lost, mended)
 
     def close(self) -> None:
         """Give the descriptors back; harmless when done twice."""

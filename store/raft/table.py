@@ -76,15 +76,15 @@ def pack_mark(mark: Mark) -> bytes:
     return body + crc32(body).to_bytes(4, "little")
 
 
-def read_mark(fs: FileSystem, path: str) -> Mark:
-    """Read the mark; one that cannot be read says nothing. Raises OSError."""
+def read_mark(fs: FileSystem, path: str) -> tuple[Mark, str]:
+    """Read the mark, and tell what is wrong with it; one that cannot be read says nothing. Raises OSError."""
     if not fs.exists(path):
-        return Mark(0, 0)
+        return Mark(0, 0), f"{path} is missing"
     data = read_file(fs, path)
     if len(data) != _MARK.size or crc32(data[:-4]).to_bytes(4, "little") != data[-4:]:
-        return Mark(0, 0)
+        return Mark(0, 0), f"{path} cannot be read"
     number, length, _ = _MARK.unpack(data)
-    return Mark(number, length)
+    return Mark(number, length), ""
 
 
 def _pack(about: dict[str, Any], data: bytes) -> bytes:

@@ -136,11 +136,14 @@ def test_what_holds_data_and_no_configuration_is_reported(kind: str) -> None:
 def test_a_configuration_of_the_version_before_is_read_and_gets_its_copy() -> None:
     disk = FakeDisk()
     account = Storage("/d", fs=disk).account("A")
-    account.write_stream("S", {"n": 1})
-    before = bytes(disk.seen[META].seen)
-    disk.remove(COPY)
+    before = b'pyjs-meta-1 893ca19a S\n{\n "n": 1\n}'
+    disk.make_directory(META.rpartition("/")[0])
+    disk.write(disk.open(META, create=True), before, 0)
     assert account.streams() == [Asset("S", {"n": 1})]
     assert bytes(disk.seen[COPY].seen) == bytes(disk.seen[META].seen) == before
+    account.write_stream("S", {"n": 2})
+    disk.remove(COPY)
+    assert account.streams() == [Asset("S", {"n": 2}, mended=f"{COPY} is missing")]
 
 
 @settings(max_examples=60)

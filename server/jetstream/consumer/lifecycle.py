@@ -259,7 +259,7 @@ def _read(stream: Stream, asset: Asset) -> Recovered | None:
     """A consumer as the disk has it; None: it is offline now."""
     what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
     if asset.mended:
-        stream.host.log.warning(f"{what}: {asset.mended}: written anew from its copy")
+        stream.host.log.warning(f"{what}: {asset.mended}: written anew from the other file")
     if asset.document is None:
         _put_offline(stream, asset.name, f"it cannot be read: {asset.damage}")
         return None

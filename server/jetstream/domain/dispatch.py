@@ -72,7 +72,7 @@ class Dispatch:
                     continue
                 if asset.mended:
                     name = f"{held.name} > {asset.name}"
-                    self._log.warning(f"Stream '{name}': {asset.mended}: written anew from its copy")
+                    self._log.warning(f"Stream '{name}': {asset.mended}: written anew from the other file")
                 created = parse_rfc3339(asset.document["created"])
                 found[held.name, asset.name] = Held(asset.document.get("group", ""), created)
         return found

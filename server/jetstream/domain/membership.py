@@ -276,6 +276,8 @@ class Membership:
             return self._over(config, store)
         if not self._aside:
             opened = held.open_store(self._stream, exact=True, damaged=self._damaged)
+            for mended in opened.mended:
+                self._around.log.info(f"Stream '{held.name} > {self._stream}': {mended}")
             lost = opened.damaged()
             fault = "; ".join(opened.faults) or (f"{len(lost)} messages are lost" if lost else "")
             if not fault:

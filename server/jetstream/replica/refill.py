@@ -13,8 +13,8 @@ when figures and state fit, and says so durably in one step. Pure: bytes in, byt
 from __future__ import annotations
 
 import zlib
-from array import array
 from dataclasses import dataclass
+from itertools import takewhile
 from struct import Struct, error
 from typing import TYPE_CHECKING
 
@@ -103,14 +103,7 @@ def _final(stream: ReplicatedStream, after: int) -> bytes:
     """The state, the figures, and what is gone of the messages up to `after`."""
     state = states.encode(states.gather(stream))
     store = stream.store
-    pairs = array("Q")
-    for seq in store.deleted():
-        if seq > after:
-            break
-        if pairs and pairs[-1] == seq - 1:
-            pairs[-1] = seq
-        else:
-            pairs.extend((seq, seq))
+    pairs = record.ranges(takewhile(lambda seq: seq <= after, store.deleted()))
     gone = zlib.compress(record.pairs_to_bytes(pairs), 1)
     now = _figures(store)
     figures = (now.first, now.last, now.last_time, now.messages, now.bytes)

@@ -115,8 +115,10 @@ class Replica:
             store.skip_to(config.first_seq - 1)
         self.stream = self._over(config if state is None else state.config, state)
         self._begin()
-        if begun or (joining and state is None):
-            self._refill(0)
+        if begun:
+            self._refill(0, "an earlier filling was cut short")
+        elif joining and state is None:
+            self._refill(0, "it has nothing of its own here")
 
     def _over(self, config: StreamConfig, state: states.State | None) -> ReplicatedStream:
         stream = ReplicatedStream(
@@ -169,7 +171,7 @@ class Replica:
         if created != self._created:
             raise ReplicaError("a snapshot of another stream")
         if index > self.stream.index or self.refill is not None:
-            self._refill(index)
+            self._refill(index, f"the log does not reach back to its entry {self.stream.index}")
 
     def _begin_anew(self, index: int, data: bytes) -> None:
         """Nobody has anything any more: what is here, a part of what others had, goes, too."""
@@ -206,16 +208,20 @@ class Replica:
 
     # --- refilling
 
-    def _refill(self, index: int) -> None:
-        """Wait for a state of `index` or later."""
+    def _refill(self, index: int, why: str) -> None:
+        """Wait for a state of `index` or later; the log says why."""
         self.follow()
         self.checkpoint.stop()
         self.applied = 0
         if self.refill is None:
+            self._tell(f"is filled from the other servers: {why}")
             self.refill = Refill(self._store, self._created)
             self._waiting_from = self._waiting_upto = index
         self._waiting_from = max(self._waiting_from, index)
         self._ask()
+
+    def _tell(self, text: str) -> None:
+        self._account.host.log.info(f"Stream '{self._account.name} > {self.stream.name}' {text}")
 
     def _ask(self, *, another: bool = False) -> None:
         if self.refill is not None and not self._saving:
@@ -275,6 +281,7 @@ class Replica:
             self.refill = Refill(self._store, self._created)
             return False
         self.refill = None
+        self._tell(f"is filled, with {self._store.messages} messages up to {self._store.last_seq}")
         self.stream.hand_over()
         self.stream = self._over(state.config, state)
         self._begin()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from lib.damage.pages import page as damage_tables
+
 from .plans import PLANS
 from .story import Report
 from .verdict import Verdict
@@ -56,4 +58,6 @@ def page(reports: Sequence[Report], rounds: int | None = None) -> str:
     minutes = round(sum(report.seconds for report in reports) / 60)
     text = PAGE.read_text(encoding="utf-8")
     command = f"make trust ROUNDS={rounds}" if rounds else "make trust"
-    return text.format(command=command, minutes=minutes, table=table(reports), plans=plans)
+    return text.format(
+        command=command, minutes=minutes, table=table(reports), plans=plans, damage=damage_tables()
+    )

@@ -141,7 +141,7 @@ def test_a_life_is_mended_from_its_copy_so_that_a_majority_may_be_damaged(
     assert {member.name: member.group.member for member in cluster.members.values()} == before
     if (name, how) != ("life.copy", "lose"):
         for member in (cluster["s1"], cluster["s2"]):
-            assert any(f"{META}/{name}" in line and "copy" in line for line in member.log.lines)
+            assert any(f"{META}/{name}" in line and "written anew" in line for line in member.log.lines)
 
 
 def test_one_by_one_all_may_lose_their_disks(cluster: Cluster) -> None:

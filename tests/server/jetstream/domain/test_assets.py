@@ -377,6 +377,35 @@ def test_who_lacks_more_than_the_log_has_is_refilled() -> None:
         sites.run(2)
     late.start()
     assert bodies(sites) == ["first", *texts(range(80))]
+    assert filled(late, "the log does not reach back to its entry")
+
+
+def filled(site: Site, why: str) -> bool:
+    """Whether a server's log says that its replica was filled, and why."""
+    lines = site.log.lines
+    begun = any(f"'A > S' is filled from the other servers: {why}" in line for line in lines)
+    return begun and any("'A > S' is filled, with" in line for line in lines)
+
+
+def test_whose_filling_was_cut_short_says_that_it_goes_on() -> None:
+    sites = Sites().start()
+    sites.create()
+    sites.stored(*texts(range(50)))
+    sites.settle()
+    late = sites[next(name for name in sites.all if not sites[name].leads())]
+    late.kill()
+    late.disk.remove_tree("/store/jetstream/A/streams/S/msgs")
+    sites.post.cuts = {frozenset({late.name, other}) for other in sites.all if other != late.name}
+    late.start()
+    sites.until(lambda: late.asset is not None and late.asset.membership is not None)
+    sites.until(lambda: late.asset.membership.replica is not None)  # type: ignore[union-attr]
+    late.asset.membership.replica._store.commit_sync()  # type: ignore[union-attr]
+    late.kill()
+    sites.post.cuts.clear()
+    late.start()
+    assert bodies(sites) == texts(range(50))
+    assert filled(late, "it has nothing of its own here")
+    assert filled(late, "an earlier filling was cut short")
 
 
 def test_a_memory_stream_that_nobody_has_any_more_begins_empty() -> None:

@@ -1,0 +1,116 @@
+"""The manifest: what a stream's newest block is known to hold, told by a second file.
+
+A block cannot say that its end was cut off, nor that it is gone. So each commit, once it is synced,
+overwrites the head of `manifest` with what holds then, and repeats behind it, as DELETE records, what the
+newest block says of removed messages. It is never synced itself: after a power cut it may be old or
+unreadable, which does no harm, as it is only needed where something is damaged. What it says is always true.
+
+The sidecars of blocks that are gone or damaged tell the same (`sidecar.witness`).
+"""
+
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from struct import Struct
+from zlib import crc32
+
+from .. import record
+from ..fs import FileSystem, read_file
+from ..handles import Handles
+from .block import Block
+
+NAME = "manifest"
+_MAGIC = b"pyjsman1"
+_LAYOUT = Struct("<8sQQIQQQq?Q")
+_CHECKSUM = Struct("<I")
+_DELETES = _LAYOUT.size + _CHECKSUM.size  # where the deletes begin
+_PAIRS = 8192  # deleted ranges in one record
+
+
+@dataclass(slots=True)
+class Witness:
+    """What a second file says of a block, and of the stream at that time.
+
+    Of the block `number` in that `generation`, with that `seed`, `end` bytes were written and synced. The
+    stream's last sequence was `last_seq`, stored at `last_time`, and all below `floor` was removed, as were
+    the pairs (first, last) in `tombs`. sidecar: the block had one by then.
+    """
+
+    number: int
+    generation: int
+    seed: int
+    end: int
+    last_seq: int
+    floor: int
+    last_time: int
+    sidecar: bool = False
+    tombs: "array[int]" = field(default_factory=lambda: array("Q"))
+
+
+def delete_records(pairs: "array[int]", last_seq: int, seed: int) -> Iterator[bytes]:
+    """Say in records that ranges (first, last) are removed."""
+    for start in range(0, len(pairs), 2 * _PAIRS):
+        body = record.pairs_to_bytes(pairs[start : start + 2 * _PAIRS])
+        yield record.encode(record.DELETE, last_seq, seed, body=body)
+
+
+class Manifest:
+    """The writer, for one stream."""
+
+    def __init__(self, fs: FileSystem, handles: Handles, directory: str) -> None:
+        self.path = f"{directory}/{NAME}"
+        self._fs = fs
+        self._handles = handles
+        self._block: Block | None = None  # whose deletes are in the file
+        self._end = 0
+
+    def note(
+        self, block: Block, pairs: "array[int]", last_seq: int, last_time: int, *, sidecar: bool = False
+    ) -> Callable[[], None]:
+        """Take what holds when the commit now begun is synced, and give who writes it then, in any thread.
+
+        pairs: what this commit says is removed; sidecar: the newest block has one, as after a clean stop.
+        """
+        fresh = block is not self._block
+        if fresh:
+            self._block, self._end = block, _DELETES
+        at = self._end
+        deletes = b"".join(delete_records(block.tombs if fresh else pairs, last_seq, block.seed))
+        self._end += len(deletes)
+        number, generation = block.header.number, block.header.generation
+        size = self._end - _DELETES
+        figures = (number, generation, block.seed, block.end, last_seq, block.state_floor, last_time)
+        head = _LAYOUT.pack(_MAGIC, *figures, sidecar, size)
+        return partial(self._write, head + _CHECKSUM.pack(crc32(head)), deletes, at)
+
+    def _write(self, head: bytes, deletes: bytes, at: int) -> None:
+        """Write the file; a disk that refuses leaves it old."""
+        with suppress(OSError), self._handles.pinned(self.path, create=True) as file:
+            if deletes:
+                self._fs.write(file, deletes, at)
+            self._fs.write(file, head, 0)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._handles.forget(self.path)
+
+
+def read_manifest(fs: FileSystem, directory: str) -> tuple[Witness | None, str]:
+    """Read the manifest; gives (what it says, if that can be read; what is wrong with it). Raises OSError."""
+    path = f"{directory}/{NAME}"
+    if not fs.exists(path):
+        return None, f"{path} is missing"
+    data = read_file(fs, path)
+    head = data[: _LAYOUT.size]
+    if data[_LAYOUT.size : _DELETES] != _CHECKSUM.pack(crc32(head)) or not head.startswith(_MAGIC):
+        return None, f"{path} cannot be read"
+    *figures, sidecar, deletes = _LAYOUT.unpack(head)[1:]
+    number, generation, seed, size, last_seq, floor, last_time = figures
+    witness = Witness(number, generation, seed, size, last_seq, floor, last_time, sidecar)
+    at, end = _DELETES, _DELETES + deletes
+    while at < end and (one := record.decode_at(data, at, witness.seed)) is not None:
+        witness.tombs.extend(record.pairs_from_bytes(one.body))
+        at += one.length
+    return witness, "" if at == end else f"{path} is damaged"

@@ -1,0 +1,47 @@
+"""The ways in which a file is damaged, and the table of what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+Harm = Callable[[bytes], bytes | None]
+
+
+def _flip(where: float) -> Harm:
+    def flip(data: bytes) -> bytes:
+        at = min(int(len(data) * where), len(data) - 1)
+        return data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+
+    return flip
+
+
+HARMS: dict[str, Harm] = {
+    "a bit at the start": _flip(0.02),
+    "a bit in the middle": _flip(0.5),
+    "a bit at the end": _flip(0.995),
+    "the last byte cut": lambda data: data[:-1],
+    "cut in half": lambda data: data[: len(data) // 2],
+    "emptied": lambda data: b"",
+    "zeroed": lambda data: bytes(len(data)),
+    "deleted": lambda data: None,
+}
+
+COLUMNS = ("a bit", "cut", "emptied", "zeroed", "deleted")
+
+
+def outcome(*, told: bool, lost: bool = False) -> str:
+    """In words, for the table."""
+    return "lost, told" if lost and told else "LOST" if lost else "whole, told" if told else "whole"
+
+
+def table(outcomes: Iterable[tuple[str, str, str]]) -> str:
+    """The table of (kind of file, harm, outcome)."""
+    cells: dict[str, dict[str, set[str]]] = {}
+    for kind, harm, outcome in outcomes:
+        column = next(one for one in COLUMNS if one in harm)
+        cells.setdefault(kind, {}).setdefault(column, set()).add(outcome)
+    lines = [f"| file | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    for kind, row in cells.items():
+        told = ["; ".join(sorted(row.get(column, ()))) for column in COLUMNS]
+        lines.append(f"| `{kind}` | {' | '.join(told)} |")
+    return "\n".join(lines)

@@ -1,0 +1,28 @@
+"""The tables of docs/trust.md, from what became of all cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lib.damage.harm import outcome, table
+from lib.damage.replica import Play
+from lib.damage.server import Case, Verdict, play
+
+
+def server_table(played: Iterable[tuple[Case, Verdict]]) -> str:
+    """Of a single server."""
+    return table(
+        (case.kind, case.harm, outcome(told=bool(verdict.lines), lost=bool(verdict.lost)))
+        for case, verdict in played
+        if case.path
+    )
+
+
+def replica_table(played: Iterable[tuple[str, str, list[str], list[str]]]) -> str:
+    """Of one of three replicas."""
+    return table((kind, harm, outcome(told=bool(lines))) for kind, harm, _, lines in played)
+
+
+def page() -> str:
+    """Both."""
+    return f"{server_table(play())}\n\n{replica_table(Play.all_cases())}"

@@ -1,0 +1,294 @@
+"""Stores with one damaged file, opened again: what is served, what is told, and what was promised.
+
+A store is built once for each end (a clean stop, kill -9) and kept as files in memory; each case takes a
+copy, damages one file in one way and opens it. `judge` compares what is served with what had been confirmed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from lib.damage.harm import HARMS
+from lib.fake_disk import FakeDisk, Inode
+from lib.streams import Ear, World
+from pyjs.server.monitor.healthz import healthz
+from pyjs.store import meta
+from pyjs.store.file import FileStream
+
+SECOND = 1_000_000_000
+BLOCK_SIZE = 3000  # bytes, so that the stream `S` has several blocks
+
+Files = dict[str, bytes]
+
+
+class Lines:
+    """A log that remembers what should be looked at, and what was mended."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def debug(self, text: str) -> None:
+        """Drop it."""
+
+    trace = debug
+
+    def info(self, text: str) -> None:
+        """Keep what was mended."""
+        if "written anew" in text or "damaged" in text:
+            self.lines.append(text)
+
+    def warning(self, text: str) -> None:
+        """Keep it."""
+        self.lines.append(text)
+
+    error = warning
+
+
+@dataclass
+class Promised:
+    """What was confirmed: messages by stream and sequence, deletes, last sequences, ack floors."""
+
+    messages: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    deleted: dict[str, set[int]] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    acked: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+
+@dataclass
+class Verdict:
+    """What became of a case. broken: promises; lost: messages that are told as lost; lines: of the log."""
+
+    broken: list[str] = field(default_factory=list)
+    lost: int = 0
+    lines: list[str] = field(default_factory=list)
+
+
+def opened(files: Files) -> tuple[World, Lines]:
+    """A single server over a copy of these files."""
+    disk = FakeDisk()
+    for path, data in files.items():
+        disk.make_directory(path.rpartition("/")[0])
+        disk.seen[path] = Inode(bytearray(data), bytes(data))
+    disk.safe = dict(disk.seen)
+    log = Lines()
+    with mock.patch.object(meta, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
+        return World("/d", fs=disk, log=log), log
+
+
+def files_of(world: World) -> Files:
+    """The files as a process that is killed now leaves them."""
+    assert isinstance(world.fs, FakeDisk)
+    return {path: bytes(inode.seen) for path, inode in world.fs.seen.items()}
+
+
+def _pull(world: World, stream: str, consumer: str, count: int) -> list[Any]:
+    inbox = f"inbox.{stream}.{consumer}"
+    ear = Ear(world.account, inbox)
+    request = json.dumps({"batch": count, "no_wait": True}).encode()
+    world.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", request, reply=inbox, own=True)
+    world.clock.advance(0)
+    return [message for message in ear.messages if message.reply.startswith("$JS.ACK")]
+
+
+def _ack(world: World, message: Any) -> None:
+    """Acknowledge, and have it confirmed."""
+    ear = Ear(world.account, "confirmed")
+    world.account.publish(message.reply, b"+ACK", reply="confirmed", own=True)
+    world.clock.advance(SECOND // 20)
+    assert ear.messages, "the ack was not confirmed"
+
+
+def build() -> tuple[Files, Files, Promised]:
+    """A store as a kill leaves it, the same after a clean stop, and what was confirmed in it."""
+    world, _ = opened({})
+    promised = Promised()
+    with mock.patch.object(meta, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
+        for name, retention in (("S", "limits"), ("ONE", "limits"), ("W", "workqueue")):
+            world.stream(name, storage="file", subjects=[f"{name}.*"], retention=retention)
+            count = 60 if name == "S" else 12
+            promised.messages[name] = {}
+            promised.deleted[name] = set()
+            for number in range(1, count + 1):
+                body = f"{name} message {number} ".encode() * 5
+                answer = json.loads(world.publish(f"{name}.{number % 5}", body))
+                promised.messages[name][answer["seq"]] = body
+                if number == 40:  # of the first block, noted in the second
+                    _delete(world, promised, name, 4)
+            promised.last[name] = count
+            consumer = {"durable_name": "C", "ack_policy": "explicit"}
+            world.call(
+                f"CONSUMER.CREATE.{name}.C", {"stream_name": name, "config": {**consumer, "name": "C"}}
+            )
+            acked = promised.acked[name, "C"] = set()
+            for message in _pull(world, name, "C", 50 if name == "S" else 9):
+                sequence = int(message.reply.split(".")[5])
+                if sequence != 6:
+                    _ack(world, message)
+                    acked.add(sequence)
+                if name == "W" and sequence != 6:
+                    del promised.messages[name][sequence]
+                    promised.deleted[name].add(sequence)
+            for sequence in (3, 7, 10, count - 1) if name != "W" else (11,):
+                _delete(world, promised, name, sequence)
+        world.clock.advance(SECOND)
+        killed = files_of(world)
+        world.close()
+        return killed, files_of(world), promised
+
+
+def _delete(world: World, promised: Promised, name: str, sequence: int) -> None:
+    assert world.call(f"STREAM.MSG.DELETE.{name}", {"seq": sequence}).get("success")
+    del promised.messages[name][sequence]
+    promised.deleted[name].add(sequence)
+
+
+def judge(files: Files, promised: Promised) -> Verdict:
+    """Open a store, compare it with what was promised, go on with it, and open it again."""
+    verdict = Verdict()
+    with mock.patch.object(meta, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
+        world, log = opened(files)
+        verdict.lines = log.lines
+        lost = _compare(world, promised, verdict)
+        verdict.lost = sum(map(len, lost.values()))
+        healthy = healthz(_monitored(world))[0] == 200
+        if verdict.lost and healthy:
+            verdict.broken.append("a loss is not told in healthz")
+        if verdict.lost and not log.lines:
+            verdict.broken.append("a loss is not told in the log")
+        if not verdict.lost and not healthy:
+            verdict.broken.append("healthz tells of a loss, and the streams do not")
+        _go_on(world, promised, verdict)
+    return verdict
+
+
+def _monitored(world: World) -> Any:
+    engine = SimpleNamespace(
+        running=True, cluster=None, accounts={"$G": world.js}, recovering=world.recovery.progress
+    )
+    return SimpleNamespace(jetstream=engine, options=None)
+
+
+def _compare(world: World, promised: Promised, verdict: Verdict) -> dict[str, set[int]]:
+    broken = verdict.broken
+    lost: dict[str, set[int]] = {}
+    for name, messages in promised.messages.items():
+        lost[name] = set()
+        info = world.call(f"STREAM.INFO.{name}")
+        if "error" in info:
+            broken.append(f"stream {name} is not served: {info['error']['description']}")
+            continue
+        stream = world.js.streams[name]
+        stream.store.verify(limit=1 << 20)  # what reads find is told from then on
+        state = world.call(f"STREAM.INFO.{name}")["state"]
+        lost[name] = set((state.get("lost") or {}).get("msgs") or ())
+        there = {one.seq: one.body for one in world.messages(stream)}
+        missing = {seq for seq in messages if seq not in there}
+        if any(messages.get(seq, body) != body for seq, body in there.items()):
+            broken.append(f"{name} serves something wrong")
+        if back := sorted(set(there) & promised.deleted[name]):
+            broken.append(f"{name}: deletes are undone: {back}")
+        if untold := sorted(missing - lost[name]):
+            broken.append(f"{name}: missing and not in state.lost: {untold}")
+        if phantom := sorted(lost[name] & promised.deleted[name]):
+            broken.append(f"{name}: deleted ones are told as lost: {phantom}")
+        if state["last_seq"] < promised.last[name]:
+            broken.append(f"{name}: sequences are given again from {state['last_seq'] + 1}")
+        _consumer(world, name, promised, verdict)
+    return lost
+
+
+def _consumer(world: World, name: str, promised: Promised, verdict: Verdict) -> None:
+    info = world.call(f"CONSUMER.INFO.{name}.C")
+    if "error" in info:
+        verdict.broken.append(f"consumer {name} > C is not served: {info['error']['description']}")
+        return
+    pulled = _pull(world, name, "C", 1000)
+    again = {int(message.reply.split(".")[5]) for message in pulled} & promised.acked[name, "C"]
+    if again:
+        verdict.broken.append(f"{name} > C: {len(again)} confirmed acks are undone")
+    if info["ack_floor"]["stream_seq"] < 5 or info["delivered"]["stream_seq"] < max(
+        promised.acked[name, "C"]
+    ):
+        verdict.broken.append(f"{name} > C: went back to {info['delivered']}, {info['ack_floor']}")
+
+
+def _go_on(world: World, promised: Promised, verdict: Verdict) -> None:
+    """Publish once more, stop, open again: all of it must be as before, the loss still told."""
+    for name in list(world.js.streams):
+        answer = json.loads(world.publish(f"{name}.1", b"after"))
+        if "error" in answer or answer["seq"] <= promised.last[name]:
+            verdict.broken.append(f"{name}: after the damage a publish gets {answer}")
+    state = {name: world.call(f"STREAM.INFO.{name}")["state"] for name in world.js.streams}
+    for end in ("kill", "stop"):
+        if end == "stop":
+            world.close()
+        again, _ = opened(files_of(world))
+        for name, before in state.items():
+            now = again.call(f"STREAM.INFO.{name}")
+            if "error" in now or any(now["state"].get(one) != before.get(one) for one in FIGURES):
+                after = now.get("error") or {one: now["state"].get(one) for one in FIGURES}
+                wanted = {one: before.get(one) for one in FIGURES}
+                verdict.broken.append(f"{name}: opened again after a {end}: {after}, not {wanted}")
+        again.close()
+
+
+FIGURES = ("messages", "bytes", "first_seq", "last_seq", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One file damaged in one way, after one end."""
+
+    end: str
+    path: str
+    harm: str
+    files: Files = field(repr=False, compare=False)
+
+    @property
+    def kind(self) -> str:
+        """What kind of file it is, for the table."""
+        folder, _, name = self.path.rpartition("/")
+        if not name.endswith(".blk"):
+            name = re.sub(r"\d{10}-\d+", "<block>", name)
+            if name.startswith("meta"):
+                return f"{'consumer' if '/consumers/' in folder else 'stream'}: {name}"
+            return f"{'consumer' if name.startswith('state') else 'stream'}: {name}"
+        others = [path for path in self.files if path.startswith(f"{folder}/") and path.endswith(".blk")]
+        newest = max([*others, self.path])
+        return "stream: <block>.blk" if self.path < newest else "stream: <block>.blk, the newest"
+
+    @property
+    def may_be_quiet(self) -> bool:
+        """Whether the damage may be in bytes that nobody reads before they are asked for, or ever again."""
+        return self.path.endswith(".blk") and self.harm.startswith("a bit")
+
+
+def cases(end: str, files: Files) -> Iterator[Case]:
+    """Every file and harm that changes it; of kinds that are in all streams, those of one."""
+    for path, data in sorted(files.items()):
+        if "/ONE/" not in path and not ("/msgs/" in path or path.endswith("W/consumers/C/state")):
+            continue
+        for name, harm in HARMS.items():
+            harmed = harm(data) if data else None
+            if harmed == data:
+                continue
+            left = {one: content for one, content in files.items() if one != path}
+            if harmed is not None:
+                left[path] = harmed
+            yield Case(end, path, name, left)
+
+
+def play() -> Iterator[tuple[Case, Verdict]]:
+    """All cases, after both ends; before them, the store that is not damaged."""
+    killed, stopped, promised = build()
+    for end, files in (("kill", killed), ("stop", stopped)):
+        yield Case(end, "", "nothing", files), judge(files, promised)
+        for case in cases(end, files):
+            yield case, judge(case.files, promised)
