@@ -39,7 +39,7 @@ def test_a_plain_configuration_is_served() -> None:
         ),
         (
             "accounts { A { exports: [\n{service: a, latency: b}] }, SYS {} }\nsystem_account: SYS",
-            "2:15: accounts.A.exports.0.latency: the latency of 'a' ",
+            "2:1: accounts.A.exports.0.latency: the latency of 'a' ",
         ),
         ("accounts {\n A { jetstream: enabled } }", "2:6: accounts.A.jetstream: the server has no JetStream"),
     ],
