@@ -29,8 +29,16 @@ class JsonError(ValueError):
 
 
 def encode(value: Any) -> bytes:
-    """Write a JSON value; lone surrogates, which UTF-8 can't carry, become question marks."""
-    return _ENCODE(value).translate(_ESCAPES).encode("utf-8", "replace")
+    """Write a JSON value; lone surrogates, which UTF-8 can't carry, become U+FFFD."""
+    return utf8(_ENCODE(value).translate(_ESCAPES))
+
+
+def utf8(text: str) -> bytes:
+    """Give JSON text as UTF-8, with U+FFFD for each lone surrogate: what came as bytes that are none, too."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text).encode()
 
 
 def _no_constant(name: str) -> NoReturn:

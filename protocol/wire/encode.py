@@ -25,8 +25,9 @@ def connect(fields: Mapping[str, Any]) -> bytes:
 
 
 def err(text: str) -> bytes:
-    """-ERR with its text in quotes."""
-    return f"-ERR '{text}'\r\n".encode()
+    """-ERR with its text in quotes, and in one line whatever is in it."""
+    line = text.replace("\r", " ").replace("\n", " ")
+    return f"-ERR '{line}'\r\n".encode("utf-8", "backslashreplace")
 
 
 def tail(reply: bytes, header: bytes, body: bytes) -> bytes:

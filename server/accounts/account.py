@@ -86,7 +86,9 @@ def _imports_streams(subscription: Subscription) -> bool:
     """
     if subscription.parent is not None or subscription.kind in (Kind.IMPORT, Kind.ROUTER):
         return False
-    return subscription.kind != Kind.INTERNAL or not is_request(subscription.subject.encode())
+    return subscription.kind != Kind.INTERNAL or not is_request(
+        subscription.subject.encode("utf-8", "surrogateescape")
+    )
 
 
 M = TypeVar("M", StreamImport, ServiceImport)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ...protocol import headers
+from ...protocol import gojson, headers
 from ...protocol.subject import collide, is_subset
 from ...protocol.transform import SubjectTransform, with_placeholders, without_placeholders
 from .exports import ResponseType, ServiceExport, StreamExport
@@ -201,7 +201,7 @@ def _with_request_info(service: ServiceImport, parcel: Parcel) -> bytes:
     share = parcel.chain[-1].share if parcel.chain else service.share
     if parcel.chain and given is not None and source.kind != Kind.LEAF:
         try:
-            info = json.loads(given)
+            info = gojson.decode(given)
         except ValueError:
             info = None
         if isinstance(info, dict):

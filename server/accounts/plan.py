@@ -61,7 +61,7 @@ class Group:
     __slots__ = ("members", "queue", "remotes")
 
     def __init__(self, queue: str, members: list[Subscription]) -> None:
-        self.queue = queue.encode()
+        self.queue = queue.encode("utf-8", "surrogateescape")
         near = [m for m in members if m.kind != Kind.LEAF and not (m.kind == Kind.ROUTER and m.origin)]
         self.members = tuple(m for m in near for _ in range(m.weight if m.kind in _REMOTE else 1))
         self.remotes = tuple(m for m in members if m not in near for _ in range(max(1, m.weight)))

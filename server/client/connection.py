@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...protocol.quoting import quoted
 from ...protocol.subject import is_literal
 from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import Trace, wanted
@@ -249,11 +250,11 @@ class ClientConnection(Connection):
             text, subject = mapped, mapped.encode("utf-8", "surrogateescape")
         raft = subject.startswith(_RAFT) and account is self.clients.registry.system
         if (subject.startswith(RESERVED) and not raft) or not self.delivery.may_publish(text):
-            self.violation(f'Permissions Violation for Publish to "{text}"')
+            self.violation(f"Permissions Violation for Publish to {quoted(text)}")
             return
         if reply.startswith(_RESERVED_REPLIES):
             shown = reply.decode("utf-8", "surrogateescape")
-            self.violation(f'Permissions Violation for Publish with Reply of "{shown}"')
+            self.violation(f"Permissions Violation for Publish with Reply of {quoted(shown)}")
             return
         if self.options.verbose:
             self.send_line(encode.OK)
@@ -271,7 +272,7 @@ class ClientConnection(Connection):
     def _may_trace(self, trace: Trace) -> bool:
         """Whether a message with these wishes goes on. No traces are sent, but who may not ask is told."""
         if trace.destination and not self.delivery.may_publish(trace.destination):
-            self.violation(f'Permissions Violation for Publish to "{trace.destination}"')
+            self.violation(f"Permissions Violation for Publish to {quoted(trace.destination)}")
             return False
         return bool(trace.destination) or not trace.only
 

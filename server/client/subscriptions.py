@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from ...protocol.quoting import quoted
 from ...protocol.subject import is_valid
 from ...protocol.wire import encode
 from ..accounts.subscription import Subscription
@@ -74,16 +75,16 @@ class Subscriptions:
         """Why the subscription may not be; "" when it may."""
         connection = self._connection
         permissions = connection.delivery.permissions
-        violation = f'Permissions Violation for Subscription to "{subject}"'
+        violation = f"Permissions Violation for Subscription to {quoted(subject)}"
         if queue:
-            violation += f' using queue "{queue}"'
+            violation += f" using queue {quoted(queue)}"
         if queue == _SYSTEM_GROUP or (
             permissions is not None and not permissions.may_subscribe(subject, queue)
         ):
             return violation
         most = connection.clients.options.max_sub_tokens
         if most and subject.count(".") >= most:
-            return f'Permissions Violation for Subscription to "{subject}", too many tokens'
+            return f"Permissions Violation for Subscription to {quoted(subject)}, too many tokens"
         return ""
 
     def _filter(self, subject: str, queue: str) -> None:
@@ -171,10 +172,11 @@ class Subscriptions:
                 subscription.subject, subscription.queue
             ):
                 self.drop(subscription)
-                queue = f' using queue "{subscription.queue}"' if subscription.queue else ""
+                subject = quoted(subscription.subject)
+                queue = f" using queue {quoted(subscription.queue)}" if subscription.queue else ""
                 sid = subscription.sid.decode("utf-8", "surrogateescape")
                 connection.violation(
-                    f'Permissions Violation for Subscription to "{subscription.subject}"{queue} (sid "{sid}")'
+                    f"Permissions Violation for Subscription to {subject}{queue} (sid {quoted(sid)})"
                 )
             else:
                 connection.delivery.watch_denied(subscription.subject, subscription.queue)

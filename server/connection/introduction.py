@@ -7,11 +7,11 @@ PeerError that closes without a word, as the reference does. Unknown fields and 
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from ...protocol import gojson
 from ...protocol.errors import PeerError
 from ..identity import ServerIdentity
 
@@ -39,8 +39,8 @@ def read(raw: bytes, what: str, expected: Mapping[str, type]) -> tuple[dict[str,
     """
     bad = f"Protocol Violation: {what} is not an object of the known fields"
     try:
-        given = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        given = gojson.decode(raw)
+    except gojson.JsonError as error:
         raise PeerError("", True, bad) from error
     if not isinstance(given, dict):
         raise PeerError("", True, bad)

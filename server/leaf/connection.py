@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...protocol.quoting import quoted
 from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
@@ -259,7 +260,7 @@ class LeafConnection(Connection):
         if self.remote is not None:
             self.remote.pause("Permissions Violation")
         self.leafs.log.error(f"{self} - {action} Violation on {subject!r} - Check other side configuration")
-        self.fail(f'Permissions Violation for {action} to "{subject}"', "Protocol Violation")
+        self.fail(f"Permissions Violation for {action} to {quoted(subject)}", "Protocol Violation")
 
     def loop_found(self) -> None:
         """Our own interest came back to us over this connection."""

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ...protocol import gojson
 from ...protocol import headers as header_block
 from ...protocol.wire import encode
 
@@ -69,7 +70,7 @@ def _renamed_account(header: bytes, accounts: Mapping[str, str]) -> bytes | None
     """The header with the asker's account under the peer's name of it; None: as it is."""
     given = header_block.get(header, _REQUEST_INFO)
     try:
-        info = json.loads(given) if given else None
+        info = gojson.decode(given) if given else None
     except ValueError:
         return None
     if not isinstance(info, dict):

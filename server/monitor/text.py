@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
+from ...protocol import gojson
+
 if TYPE_CHECKING:
     from ..slices import Steps
 
@@ -46,7 +48,7 @@ def _joined(texts: Iterator[str], *, escape: bool = False) -> Steps[bytes]:
 def _encoded(text: str, *, escape: bool) -> bytes:
     if escape:
         text = text.translate(_ESCAPES)
-    return text.encode("utf-8", "replace")
+    return gojson.utf8(text)
 
 
 def _pieces(value: Any) -> Iterator[str]:

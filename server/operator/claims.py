@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...keys import AccountClaims, GenericClaims, IdentityError, Role, decode, is_public
+from ...protocol import gojson
 from ..clock import SECOND
 from .resolver import ResolverError
 from .resolver.folder import FolderResolver
@@ -276,4 +277,4 @@ class Claims:
 
 
 def _encode(document: Any) -> bytes:
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+    return gojson.utf8(json.dumps(document, separators=(",", ":"), ensure_ascii=False))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ...protocol import gojson
 from ...protocol.identifier import new_id
 from ...protocol.timestamp import format_rfc3339
 from ..identity import cluster_name
@@ -69,4 +70,4 @@ class Envelope:
 
 def encode(document: Any) -> bytes:
     """Compact JSON."""
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+    return gojson.utf8(json.dumps(document, separators=(",", ":"), ensure_ascii=False))

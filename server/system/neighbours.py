@@ -7,10 +7,10 @@ accounts' numbers of connections elsewhere speak of servers that are known, and 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...protocol import gojson
 from ..accounts.registry import GLOBAL
 from ..accounts.source import Kind
 from ..accounts.surplus import close_surplus
@@ -142,7 +142,7 @@ class Neighbours:
 
 def _read(body: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(body)
+        document = gojson.decode(body)
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}

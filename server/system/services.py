@@ -6,10 +6,10 @@ does not fit keeps silent. A request that cannot be understood is answered with 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...protocol import gojson
 from ..identity import cluster_name
 from ..monitor import (
     AccountzRequest,
@@ -94,7 +94,7 @@ def read(body: bytes) -> Body:
     if not body.strip():
         return {}
     try:
-        document = json.loads(body)
+        document = gojson.decode(body)
     except ValueError as error:
         raise MalformedRequestError(f"invalid JSON: {error}") from None
     if not isinstance(document, dict):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ...protocol import gojson
 from ...protocol import headers as header_block
 from ...protocol.identifier import new_id
 from ...protocol.subject import has_wildcard, is_subset, matches
@@ -78,7 +79,7 @@ class Subscribers:
         if not given:
             return system
         try:
-            info = json.loads(given)
+            info = gojson.decode(given)
         except ValueError:
             return None
         name = (info.get("svc") or info.get("acc")) if isinstance(info, dict) else None
@@ -89,7 +90,7 @@ class Subscribers:
         if not message.reply or system is None or source is None or source.kind == Kind.INTERNAL:
             return
         try:
-            request = json.loads(message.body)
+            request = gojson.decode(message.body)
         except ValueError:
             return
         account = self._server.registry.get(str(request.get("acc"))) if isinstance(request, dict) else None

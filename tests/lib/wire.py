@@ -231,7 +231,7 @@ class Wire:
             elif verb == b"PING" and not rest:
                 self.send(b"PONG\r\n")
             elif verb in {b"MSG", b"HMSG"}:
-                return self._message(verb, rest.decode().split())
+                return self._message(verb, rest.decode("utf-8", "surrogateescape").split())
             else:
                 return line
 

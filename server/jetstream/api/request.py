@@ -7,11 +7,10 @@ themselves.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ....protocol import headers
+from ....protocol import gojson, headers
 from ....protocol.api.messages import error_response
 from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
@@ -75,7 +74,7 @@ class Request:
         if not body:
             return True
         try:
-            return json.loads(body) in ({}, None)
+            return gojson.decode(body) in ({}, None)
         except ValueError:
             return False
 
@@ -89,9 +88,9 @@ class Request:
         if not text:
             return record()
         try:
-            value = json.loads(text, strict=False)
-        except (ValueError, RecursionError) as error:
-            raise invalid_json(_syntax(error)) from None
+            value = gojson.decode(text)
+        except gojson.JsonError as error:
+            raise invalid_json(str(error)) from None
         return record.from_json(value, strict=self.account.host.strict)
 
     def must_be_empty(self) -> None:
@@ -140,11 +139,3 @@ class Request:
         text = f"JetStream API {self.message.subject}: {type(fault).__name__}: {fault}"
         self.account.host.log.error(text)
         self.fail(api_error("JSStreamGeneralErrorF", err=str(fault)))
-
-
-def _syntax(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at offset {error.pos + 1}"
-    if isinstance(error, RecursionError):
-        return "exceeded max depth"
-    return str(error)

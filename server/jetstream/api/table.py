@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from ....protocol import gojson
 from ....protocol.errors import ApiError, api_error
 from ....protocol.limits import API_LEVEL, KNOWN_API_LEVEL
 from .. import advisories
@@ -126,7 +127,7 @@ class Api:
         if "error" in response:
             held.api_errors += 1
         text = to_text(response)
-        body = text.encode("utf-8", "surrogateescape")
+        body = gojson.utf8(text)
         message = request.message
         if message.reply and request.way is not None:
             request.way(message.reply, request.header_block, body)

@@ -6,10 +6,9 @@ judges whether an ack is due: that is the ledger's part.
 """
 
 import enum
-import json
 from typing import NamedTuple
 
-from ....protocol import duration
+from ....protocol import duration, gojson
 
 PREFIX = "$JS.ACK"
 FLOW_PREFIX = "$JS.FC"
@@ -122,7 +121,7 @@ def nak_delay(argument: bytes) -> int:
     if not argument:
         return 0
     if argument.startswith(b"{"):
-        value = json.loads(argument)
+        value = gojson.decode(argument)
         delay = value.get("delay", 0)
         if not isinstance(delay, int) or isinstance(delay, bool):
             raise ValueError(f"delay is not a whole number of nanoseconds: {delay!r}")

@@ -9,11 +9,11 @@ leader may have served is not served twice, unless that does no harm: see `HARML
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ....protocol import gojson
 from ...cluster.meta.answering import DELAY, Act, Rule, decide, error_of, rule_for
 from ..api.request import Request
 from ..api.table import Row
@@ -142,9 +142,9 @@ class Gate:
         ):
             return ""
         try:
-            config = json.loads(request.body, strict=False)["config"]
+            config = gojson.decode(request.body)["config"]
             direct, sourcing = config.get("direct"), config.get("sourcing")
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             return ""  # who judges the request says what is wrong with it
         if direct is not True:
             return ""

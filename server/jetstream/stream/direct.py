@@ -7,9 +7,9 @@ allows it. Source: ADR-31.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from ....protocol import gojson
 from ....protocol.api.messages import MsgGetRequest
 from ....protocol.errors import ApiError
 from ....protocol.limits import API_LEVEL
@@ -93,7 +93,7 @@ class DirectGet:
 
     def _read(self, message: Message) -> MsgGetRequest:
         try:
-            return MsgGetRequest.from_json(json.loads(message.body))
+            return MsgGetRequest.from_json(gojson.decode(message.body))
         except (ValueError, ApiError):
             raise _Refused("408 Malformed Request") from None
 
@@ -259,7 +259,7 @@ class DirectGet:
         if batch is not None:
             lines += f"Nats-Num-Pending: {batch[0]}\r\nNats-Last-Sequence: {batch[1]}\r\n"
         start = message.header[:-2] if message.header else b"NATS/1.0\r\n"
-        self._stream.send(reply, start + lines.encode() + b"\r\n", message.body)
+        self._stream.send(reply, start + lines.encode("utf-8", "surrogateescape") + b"\r\n", message.body)
 
     def _end(self, reply: str, pending: int, last: int, up_to: int = 0) -> None:
         text = f"NATS/1.0 204 EOB\r\nNats-Num-Pending: {pending}\r\nNats-Last-Sequence: {last}\r\n"

@@ -104,7 +104,7 @@ def _check_expected(stream: Stream, subject: str, header: bytes) -> None:
     other = get(header, b"Nats-Expected-Last-Subject-Sequence-Subject")
     expected = _number(get(header, b"Nats-Expected-Last-Subject-Sequence"))
     if expected is not None:
-        last = _last_on(stream, other.decode("utf-8", "replace") if other else subject)
+        last = _last_on(stream, other.decode("utf-8", "surrogateescape") if other else subject)
         if last != expected:
             raise api_error("JSStreamWrongLastSequenceErrF", seq=last)
     elif other:

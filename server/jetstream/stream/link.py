@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ....protocol import headers
+from ....protocol import gojson, headers
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.errors import ApiError, api_error
@@ -243,7 +243,7 @@ class Link:
             self.retry(self._failure("origin is not reachable: no responders"), failed=not first)
             return
         try:
-            answer = json.loads(message.body)
+            answer = gojson.decode(message.body)
             error = ApiError.from_json(answer["error"]) if "error" in answer else None
             if error is None:
                 self._follow(answer, headers.get(message.header, b"Nats-Stream-Identity") or b"")

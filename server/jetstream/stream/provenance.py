@@ -66,14 +66,14 @@ def write(index: str, sequence: int, subject: str, identity: str) -> bytes:
     """
     origin, pattern, destination = index.split(" ")
     if pattern == destination == ANY and ":" in origin:
-        return f"{origin} {sequence}".encode()
+        return f"{origin} {sequence}".encode("utf-8", "surrogateescape")
     value = f"{origin} {sequence} {pattern} {destination} {subject}"
-    return (f"{value} {identity}" if identity else value).encode()
+    return (f"{value} {identity}" if identity else value).encode("utf-8", "surrogateescape")
 
 
 def read(value: bytes) -> Provenance | None:
     """Read a stored header's value."""
-    text = value.decode("utf-8", "replace")
+    text = value.decode("utf-8", "surrogateescape")
     if text.startswith("$JS.ACK."):
         return _read_ack(text)
     fields = text.split(" ")
