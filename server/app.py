@@ -73,6 +73,7 @@ class Server:
         self.monitor: Monitor | None = None
         self.system: System | None = None
         self.lame_duck = False
+        self._switch: asyncio.Task[None] | None = None
         self._temporary_store = embedded and not self.options.jetstream.store_dir
         self._parts: list[Part] = []
         self._stopped = asyncio.Event()
@@ -148,24 +149,7 @@ class Server:
             self._parts.append(self.operator)
             await self.operator.start()
         if self.options.jetstream.enabled:
-            from .jetstream.engine import JetStream
-
-            if self._temporary_store:
-                self.options.jetstream.store_dir = tempfile.mkdtemp(prefix="pyjs-")
-            self.jetstream = JetStream(
-                self.options,
-                self.registry,
-                self.clock,
-                self.log,
-                server_name=self.identity.name,
-                server_id=self.identity.id,
-                find=self.operator.accounts.fetch if self.operator is not None else None,
-            )
-            self.clients.info.jetstream = True
-            if self.operator is not None:
-                self.operator.accounts.observers.append(self.jetstream.follow)
-            await self.jetstream.start()
-            banner.jetstream(self.log, self.jetstream)
+            await self._start_jetstream()
         leafnodes = self.options.leafnodes
         if leafnodes.port is not None or leafnodes.remotes:
             from .leaf import Leafs
@@ -190,6 +174,54 @@ class Server:
         await self.system.start()
         if self.operator is not None:
             self.operator.accounts.observers.append(self.system.account_changed)
+
+    async def _start_jetstream(self) -> None:
+        from .jetstream.engine import JetStream
+
+        if self._temporary_store:
+            self.options.jetstream.store_dir = tempfile.mkdtemp(prefix="pyjs-")
+        self.jetstream = JetStream(
+            self.options,
+            self.registry,
+            self.clock,
+            self.log,
+            server_name=self.identity.name,
+            server_id=self.identity.id,
+            find=self.operator.accounts.fetch if self.operator is not None else None,
+        )
+        self.clients.info.jetstream = True
+        if self.operator is not None:
+            self.operator.accounts.observers.append(self.jetstream.follow)
+        await self.jetstream.start()
+        banner.jetstream(self.log, self.jetstream)
+
+    async def _stop_jetstream(self) -> None:
+        """Serve JetStream no more, because a reload said so, or because it cannot be started."""
+        engine, self.jetstream = self.jetstream, None
+        self.clients.info.jetstream = False
+        if engine is not None:
+            if self.operator is not None:
+                self.operator.accounts.observers.remove(engine.follow)
+            engine.dismiss()
+            await engine.stop()
+
+    async def _switch_jetstream(self, before: asyncio.Task[None] | None) -> None:
+        """Start or stop JetStream as the options are now, after what is under way."""
+        if before is not None:
+            await asyncio.wait([before])
+        wanted = self.options.jetstream.enabled
+        if wanted == (self.jetstream is not None):
+            return
+        fault = ""
+        try:
+            await (self._start_jetstream() if wanted else self._stop_jetstream())
+        except (OSError, ValueError) as error:
+            fault = str(error)
+        if fault:
+            self.log.error(f"JetStream could not be {'started' if wanted else 'stopped'}: {fault}")
+            await self._stop_jetstream()
+        if self.leafs is not None:
+            self.leafs.set_jetstream(jetstream=self.jetstream is not None)
 
     async def _start_cluster(self) -> None:
         """Routes to the other servers, and with JetStream a place among them."""
@@ -251,6 +283,8 @@ class Server:
         if self._ready is not None:
             self._ready.cancel()
         await self.listener.stop_accepting()
+        if self._switch is not None:
+            await asyncio.wait([self._switch])
         if self.jetstream is not None:
             self.jetstream.dismiss()
         for part in reversed(self._parts):
@@ -310,7 +344,10 @@ class Server:
         gone = self.registry.reload(options)
         self.options = options
         self.clients.reload(options)
-        if self.jetstream is not None:
+        if options.jetstream.enabled != (self.jetstream is not None):
+            switch = self._switch_jetstream(self._switch)
+            self._switch = asyncio.get_running_loop().create_task(switch)
+        elif self.jetstream is not None:
             self.jetstream.reload(options)
         if self.leafs is not None:
             self.leafs.reload(options)

@@ -15,7 +15,6 @@ from .options.field import Spec
 
 # Options that nats-server follows and this server does not yet; those that follow delete their row.
 RESTART = (
-    "jetstream.enabled",
     "jetstream.meta_compact",
     "jetstream.meta_compact_size",
     "jetstream.meta_compact_sync",
@@ -48,12 +47,29 @@ class Reload:
 def compare(old: Options, new: Options) -> Reload:
     """What differs from `old` to `new`."""
     found = Reload()
-    _compare(found, old, new, "")
+    _compare(found, old, new, "", _switch(found, old, new))
     return found
 
 
-def _compare(found: Reload, old: Any, new: Any, path: str) -> None:
+def _switch(found: Reload, old: Options, new: Options) -> tuple[str, ...]:
+    """Judge JetStream being switched on or off; gives what need not be compared then."""
+    before, after = old.jetstream.enabled, new.jetstream.enabled
+    if before and after:
+        return ()
+    if before != after:
+        change = Change("jetstream.enabled", str(before), str(after))
+        if old.cluster is None and new.cluster is None and new.jetstream.extension_hint != "will_extend":
+            found.changes.append(change)
+        else:
+            text = f"config reload not supported for jetstream in a cluster: old={before}, new={after}"
+            found.refused.append(text)
+    return ("jetstream",)
+
+
+def _compare(found: Reload, old: Any, new: Any, path: str, but: tuple[str, ...] = ()) -> None:
     for name, spec in specs(type(old)).items():
+        if name in but:
+            continue
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue
@@ -83,7 +99,8 @@ def _can_follow(path: str, before: Any, after: Any, spec: Spec) -> bool:
     if path in RESTART:
         return False
     if path in ("jetstream.max_memory", "jetstream.max_file"):
-        return False
+        # A share of the machine is no number to compare with; what is stored already may need the old limit.
+        return before is not None and after is not None and after > before >= 0
     return spec.reload
 
 

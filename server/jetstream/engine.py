@@ -312,6 +312,11 @@ class JetStream:
         self.options = options
         if not self.running:
             return
+        for quota, limit in (
+            (self.memory, options.jetstream.max_memory),
+            (self.files, options.jetstream.max_file),
+        ):
+            quota.limit = quota.limit if limit is None else limit
         entitled = {account.name: (account, share) for account, share in self._entitled()}
         for name in list(self.accounts):
             if name not in entitled:
@@ -477,17 +482,6 @@ class JetStream:
             config["domain"] = options.domain
         config["strict"] = options.strict
         return config
-
-    def limits(self) -> dict[str, int]:
-        """Give the limits of streams and consumers, in the words of the monitoring documents."""
-        limits = self.options.jetstream.limits
-        found = {
-            "max_request_batch": limits.max_request_batch,
-            "max_ack_pending": limits.max_ack_pending,
-            "max_ha_assets": limits.max_ha_assets,
-            "max_duplicate_window": limits.duplicate_window,
-        }
-        return {name: value for name, value in found.items() if value}
 
 
 def _granted(grants: dict[str, AccountJetStream], name: str) -> int:

@@ -178,6 +178,15 @@ class Leafs:
         given = authorization.timeout if authorization is not None else None
         return given if given is not None else self.options.auth_timeout
 
+    def set_jetstream(self, *, jetstream: bool) -> None:
+        """JetStream was switched on or off here: what may pass depends on it, so leafs join anew."""
+        if self.documents.jetstream == jetstream:
+            return
+        self.documents.jetstream = jetstream
+        self._map_default_domains()
+        for connection in list(self.connections.values()):
+            connection.close("Server Reloaded")
+
     def set_other_urls(self, urls: list[str]) -> None:
         """Where other servers of the cluster take leafs; tells the leafs when it changed."""
         known = list(dict.fromkeys([*self.own_urls(), *urls]))

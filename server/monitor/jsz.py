@@ -69,7 +69,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
                 "total": 0,
             }
         )
-    document = engine.stats() | head(server) | {"config": engine.config(), "limits": engine.limits()}
+    document = engine.stats() | head(server) | {"config": engine.config(), "limits": limits(engine)}
     document |= yield from _counts(engine)
     if engine.cluster is not None:
         document["meta_cluster"] = engine.cluster.meta_cluster()
@@ -88,6 +88,18 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
     for name, account in page(held, request.offset, request.limit):
         details.append((yield from _account(name, account, request, assets)))
     return document | {"account_details": details}
+
+
+def limits(engine: JetStream) -> dict[str, int]:
+    """The limits of streams and consumers that there are."""
+    given = engine.options.jetstream.limits
+    found = {
+        "max_request_batch": given.max_request_batch,
+        "max_ack_pending": given.max_ack_pending,
+        "max_ha_assets": given.max_ha_assets,
+        "max_duplicate_window": given.duplicate_window,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _counts(engine: JetStream) -> Steps[dict[str, int]]:

@@ -12,6 +12,7 @@ from ...protocol.timestamp import format_rfc3339
 from ..config.check.server import KNOWN_FLAGS
 from ..config.options import SECOND, TLSOptions
 from ..identity import cluster_name
+from .jsz import limits
 from .tls import certificate_end
 from .view import Monitored, head, uptime
 
@@ -147,9 +148,8 @@ def jetstream(server: Monitored) -> dict[str, Any]:
     if engine is None or not engine.running:
         return {}
     found = {"config": engine.config(), "stats": engine.stats()}
-    limits = engine.limits()
-    if limits:
-        found["limits"] = limits
+    if held := limits(engine):
+        found["limits"] = held
     if engine.cluster is not None:
         found["meta"] = engine.cluster.meta_cluster()
     return found

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 from lib.eventually import eventually
-from lib.jetstream import SECOND, JetStream
+from lib.jetstream import SECOND, ApiFailureError, JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 
@@ -206,6 +206,82 @@ def test_reload_adds_an_account_with_jetstream(launch: Callable[[str], ServerPro
             other.create("S")
             assert other.state("S")["messages"] == 0
         assert js.publish("S")["seq"] == 2
+
+
+LIMITS = 'jetstream {{ store_dir: "<store>{}", max_mem: {}MB, max_file: {}MB }}\n'
+MONITORED = BASE + "http: 127.0.0.1:<http>\n"
+JETSTREAM = MONITORED + LIMITS.format("", 10, 10)
+REFUSED = "config reload not supported"
+APPLIED = "Reloaded server configuration"
+
+
+def _jetstream(server: ServerProcess) -> tuple[int, int, bool]:
+    """(max_memory, max_storage, whether it is off), as monitoring tells."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.ports['http']}/jsz", timeout=20) as answer:
+        told = json.load(answer)
+    return told["config"]["max_memory"], told["config"]["max_storage"], told.get("disabled", False)
+
+
+def _reload(server: ServerProcess, config: str, done: str) -> None:
+    """Return when the log has told so."""
+    before = len(server.log())
+    server.configure(config)
+    server.signal(signal.SIGHUP)
+    eventually(lambda: done in server.log()[before:])
+
+
+def test_reload_raises_the_limits_of_jetstream(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(JETSTREAM)
+    with JetStream.of(server) as js:
+        js.create("S", storage="file", max_bytes=9_000_000)
+        with pytest.raises(ApiFailureError):
+            js.create("T", storage="file", max_bytes=9_000_000)
+        _reload(server, MONITORED + LIMITS.format("", 20, 30), APPLIED)
+        assert _jetstream(server) == (20 << 20, 30 << 20, False)
+        js.create("T", storage="file", max_bytes=9_000_000)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        LIMITS.format("", 5, 10),
+        LIMITS.format("", 10, 5),
+        LIMITS.format("2", 10, 10),
+        'jetstream { store_dir: "<store>" }',
+        'jetstream { store_dir: "<store>", max_mem: 10MB, max_file: 10MB, domain: d }',
+    ],
+)
+def test_reload_lowers_nothing_of_jetstream_and_moves_nothing(
+    launch: Callable[[str], ServerProcess], other: str
+) -> None:
+    server = launch(JETSTREAM)
+    _reload(server, MONITORED + other, REFUSED)
+    assert _jetstream(server) == (10 << 20, 10 << 20, False)
+
+
+@pytest.mark.parametrize("without", ["", 'jetstream { store_dir: "<store>", enabled: false }'])
+def test_reload_switches_jetstream_off_and_on(launch: Callable[[str], ServerProcess], without: str) -> None:
+    server = launch(MONITORED)
+    with server.connect() as stays:
+        stays.sub("x")
+        _reload(server, JETSTREAM, APPLIED)
+        eventually(lambda: _jetstream(server) == (10 << 20, 10 << 20, False))
+        with JetStream.of(server) as js:
+            js.create("S", storage="file")
+            js.consumer("S", "C")
+            assert js.publish("S")["seq"] == 1
+        _reload(server, MONITORED + without, APPLIED)
+        eventually(lambda: _jetstream(server) == (0, 0, True))
+        with server.connect() as wire:
+            assert "jetstream" not in wire.info or server.name == "reference"
+        _reload(server, JETSTREAM, APPLIED)
+        eventually(lambda: not _jetstream(server)[2])
+        with JetStream.of(server) as js:
+            eventually(lambda: js.call("STREAM.NAMES")["streams"] == ["S"])
+            assert js.publish("S")["seq"] == 2
+            assert js.consumer_info("S", "C")["num_pending"] == 2
+        stays.pub("x", "all the time")
+        assert stays.msg().body == b"all the time"
 
 
 def test_lame_duck_tells_clients_and_takes_no_new_ones(launch: Callable[[str], ServerProcess]) -> None:

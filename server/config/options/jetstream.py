@@ -55,13 +55,27 @@ class JetStreamOptions:
     """
 
     enabled: bool = option(
-        False, "enabled enable", "bool", "JetStream on; a map alone turns it on.", reload=True
+        False,
+        "enabled enable",
+        "bool",
+        "JetStream on; a map alone turns it on. A reload: outside clusters.",
+        reload=True,
     )
     store_dir: str = option("", "store_dir store storedir", "path", "Directory of the files.")
     max_memory: int | None = option(
-        None, "max_memory_store max_mem_store max_mem", "js_size", "Bytes for memory streams."
+        None,
+        "max_memory_store max_mem_store max_mem",
+        "js_size",
+        "Bytes for memory streams; a reload may raise it.",
+        reload=True,
     )
-    max_file: int | None = option(None, "max_file_store max_file", "js_size", "Bytes for file streams.")
+    max_file: int | None = option(
+        None,
+        "max_file_store max_file",
+        "js_size",
+        "Bytes for file streams; a reload may raise it.",
+        reload=True,
+    )
     sync_interval: int | None = option(
         None,
         "sync_interval sync",
