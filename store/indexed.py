@@ -70,6 +70,10 @@ class IndexedStream:
         """Raise StoreClosed or StoreFailed if the store takes nothing more."""
         raise NotImplementedError
 
+    def abandon(self) -> None:
+        """Let go of everything and commit nothing."""
+        raise NotImplementedError
+
     # -- figures
 
     @property
@@ -290,6 +294,12 @@ class IndexedStream:
                 self._forget(seq, erase=False)
             low = seqs[-1] + 1
             yield seqs
+
+    def release(self) -> list[Heap]:
+        """Abandon the store; what it had in memory is given for `subjects.releasing`."""
+        remains = self._forget_all_but([])
+        self.abandon()
+        return remains
 
     def _forget_lost(self, seq: int) -> int | None:
         """Delete a damaged message: it is no longer reported, and counts no bytes."""

@@ -116,15 +116,25 @@ def _lost_names() -> Iterator[str]:
         yield f"{_LOST}.{number}"
 
 
-def _remove(fs: FileSystem, parent: str, entry: str) -> None:
-    """Remove an asset's folder: its name goes in one step, so that it cannot come back half."""
-    path, gone = f"{parent}/{entry}", f"{parent}/.{entry}"
+def _take_away(fs: FileSystem, parent: str, entry: str) -> str:
+    """Take an asset's folder away in one step, so that it cannot come back half; "" if there is none.
+
+    Gives where it is: it is to be removed, and is by the next start.
+    """
+    path = f"{parent}/{entry}"
     if not fs.exists(path):
-        return
-    fs.remove_tree(gone)
+        return ""
+    names = (f"{parent}/.{entry}.{number}" for number in itertools.count())
+    gone = next(name for name in names if not fs.exists(name))
     fs.rename(path, gone)
     fs.sync_directory(parent)
-    fs.remove_tree(gone)
+    return gone
+
+
+def _remove(fs: FileSystem, parent: str, entry: str) -> None:
+    gone = _take_away(fs, parent, entry)
+    if gone:
+        fs.remove_tree(gone)
 
 
 class AccountDirectory:
@@ -211,6 +221,14 @@ class AccountDirectory:
     def remove_stream(self, stream: str) -> None:
         """Remove a stream with its consumers; its stores must be closed."""
         _remove(self._fs, f"{self.path}/streams", directory_name(stream))
+
+    def take_away_stream(self, stream: str) -> str:
+        """The same in one step, but for the files: give the folder that `destroy` is to remove, or ""."""
+        return _take_away(self._fs, f"{self.path}/streams", directory_name(stream))
+
+    def destroy(self, folder: str) -> None:
+        """Remove what was taken away; in any thread."""
+        self._fs.remove_tree(folder)
 
     def consumers(self, stream: str) -> list[Asset]:
         """List all consumers of a stream, damaged ones too; mends documents."""

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from .errors import Damaged, NotFound, StoreClosed, StoreError, StoreFailed
 from .message import StoredMessage
+from .subjects import Heap
 
 __all__ = [
     "Commit",
@@ -272,6 +273,10 @@ class StreamStore(Protocol):
 
     def abandon(self) -> None:
         """Let go of all files and commit nothing: what was buffered is lost."""
+        ...
+
+    def release(self) -> list[Heap]:
+        """The same; what it had in memory is not let go of at once, but given for `subjects.releasing`."""
         ...
 
     def delete(self) -> None:

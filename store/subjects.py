@@ -11,7 +11,7 @@ after `preparing`, the questions about these filters are cheap. Nothing here kno
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -32,7 +32,7 @@ _NO_VIEWS: tuple[View, ...] = ()
 Heap = list[Any] | dict[Any, Any]
 
 
-def releasing(remains: list[Heap]) -> Iterator[None]:
+def releasing(remains: list[Heap]) -> Generator[None, None, None]:
     """Give the memory of big lists and dicts back in steps: a million objects at once take long."""
     for heap in remains:
         while heap:

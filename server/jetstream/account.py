@@ -366,9 +366,20 @@ class JetStreamAccount:
         try:
             stream.delete()
             if stream.config.storage == "file":
-                self.directory.remove_stream(name)
+                self.remove_files(name)
         except OSError as error:
             raise api_error("JSStreamDeleteErrF", err=str(error)) from error
+
+    def remove_files(self, name: str) -> None:
+        """Let a stream be no more on the disk; its files go on a worker thread. Raises OSError."""
+        folder = self.directory.take_away_stream(name)
+
+        def removed(error: BaseException | None) -> None:
+            if error is not None:
+                self.host.log.warning(f"{folder} can not be removed, until the next start: {error}")
+
+        if folder:
+            self.host.runner.work(lambda: self.directory.destroy(folder), removed)
 
     def purge(self) -> None:
         """Remove all streams, those that could not be opened and those in the making too. Raises ApiError."""

@@ -93,7 +93,8 @@ class Compaction:
             first.number, final.until, generation, seed, first.last_seq, first.floor, first.last_time, 0
         )
         self._block = Block(block_path(directory, first.number, generation), header)
-        self._tombs = _needed_tombs(run, outside)
+        self._outside = outside
+        self._tombs = array("Q")
         self._state = (final.floor, run[-1].state_last, run[-1].state_time)
         self._taken = [block.lengths[:] for block in run]  # what is copied: all that is not removed by now
 
@@ -108,6 +109,8 @@ class Compaction:
             self.error = error
 
     def _run(self) -> None:
+        # What is removed outside meanwhile has a tombstone of its own, in a block outside.
+        self._tombs = _needed_tombs(self.run_of, self._outside)
         block = self._block
         parts = [block.header.encode()]
         ids: dict[bytes, int] = {}

@@ -150,3 +150,33 @@ def test_lifetimes_that_end_together(server: ServerProcess, js: JetStream, callb
     eventually(lambda: js.state("w")["last_seq"] == 20_000, seconds=20)
     with callbacks.bounded(server):
         eventually(lambda: js.state("w")["messages"] == 0, seconds=20)
+
+
+@pytest.mark.parametrize("storage", ["file", "memory"])
+def test_the_end_of_a_big_stream(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks, storage: str
+) -> None:
+    js.create("w", subjects=["w.>"], storage=storage)
+    fill(js, "w")
+    js.consumer("w", "c", filter_subject="w.*.*")
+    with callbacks.bounded(server):
+        js.call("STREAM.DELETE.w")
+        js.create("w", subjects=["w.>"], storage=storage)
+        js.publish("w.1")
+        assert js.state("w")["messages"] == 1
+
+
+def test_the_end_of_a_consumer_with_many_outstanding_acks(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks
+) -> None:
+    js.create("w", subjects=["w.>"])
+    fill(js, "w")
+    with JetStream.of(server) as other:
+        other.wire.sub("deliver")
+        js.consumer("w", "c", deliver_subject="deliver", max_ack_pending=-1)
+        other.wire.msgs(SUBJECTS)
+    assert js.consumer_info("w", "c")["num_ack_pending"] == SUBJECTS
+    with callbacks.bounded(server):
+        js.call("STREAM.PURGE.w", {"filter": "w.7.*"})
+        assert js.consumer_info("w", "c")["num_ack_pending"] == SUBJECTS - 100
+        js.call("CONSUMER.DELETE.w.c")

@@ -11,6 +11,7 @@ from pyjs.store.errors import NotFound, StoreClosed
 from pyjs.store.file import FileStream
 from pyjs.store.memory import MemoryStream
 from pyjs.store.stream import StreamStore
+from pyjs.store.subjects import releasing
 
 Make = Callable[[], Any]
 
@@ -192,3 +193,20 @@ def test_what_is_committed_while_more_arrives(make: Make) -> None:
     second.run()
     store.finish(second)
     assert store.begin_commit() is None
+
+
+def test_a_released_stream_is_closed_and_its_files_stay(make: Make) -> None:
+    store = make()
+    fill(store, *[f"a.{number}" for number in range(20)])
+    store.commit_sync()
+    remains = store.release()
+    assert sum(map(len, remains)) >= 40
+    for _ in releasing(remains):
+        pass
+    assert not any(remains)
+    with pytest.raises(StoreClosed):
+        store.append("a", b"", b"", 1)
+    if isinstance(store, FileStream):
+        again = FileStream(store.directory)
+        assert again.messages == 20
+        again.close()

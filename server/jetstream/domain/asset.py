@@ -236,7 +236,7 @@ class Asset:
             self.held.marks.pop(self.name, None)
             try:
                 if self.assignment.storage == "file":
-                    self.held.directory.remove_stream(self.name)
+                    self.held.remove_files(self.name)
             except OSError as fault:
                 self.warn(f"cannot be removed: {fault}")
             if tells:

@@ -96,7 +96,7 @@ class Dispatch:
         elif isinstance(duty, Delete):
             self._log.info(f"Stream '{name}' is not assigned to this server any more and is deleted")
             try:
-                held.directory.remove_stream(key[1])
+                held.remove_files(key[1])
             except OSError as error:
                 self._fail(key, str(error))
         elif key not in self.failures:

@@ -221,7 +221,7 @@ class Stream:
         return self.store
 
     def delete(self) -> None:
-        """Remove the stream, its messages and its consumers."""
+        """End the stream and its consumers for good. Its folder is the caller's to remove."""
         self._silence()
         self.upkeep.wait()
         for consumer in list(self.consumers.values()):
@@ -230,7 +230,7 @@ class Stream:
         self.committer.close()
         self.quota.add(-self._counted)
         self._counted = 0
-        self.store.delete()
+        self.removal.release(self.store.release())
 
     def _silence(self) -> None:
         self.stopped = True

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....store.errors import StoreClosed
+from ....store.subjects import Heap, releasing
 from ...slices import Slices, Steps
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class Removal:
             yield
         steps.close()
         raise StoreClosed(self._stream.name)
+
+    def release(self, remains: list[Heap]) -> None:
+        """Give memory back in slices, also of a stream that has ended."""
+        runner = self._stream.host.runner
+        Slices(runner, releasing(remains), lambda _: None, lambda fault: self._stream.alarm(str(fault)))
 
     def sweeping(self) -> Steps[int]:
         """Let go of what nobody wants; one sweep at a time, and once more for who asks meanwhile."""
