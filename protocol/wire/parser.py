@@ -62,11 +62,11 @@ class Parser:
         """Whether nothing but CONNECT is taken."""
         return self._awaits_connect
 
-    def connected(self) -> list[Op]:
-        """CONNECT was accepted, or is no longer asked for: parse everything, first what came behind it."""
+    def connected(self) -> bytes:
+        """CONNECT was accepted, or is no longer asked for: give what came behind it, to be fed first."""
         self._awaits_connect = False
         self.held.need = 0
-        return self.feed(b"")
+        return self.held.join(b"") or b""
 
     def _first(self, data: bytes, ops: list[Op]) -> PeerError | None:
         """Parse one CONNECT, and keep what follows as it is."""

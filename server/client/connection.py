@@ -140,7 +140,7 @@ class ClientConnection(Connection):
     def _serve(self, operations: Iterator[Op]) -> None:
         dirty = self.clients.flusher.dirty
         plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
-        count = size_sum = self._spread = 0
+        count = size_sum = 0
         reader: Subscription | None = None
         run: list[Publish] = []
         for operation in operations:
@@ -149,8 +149,7 @@ class ClientConnection(Connection):
                 if run:
                     _hand_over(reader, run)
                 self._control_operation(code, operation)
-                if self._held or self.closed_reason:
-                    self._keep(operations)
+                if self._rests(operations):
                     break
                 plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
                 continue
@@ -171,7 +170,7 @@ class ClientConnection(Connection):
                 if run:
                     _hand_over(reader, run)
                 self._publish(code, subject, reply, header_size, size, tail)
-                if self.closed_reason:
+                if self._rests(operations):
                     break
                 continue
             if run and plan.reader is not reader:
@@ -190,16 +189,11 @@ class ClientConnection(Connection):
                 if not box.dirty:
                     box.dirty = True
                     dirty.append(box)
-            if plan.special:
-                self._serve_special(plan, reply, header_size, size, tail)
+            if plan.special and self._serve_special(plan, reply, header_size, size, tail, operations):
+                break
         if run:
             _hand_over(reader, run)
         self._count(account, count, size_sum)
-
-    def _keep(self, operations: Iterator[Op]) -> None:
-        """Keep what cannot be served before `go_on`."""
-        if self._held:
-            self._backlog.extend(operations)
 
     def _count(self, account: Account | None, messages: int, size: int) -> None:
         self.in_msgs += messages
@@ -208,8 +202,16 @@ class ClientConnection(Connection):
             account.in_msgs += messages
             account.in_bytes += size
 
-    def _serve_special(self, plan: Plan, reply: bytes, header_size: int, size: int, tail: bytes) -> None:
-        """What a plan may ask for once its targets are served."""
+    def _serve_special(
+        self,
+        plan: Plan,
+        reply: bytes,
+        header_size: int,
+        size: int,
+        tail: bytes,
+        operations: Iterator[Op],
+    ) -> bool:
+        """What a plan may ask for once its targets are served. Gives whether to rest before `operations`."""
         if plan.wide:
             self._spread += plan.wide
             if self._spread > _SPREAD:
@@ -220,8 +222,11 @@ class ClientConnection(Connection):
             body_at = len(tail) - 2 - size
             header = tail[body_at : body_at + header_size] if header_size else b""
             self._call_back(plan, self.account, self, reply, header, tail[body_at + header_size : -2])
-        elif reply and plan.silent:
-            self._no_responders(plan.subject, reply)
+        elif plan.silent:
+            if reply:
+                self._no_responders(plan.subject, reply)
+            return False  # hardly anything was done
+        return self._rests(operations)
 
     def _publish(
         self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # The group in which servers of a cluster share system requests; not for clients.
 _SYSTEM_GROUP = "sys"
-_AT_ONCE = 5_000  # subscriptions of a closed connection dropped before others have their turn
+_AT_ONCE = 250  # subscriptions of a closed connection dropped before others have their turn
 
 
 class Subscriptions:

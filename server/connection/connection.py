@@ -15,6 +15,7 @@ from ...protocol.wire import encode
 from ..accounts.parcel import Message
 from .buffered import SMALL
 from .outbound import Outbound
+from .unread import Unread
 
 if TYPE_CHECKING:
     from ...protocol.errors import PeerError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .wire import Wire
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
+_TURN = 5_000_000  # ns after which the others have their turn, whatever one read brought
 _LINGER = 20_000_000  # ns in which a held connection's unread input is read and dropped before its close
 
 
@@ -57,9 +59,10 @@ class Connection(Outbound):
         self.stalls = 0
         self.closed_reason = ""
         self.secure: SecureWire | None = None
-        self._backlog: list[Op] = []
-        self._held = False
-        self._stalled = False
+        self._unread = Unread()
+        self._backlog: list[Op] = []  # parsed, and not served yet
+        self._held = self._stalled = self._paused = self._scheduled = self._over = False
+        self._until = 0
         self._waits = 0  # how many wait for memory with this connection: see Buffered
         self._in_part = False
 
@@ -84,21 +87,91 @@ class Connection(Outbound):
     # --- reading
 
     def receive(self, data: bytes) -> None:
-        """Serve what one read brought."""
+        """Serve what one read brought: at once as much as one turn allows, the rest after the others."""
         if self.closed_reason:
             return
-        operations = self.parser.feed(data)
+        self._unread.add(data)
+        if not self._scheduled:
+            self._work()
+
+    def ended(self) -> None:
+        """The peer says nothing more: close when what it has said is served."""
+        self._over = True
+        if not (self._unread or self._backlog):
+            self.close("Client Closed")
+
+    def _work(self) -> None:
+        """Serve what was read until the turn is over, then see to it that the rest is."""
+        now, unread = self.clock.now, self._unread
+        began = now()
+        self._until = began + _TURN
+        while not (self.closed_reason or self._held):
+            if self._backlog:
+                self._serve_backlog()
+                began = now()
+            elif unread:
+                piece = unread.take_all() if self.parser.awaits_connect else unread.take()
+                self._serve(iter(self._parse(piece, began)))
+                ended = now()
+                unread.took(len(piece), ended - began)
+                began = ended
+            else:
+                break
+            if began >= self._until:
+                break
+        self.host.flusher.flush()
+        self._read_on()
+
+    def _parse(self, piece: bytes, now: int) -> list[Op]:
+        operations = self.parser.feed(piece)
         if operations:  # bytes alone are none: a line or a payload that never ends keeps nobody here
-            self.last_activity = self.clock.now()
+            self.last_activity = now
         if self._in_part or self.parser.held.need > SMALL:
             self._count_part(anew=bool(operations))
-        if self._held:
-            self._backlog.extend(operations)
-        else:
-            self._serve(iter(operations))
-            if self._backlog and not self._held:
-                self._serve_backlog()
-        self.host.flusher.flush()
+        return operations
+
+    def _read_on(self) -> None:
+        """Go on with what is there, else with what the peer sends; unless there is a reason to wait."""
+        if self.closed_reason:
+            self._unread.clear()
+        elif self._held or self._stalled or self._scheduled:
+            return
+        elif self._unread or self._backlog:
+            self._pause()
+            self._scheduled = True
+            self.clock.call_later(0, self._next_turn)
+        elif self._over:
+            self.close("Client Closed")
+        elif self._paused and not self._waits:
+            self._paused = False
+            self.wire.resume_reading()
+
+    def _next_turn(self) -> None:
+        self._scheduled = False
+        if not self._stalled:
+            self._work()
+            self.mind_the_slow()
+
+    def mind_the_slow(self) -> None:
+        """Hold this producer back if others have fallen behind with what they were sent."""
+        flusher = self.host.flusher
+        if flusher.behind:
+            self.stall(flusher.take_behind())
+
+    def _pause(self) -> None:
+        self._paused = True
+        self.wire.pause_reading()
+
+    def _rests(self, operations: Iterator[Op]) -> bool:
+        """Whether to serve no more of these: all is over; or held, or it is the others' turn: then they
+        are kept.
+        """
+        if self.closed_reason:
+            return True
+        if not self._held and self.clock.now() < self._until:
+            return False
+        self._backlog.extend(operations)
+        return True
 
     def _count_part(self, *, anew: bool) -> None:
         """Tell how much of an unfinished message is here."""
@@ -109,8 +182,9 @@ class Connection(Outbound):
 
     def admit(self) -> None:
         """Who speaks is known: what came behind CONNECT is served next."""
-        if self.parser.awaits_connect:
-            self._backlog.extend(self.parser.connected())
+        kept = self.parser.connected() if self.parser.awaits_connect else b""
+        if kept:
+            self._unread.put_back(kept)
 
     def _serve_backlog(self) -> None:
         backlog, self._backlog = self._backlog, []
@@ -119,7 +193,7 @@ class Connection(Outbound):
     def hold(self) -> None:
         """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
         self._held = True
-        self.wire.pause_reading()
+        self._pause()
 
     def go_on(self) -> None:
         """Serve what came in meanwhile, and read on."""
@@ -128,23 +202,17 @@ class Connection(Outbound):
         self._held = False
         if self.closed_reason:
             return
-        self._read_on()
-        self._serve_backlog()
-        self.host.flusher.flush()
+        self._work()
 
     def wait(self) -> None:
         """Read nothing until `proceed`: there is no memory for it now."""
         self._waits += 1
-        self.wire.pause_reading()
+        self._pause()
 
     def proceed(self) -> None:
         """There is memory again."""
         self._waits -= 1
         self._read_on()
-
-    def _read_on(self) -> None:
-        if not (self.closed_reason or self._held or self._stalled or self._waits):
-            self.wire.resume_reading()
 
     def stall(self, behind: list[Outbox]) -> None:
         """Read nothing until the first of those behind has caught up, or for a moment; while memory is short,
@@ -158,7 +226,7 @@ class Connection(Outbound):
             return
         self.stalls += 1
         self._stalled = True
-        self.wire.pause_reading()
+        self._pause()
 
         def resume() -> None:
             if self._stalled:
@@ -193,12 +261,11 @@ class Connection(Outbound):
         if self.closed_reason:
             return
         self.flush()
-        unread = self._held or self._waits
         self._end(reason)
         if self.wire.get_write_buffer_size():
             # What is still to be sent has the time that anything has: who does not read keeps nothing here.
             self.clock.call_later(self.write_deadline, self.wire.abort)
-        if not unread:
+        if not self._paused:
             self.wire.close()
             return
         # Input left unread would turn the close into a reset, which can take the last words with it.
@@ -234,6 +301,7 @@ class Connection(Outbound):
         if self.closed_reason:
             return
         self.closed_reason = reason
+        self._unread.clear()
         self._backlog.clear()
         self.parser.held.clear()
         self.heartbeat.stop()

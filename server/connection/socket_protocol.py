@@ -86,10 +86,8 @@ class SocketProtocol(asyncio.Protocol):
         if data:
             connection.receive(data)
         if secure is not None and secure.ended:
-            connection.close("Client Closed")
-        flusher = self._host.flusher
-        if flusher.behind:
-            connection.stall(flusher.take_behind())
+            connection.ended()
+        connection.mind_the_slow()
 
     def resume_writing(self) -> None:
         """The peer has read what it was behind with."""

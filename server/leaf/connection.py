@@ -131,10 +131,7 @@ class LeafConnection(Connection):
         for operation in operations:
             if operation[0] != LMSG:
                 self._control_operation(operation)
-                if self._held:
-                    self._backlog.extend(operations)
-                    break
-                if self.closed_reason:
+                if self._rests(operations):
                     break
                 account = self.account
                 quick = self.joined and self.gate.accept.open and not self.leafs.options.trace
@@ -154,7 +151,7 @@ class LeafConnection(Connection):
                 or (reply.startswith(ACK) and b"@" in reply)
             ):
                 self._message(subject, reply, queues, header_size, size, payload)
-                if self.closed_reason:
+                if self._rests(operations):
                     break
                 continue
             if plan.targets:
@@ -173,6 +170,8 @@ class LeafConnection(Connection):
                         dirty.append(box)
             if plan.callbacks and account is not None:
                 self._call_back(plan, account, self, reply, payload[:header_size], payload[header_size:])
+                if self._rests(operations):
+                    break
         self.in_msgs += count
         self.in_bytes += size_sum
         if account is not None:

@@ -156,10 +156,7 @@ class RouteConnection(Connection):
             if operation[0] != LMSG or not self.joined:
                 self._interest(operation)
                 share, name = None, b""
-                if self.closed_reason:
-                    break
-                if self._held:
-                    self._backlog.extend(operations)
+                if self._rests(operations):
                     break
                 continue
             _, subject, reply, queues, header_size, size, payload, *lead = operation
@@ -185,7 +182,7 @@ class RouteConnection(Connection):
                 or (reply.startswith(ACK) and b"@" in reply)
             ):
                 self._message(share, plan, operation)
-                if self.closed_reason:
+                if self._rests(operations):
                     break
                 continue
             if near:
@@ -205,6 +202,8 @@ class RouteConnection(Connection):
             if plan.callbacks:
                 share.remote_cluster = ""  # it is of no leaf
                 self._call_back(plan, account, share, reply, payload[:header_size], payload[header_size:])
+                if self._rests(operations):
+                    break
         self.in_msgs += count
         self.in_bytes += size_sum
 

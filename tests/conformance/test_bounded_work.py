@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from lib.callbacks import Callbacks
 from lib.eventually import eventually
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
+from lib.wire import Wire
 
 HOLD = """
 import asyncio, time
@@ -65,3 +67,41 @@ def test_a_stream_with_its_consumers(server: ServerProcess, callbacks: Callbacks
         eventually(lambda: js.call("STREAM.INFO.S")["state"]["messages"] == 1000)
         for name in ("A", "B"):
             js.call(f"CONSUMER.CREATE.S.{name}", {"stream_name": "S", "config": {"durable_name": name}})
+
+
+FLOODS: dict[str, tuple[bytes, int]] = {
+    "messages that nobody hears": (b"PUB nobody.%d 0\r\n\r\n", 60_000),
+    "messages of a stream": (b"PUB s.%d 1\r\nx\r\n", 30_000),
+    "subscriptions": (b"SUB a.%d.* %d\r\n", 20_000),
+    "requests": (b"PUB $JS.API.STREAM.INFO.S.%d _INBOX.%d 0\r\n\r\n".replace(b".S.%d", b".S"), 2_000),
+    "pings": (b"PING\r\n", 100_000),
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_a_flood(server: ServerProcess, callbacks: Callbacks, kind: str) -> None:
+    line, count = FLOODS[kind]
+    holes = line.count(b"%d")
+    flood = b"".join(line % ((number,) * holes) for number in range(count))
+    with JetStream.of(server) as js, callbacks.bounded(server):
+        js.call("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]})
+        reader = threading.Thread(target=_read_pongs, args=(js.wire, flood.count(b"PING") + 1))
+        reader.start()
+        js.wire.send(flood + b"PING\r\n")
+        reader.join()
+
+
+def _read_pongs(wire: Wire, count: int) -> None:
+    while count:
+        count -= wire.next() == b"PONG"
+
+
+def test_a_client_with_many_subscriptions_leaves(server: ServerProcess, callbacks: Callbacks) -> None:
+    wire = server.connect()
+    wire.send(b"".join(b"SUB a.%d.* %d\r\n" % (number, number) for number in range(30_000)))
+    wire.sync()
+    with server.connect() as other, callbacks.bounded(server):
+        wire.close()
+        other.sub("a.>")
+        other.pub("a.1.b", b"x")
+        assert other.msg().body == b"x"

@@ -40,7 +40,7 @@ def test_connect_alone_is_given_and_the_rest_when_it_is_accepted(
     assert [op[0] for op in ops] == [CONNECT]
     assert parser.held.size == len(rest)
     free = kind()
-    assert _codes([*parser.connected(), *parser.feed(b"PING\r\n")]) == _codes(
+    assert _codes([*parser.feed(parser.connected()), *parser.feed(b"PING\r\n")]) == _codes(
         [*free.feed(rest), *free.feed(b"PING\r\n")]
     )
 

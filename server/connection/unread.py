@@ -1,0 +1,68 @@
+"""Unread: what came over a connection and was not parsed yet, handed out in pieces.
+
+One read may bring a quarter of a megabyte: ten messages, or twenty thousand. The pieces grow and shrink with
+the time that the last ones took, so that one of small messages is served in a few milliseconds and large ones
+are not cut up.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+_QUICK = 1_000_000  # ns
+_SLOW = 4_000_000
+_SMALLEST = 1 << 12
+_LARGEST = 1 << 18
+
+
+class Unread:
+    """Bytes in the order in which they came. `piece` is the size of the next one, in bytes."""
+
+    __slots__ = ("_at", "_reads", "piece")
+
+    def __init__(self) -> None:
+        self._reads: deque[bytes] = deque()
+        self._at = 0  # of the first read, what was taken
+        self.piece = 1 << 14
+
+    def __bool__(self) -> bool:
+        return bool(self._reads)
+
+    def add(self, data: bytes) -> None:
+        """One more read."""
+        self._reads.append(data)
+
+    def take(self) -> bytes:
+        """The next piece; there must be one."""
+        data, at = self._reads[0], self._at
+        if len(data) - at <= self.piece:
+            self._reads.popleft()
+            self._at = 0
+            return data[at:] if at else data
+        self._at = at + self.piece
+        return data[at : self._at]
+
+    def take_all(self) -> bytes:
+        """All there is."""
+        whole = b"".join(self._reads)[self._at :]
+        self.clear()
+        return whole
+
+    def put_back(self, data: bytes) -> None:
+        """What came before all there is."""
+        if self._at:
+            self._reads[0] = self._reads[0][self._at :]
+            self._at = 0
+        self._reads.appendleft(data)
+
+    def took(self, size: int, ns: int) -> None:
+        """A piece of so many bytes was served in `ns`: fit the size of the next ones."""
+        if ns > _SLOW:
+            self.piece = max(_SMALLEST, self.piece >> 1)
+        elif ns < _QUICK and size >= self.piece:
+            self.piece = min(_LARGEST, self.piece << 1)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._reads.clear()
+        self._at = 0
