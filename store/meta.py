@@ -151,6 +151,10 @@ class AccountDirectory:
     def _consumer(self, stream: str, consumer: str) -> str:
         return f"{self._stream(stream)}/consumers/{directory_name(consumer)}"
 
+    def is_new(self) -> bool:
+        """Tell whether nothing was ever stored here."""
+        return not self._fs.exists(self.path)
+
     def streams(self) -> list[Asset]:
         """List all streams, damaged ones too; mends documents."""
         return _list(self._fs, f"{self.path}/streams")

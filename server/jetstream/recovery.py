@@ -138,7 +138,12 @@ class Recovery:
         self._waiting: list[Callable[[], None]] = []
 
     def add(self, account: JetStreamAccount) -> None:
-        """Open the streams of an account; until a stream is open, it is among the account's `unopened`."""
+        """Open the streams of an account; until a stream is open, it is among the account's `unopened`.
+
+        An account without files serves at once.
+        """
+        if account.directory.is_new():
+            return
         account.surveyed = False
         if account.name in self._holds:
             self._held[account.name] = account

@@ -92,6 +92,7 @@ async def test_jetstream_comes_and_goes_with_the_token(site: Site) -> None:
     assert code(await call(account, "$JS.API.STREAM.INFO.S")) == 10039
     assert account.jetstream is None
     site.deploy(a.set(limits=ON))
+    await site.engine.recovered()
     assert (await call(account, "$JS.API.STREAM.INFO.S"))["state"]["messages"] == 1
 
 
@@ -209,6 +210,7 @@ async def test_an_expired_account_keeps_its_memory_streams_and_a_deleted_one_its
         site.accounts.expire(a.id, deleted=deleted)
         assert (account.jetstream is None) == deleted
         site.deploy(a)
+        await site.engine.recovered()
         names = await call(account, "$JS.API.STREAM.NAMES")
         assert names["streams"] == left
 
@@ -224,6 +226,7 @@ async def test_the_owners_of_files_are_looked_up_at_start(site: Site) -> None:
     again.accounts.trust = site.accounts.trust
     again.table.tokens = {a.id: site.table.tokens[a.id]}
     await again.engine.start()
+    await again.engine.recovered()
     assert sorted(again.table.asked) == sorted([a.id, b.id])
     assert list(again.engine.accounts) == [a.id]
     assert list(again.engine.accounts[a.id].streams) == ["S"]
