@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...protocol.identifier import new_id
 from ..accounts.mapping import Mapping
 from ..connection import Host, Listener
+from ..connection.addresses import EVERYWHERE, reachable
 from .authentication import LeafAuthenticator
 from .domains import Side, default_mappings, denials, local_mappings
 from .info import LeafDocuments
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from .connection import LeafConnection
 
 _LOOP_ID = 22
-_EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 DUPLICATE = "Duplicate Remote LeafNode Connection"
 SHUTDOWN = "Server Shutdown"
 
@@ -169,7 +169,7 @@ class Leafs:
         if not self.port:
             return ""
         host = self.options.leafnodes.host
-        return f"nats-leaf://{'127.0.0.1' if host in _EVERYWHERE else host}:{self.port}"
+        return f"nats-leaf://{'127.0.0.1' if host in EVERYWHERE else host}:{self.port}"
 
     @property
     def auth_timeout(self) -> int:
@@ -198,14 +198,14 @@ class Leafs:
             self.flusher.flush()
 
     def own_urls(self) -> list[str]:
-        """What leafs are told to come back to. An address that means "any" is nobody's address."""
+        """What leafs are told to come back to: one address."""
         leafnodes = self.options.leafnodes
         if leafnodes.no_advertise:
             return []
         if leafnodes.advertise:
             host, colon, port = leafnodes.advertise.rpartition(":")
             return [f"{host}:{port}" if colon and port.isdigit() else f"{leafnodes.advertise}:{self.port}"]
-        return [] if leafnodes.host in _EVERYWHERE else [f"{leafnodes.host}:{self.port}"]
+        return [f"{host}:{self.port}" for host in reachable(leafnodes.host)[:1]] if self.port else []
 
     async def find_account(self, name: str) -> Account | None:
         """The account that a remote is bound to; None: there is none such, as yet."""

@@ -17,6 +17,7 @@ from .view import Monitored, head
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..cluster.meta.assignment import ConsumerAssignment, StreamAssignment
     from ..jetstream.account import JetStreamAccount
     from ..jetstream.domain.asset import Asset
     from ..jetstream.engine import JetStream
@@ -191,7 +192,7 @@ def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> Steps[d
         group = asset.assignment.group
         detail["stream_raft_group"] = group
         detail["consumer_raft_groups"] = [
-            {"name": consumer.name, "raft_group": f"C-{name_hash(f'{group} {consumer.name}')}"}
+            {"name": consumer.name, "raft_group": _consumer_group(asset.assignment, consumer)}
             for consumer in (consumers if request.consumers else ())
         ]
     if request.consumers:
@@ -212,6 +213,12 @@ def _consumers(stream: Stream, request: JszRequest, asset: Asset | None) -> Step
             document = info.to_json()
             found.append(document if request.config else _without(document, "config"))
     return found
+
+
+def _consumer_group(stream: StreamAssignment, consumer: ConsumerAssignment) -> str:
+    memory = consumer.config.get("mem_storage") or stream.storage == "memory"
+    kind = f"R{consumer.replicas(stream)}{'M' if memory else 'F'}"
+    return f"C-{kind}-{name_hash(f'{stream.group} {consumer.name}')}"
 
 
 def _without(document: dict[str, Any], key: str) -> dict[str, Any]:

@@ -148,8 +148,7 @@ def jetstream(server: Monitored) -> dict[str, Any]:
     if engine is None or not engine.running:
         return {}
     found = {"config": engine.config(), "stats": engine.stats()}
-    if held := limits(engine):
-        found["limits"] = held
+    found["limits"] = limits(engine)
     if engine.cluster is not None:
         found["meta"] = engine.cluster.meta_cluster()
     return found

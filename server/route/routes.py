@@ -16,6 +16,7 @@ from ...protocol.wire import encode
 from ..accounts.permissions import Permissions
 from ..clock import SECOND
 from ..connection import Listener, introduction
+from ..connection.addresses import EVERYWHERE, bracketed, reachable
 from .remote import Address, Remote
 from .socket_protocol import RouteProtocol
 
@@ -30,7 +31,6 @@ PROTOCOL = 3
 SHUTDOWN = "Server Shutdown"
 _NAME = 22  # characters of a generated name
 _SLOWEST_PING = 30 * SECOND
-_EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 
 
 class RouteEvents(Protocol):
@@ -176,7 +176,7 @@ class Routes:
         if not self.port:
             return ""
         host = self.cluster.host
-        return f"nats-route://{'127.0.0.1' if host in _EVERYWHERE else host}:{self.port}"
+        return f"nats-route://{'127.0.0.1' if host in EVERYWHERE else host}:{self.port}"
 
     @property
     def auth_timeout(self) -> int:
@@ -237,11 +237,10 @@ class Routes:
         )
 
     def _own_urls(self) -> list[str]:
-        host = self.options.host
         if self.options.client_advertise:
             return [self.options.client_advertise]
         port = self._clients.info.port
-        return [] if host in _EVERYWHERE or not port else [f"{host}:{port}"]
+        return [f"{host}:{port}" for host in reachable(self.options.host)] if port else []
 
     def server_fields(self) -> dict[str, Any]:
         """See Host."""
@@ -424,5 +423,4 @@ def _permissions(given: PermissionsOptions | None) -> dict[str, dict[str, list[s
 
 
 def _host(told: str, seen: str) -> str:
-    host = seen if told in _EVERYWHERE else told
-    return f"[{host}]" if ":" in host else host
+    return bracketed(seen if told in EVERYWHERE else told)

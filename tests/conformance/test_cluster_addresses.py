@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 
 import pytest
+from lib import reference
 from lib.eventually import eventually
 from lib.process import ServerProcess
 from lib.wire import Wire
@@ -79,6 +80,30 @@ def test_leafs_are_told_of_all_servers(pair: tuple[ServerProcess, ServerProcess]
 def _greeting(server: ServerProcess) -> list[str]:
     with Wire(server.ports["leaf"]) as wire:
         return sorted(wire.info["leafnode_urls"])
+
+
+def test_a_server_on_every_address_tells_those_of_the_machine(
+    launch: Callable[[str], ServerProcess],
+) -> None:
+    """By the reference's word: the other server is one, which lists its own addresses beside ours."""
+    first = launch(CONFIG.format(name="a", routes="").replace("127.0.0.1:<client>", "0.0.0.0:<client>"))
+    route = f'"nats-route://127.0.0.1:{first.ports["route"]}"'
+    config = CONFIG.format(name="b", routes=route).replace("127.0.0.1:<client>", "0.0.0.0:<client>")
+    second = reference.start(config)
+    try:
+        with first.connect() as wire:
+            hosts: dict[int, set[str]] = {}
+
+            def both() -> bool:
+                for url in told(wire, "connect_urls"):
+                    host, _, port = url.rpartition(":")
+                    hosts.setdefault(int(port), set()).add(host)
+                return second.port in hosts
+
+            eventually(both)
+            assert hosts[first.port] == hosts[second.port]
+    finally:
+        second.stop()
 
 
 @pytest.mark.parametrize("scheme", ["leaf", "nats", "nats-leaf", "whatever"])
