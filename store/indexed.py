@@ -259,17 +259,12 @@ class IndexedStream:
         self._check_open()
         if up_to == 1:
             return
-        filters = () if subject is None or subject == ">" else (subject,)
-        limit = up_to - 1 if up_to else self.last_seq
-        # What comes from now on is above the limit.
-        if filters:
-            limit = min(limit, self.last_seq)
-        else:
-            self.skip_to(limit)
+        filters, last = _filters(subject), self.last_seq
+        if not filters:
+            self.skip_to(up_to - 1)  # what comes from now on is above
         for _ in self._index.preparing(filters):
             yield ()
-        if keep and not (up_to and not filters):
-            limit = min(limit, self._index.newest(filters, keep) - 1)
+        limit = min(self._limit(filters, up_to, keep), last)
         if filters:
             yield from self._removing(filters, limit)
             return
@@ -284,6 +279,22 @@ class IndexedStream:
         else:
             yield from self._removing((), limit)
         self._drop_lost_before(limit + 1)
+
+    def _limit(self, filters: Sequence[str], up_to: int, keep: int) -> int:
+        """Find the last sequence that such a purge may remove."""
+        limit = up_to - 1 if up_to else self.last_seq
+        if keep and (filters or not up_to):
+            limit = min(limit, self._index.newest(filters, keep) - 1)
+        return limit
+
+    def purge_bound(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
+        """Give the sequence below which one step of such a purge removes messages; 0 if one step is all."""
+        filters, live = _filters(subject), self._index.live
+        limit = self._limit(filters, up_to, keep)
+        if not filters and (self._is_cheap(limit + 1) or live.count_from(limit + 1) <= STEP):
+            return 0
+        seqs = self._index.run(filters, 0, limit, STEP)
+        return seqs[-1] + 1 if len(seqs) == STEP else 0
 
     def _removing(self, filters: Sequence[str], limit: int) -> Generator[Sequence[int], None, None]:
         """Remove what the filters match up to `limit`, oldest first."""
@@ -309,3 +320,7 @@ class IndexedStream:
         """Stop reporting damaged messages that are older than what limits and purges removed."""
         for lost in [lost for lost in self._lost if lost < seq]:
             del self._lost[lost]
+
+
+def _filters(subject: str | None) -> tuple[str, ...]:
+    return () if subject is None or subject == ">" else (subject,)

@@ -158,6 +158,10 @@ class StreamStore(Protocol):
         """
         ...
 
+    def purge_bound(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
+        """Give the sequence below which one step of such a purge removes messages; 0 if one step is all."""
+        ...
+
     def subject_of(self, seq: int) -> str:
         """Give the subject of a message without reading it; raises NotFound."""
         ...

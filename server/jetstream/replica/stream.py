@@ -27,6 +27,7 @@ from . import entry as entries
 from .arrivals import Arrivals
 from .dice import Dice
 from .logtime import LogClock, LogTime
+from .purge import Purging
 from .relay import LeaderPost
 from .settler import AppliedSettler
 from .standing import Standing
@@ -228,8 +229,8 @@ class ReplicatedStream(Stream):
     def order_purge(
         self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
     ) -> None:
-        """Propose to purge."""
-        self._desk.order(entries.Purge(self.time.next(), subject, up_to, keep), _told(done))
+        """Propose to purge, in several entries if it is much."""
+        Purging(self, self._desk.order, done, entries.Purge(0, subject, up_to, keep))
 
     def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
         """Propose to remove a message."""

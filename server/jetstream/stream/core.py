@@ -34,7 +34,7 @@ from .ttl import Expiry
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...accounts.subscription import Subscription
     from ...slices import Steps
@@ -440,6 +440,10 @@ class Stream:
         if config.retention != old.retention:
             gone += yield from self.removal.sweeping()
         return gone
+
+    def prepared(self, filters: Sequence[str]) -> Steps[None]:
+        """Get the store ready for questions about these filters."""
+        yield from self.store.preparing(filters)
 
     def let_go(self, steps: Steps[int]) -> None:
         """Have messages removed, over the next turns of the loop if they are many and it may take so long."""
