@@ -68,7 +68,8 @@ class Seat:
     make: gives the application in its state as it is durable by itself; called for each life and each
     start. expected: who must be there before the group may be founded. wanted: see `Outlook`. holds: whether
     a learner that has the log also has what is older than that; asked again and again. observes: whether
-    this member votes and is not to lead.
+    this member votes and is not to lead. prepare: reads what `make` needs; called on a worker thread, raises
+    nothing.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Seat:
         wanted: Callable[[], frozenset[str] | None] = lambda: None,
         holds: Callable[[str], bool] = lambda _: True,
         observes: Callable[[], bool] = lambda: False,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self.group: Group | None = None
@@ -93,6 +95,7 @@ class Seat:
         self._wanted = wanted
         self._holds = holds
         self._observes = observes
+        self._prepare = prepare
         self._lives = surroundings.lives(name)
         self._life: Life | None = None
         self._formation: Formation | None = None
@@ -221,8 +224,21 @@ class Seat:
         self._begin(Members.of(life.founders if life.member in life.founders else ()))
 
     def _begin(self, create: Members | None) -> None:
-        around, life = self._around, self._life
+        """Begin the group's member here, once what its application needs has been read."""
+        prepare, life = self._prepare, self._life
         assert life is not None
+        if prepare is None:
+            self._enter(life, create)
+            return
+
+        def read() -> Life:
+            prepare()
+            return life
+
+        self._work(read, lambda found: self._enter(found, create))
+
+    def _enter(self, life: Life, create: Members | None) -> None:
+        around = self._around
         self.group = Group(
             f"{self.name}@{founding(life.founders)}",
             life.member,

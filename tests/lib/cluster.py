@@ -193,6 +193,7 @@ class Member:
         self.durable: tuple[int, list[str]] = (0, [])
         self.compact_entries = 50
         self.others: tuple[str, ...] | None = None
+        self.prepared = 0
 
     def start(self) -> Member:
         cluster = self.cluster
@@ -218,11 +219,18 @@ class Member:
             timing=TIMING,
             compact_entries=self.compact_entries,
         )
-        self.seat = Seat(META, around, self._application, self.owner, expected=self._expected)
+        self.seat = Seat(
+            META, around, self._application, self.owner, expected=self._expected, prepare=self._prepare
+        )
         self.seat.start()
         return self
 
+    def _prepare(self) -> None:
+        """What costs by what is stored; a worker does it, once for each application."""
+        self.prepared += 1
+
     def _application(self) -> Tally:
+        assert self.prepared == len(self.applications) + 1
         self.applications.append(Tally(self.durable))
         return self.applications[-1]
 

@@ -25,6 +25,8 @@ from ..replica.entry import Begin, encode
 from ..replica.refill import MisfitError, RefillError, SenderError
 from ..replica.state import StateError
 from .catchup import CatchUp
+from .owner import GroupOwner
+from .reading import Reading
 from .unopened import Unopened
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class Membership:
             self.name, around.mailbox, self._answer, self._answered, self._peers, lambda: not self.refilling
         )
         self._store = store
+        self._reading = Reading(self._open_store)
         self._under_way = 0
         self._again = 0  # ticks until it is opened again; 0: it need not be
         self._ticks = self._next_resign = 0
@@ -161,6 +164,7 @@ class Membership:
     def _left(self) -> None:
         then, self._then, self._leaving = self._then, None, False
         assert then is not None
+        self._reading.let_go()
         then()
 
     def _renew(self) -> None:
@@ -174,10 +178,11 @@ class Membership:
             self.name,
             self._around,
             self._make,
-            _GroupOwner(self),
+            GroupOwner(self),
             expected=self._expected,
             wanted=self._wanted,
             holds=lambda member: self._catch_up.is_whole(node_of(member)),
+            prepare=self._prepare,
         )
 
     def _drop(self) -> None:
@@ -252,6 +257,15 @@ class Membership:
 
     # --- opening
 
+    def _prepare(self) -> None:
+        """Read what lies on the disk, on a worker thread; not while a replica writes to it."""
+        fresh = self.replica is None and self._store is None and not self._aside
+        if fresh and self._watcher.assignment.storage == "file":
+            self._reading.read()
+
+    def _open_store(self) -> FileStream:
+        return self._held.open_store(self._stream, exact=True, damaged=self._damaged)
+
     def _make(self) -> Application:
         self._drop()
         try:
@@ -275,7 +289,7 @@ class Membership:
             store.on_damage = lambda _, where: self._damaged(where)
             return self._over(config, store)
         if not self._aside:
-            opened = held.open_store(self._stream, exact=True, damaged=self._damaged)
+            opened = self._reading.take()
             for mended in opened.mended:
                 self._around.log.info(f"Stream '{held.name} > {self._stream}': {mended}")
             lost = opened.damaged()
@@ -291,7 +305,7 @@ class Membership:
         self._aside = False
         if kept:
             self._alarm(f"is begun anew here; what was damaged is kept in {kept} until all of it is back")
-        return self._over(config, held.open_store(self._stream, exact=True, damaged=self._damaged))
+        return self._over(config, self._open_store())
 
     def _over(self, config: StreamConfig, store: StreamStore) -> Replica:
         """A replica over a store: that of a founder, of what it held before, or one to be filled."""
@@ -471,28 +485,3 @@ class Membership:
             self._catch_up.ask(replica.refill.ask())
         except (OSError, StoreError) as fault:
             self.failed(replica, fault)
-
-
-class _GroupOwner:
-    """Hears what becomes of the group, for a membership."""
-
-    def __init__(self, membership: Membership) -> None:
-        self._membership = membership
-
-    def leading(self, group: Group) -> None:
-        """See cluster.Owner."""
-        self._membership.leading(group)
-
-    def following(self, group: Group) -> None:
-        """See cluster.Owner."""
-        del group
-        self._membership.following()
-
-    def leader_changed(self, group: Group) -> None:
-        """See cluster.Owner."""
-        del group
-        self._membership.leader_changed()
-
-    def failed(self, group: Group) -> None:
-        """See cluster.Owner."""
-        self._membership.ended(group)
