@@ -65,7 +65,7 @@ def _detail(server: Monitored, account: Account) -> Steps[dict[str, Any]]:
     for key, value in (
         ("mappings", mappings),
         ("exports", _exports(account)),
-        ("imports", _imports(account)),
+        ("imports", [*_imports(account), *_from_system(server, account)]),
     ):
         if value:
             detail[key] = value
@@ -149,6 +149,35 @@ def _imports(account: Account) -> list[dict[str, Any]]:
             }
             found.append(entry)
     return found
+
+
+def _from_system(server: Monitored, account: Account) -> list[dict[str, Any]]:
+    """What every account may ask of the system account about itself, as nats-server shows it: as imports."""
+    system = server.registry.system
+    if system is None or account is system:
+        return []
+    own = f"$SYS.REQ.ACCOUNT.{account.name}"
+    services = [
+        (f"{own}.CONNZ", "$SYS.REQ.ACCOUNT.PING.CONNZ", False),
+        (f"{own}.CONNZ", "$SYS.REQ.SERVER.PING.CONNZ", False),
+        (f"{own}.STATZ", "$SYS.REQ.ACCOUNT.PING.STATZ", False),
+        (f"$SYS.REQ.USER.{account.name}.INFO", "$SYS.REQ.USER.INFO", True),
+    ]
+    if server.jetstream is not None:
+        services.append(("$JS.API.>", "$JS.API.>", True))
+    return [
+        {
+            "subject": subject,
+            "account": system.name,
+            "to": local,
+            "local_subject": local,
+            "type": "service",
+            "invalid": False,
+            "share": share,
+            "tracking": False,
+        }
+        for subject, local, share in services
+    ]
 
 
 def accstatz(

@@ -195,6 +195,47 @@ def test_jsz_of_an_account_without_jetstream_is_an_error(system: Wire, account: 
     assert "exist" in error["description"] or why in error["description"]
 
 
+SHARED = """
+listen: 127.0.0.1:<client>
+server_name: S
+SWITCH
+accounts {
+  SYS { users: [{ user: sys, password: p }] }
+  A { users: [{ user: a, password: p }], exports: [{ service: "w.*.*" }, { stream: "t.>" }] }
+  B { users: [{ user: b, password: p }], imports: [
+    { service: { account: A, subject: "w.*.*" }, to: "w.$2.$1", share: true }
+    { stream: { account: A, subject: "t.>" }, prefix: "x" }
+    { stream: { account: A, subject: "t.a.*" }, to: "ta.$1" }
+  ] }
+}
+system_account: SYS
+"""
+OWN = {  # subject at the system account, subject here, share
+    ("$SYS.REQ.ACCOUNT.B.CONNZ", "$SYS.REQ.ACCOUNT.PING.CONNZ", False),
+    ("$SYS.REQ.ACCOUNT.B.CONNZ", "$SYS.REQ.SERVER.PING.CONNZ", False),
+    ("$SYS.REQ.ACCOUNT.B.STATZ", "$SYS.REQ.ACCOUNT.PING.STATZ", False),
+    ("$SYS.REQ.USER.B.INFO", "$SYS.REQ.USER.INFO", True),
+}
+API = ("$JS.API.>", "$JS.API.>", True)
+
+
+@pytest.mark.parametrize("jetstream", [True, False])
+def test_info_of_an_account_lists_its_imports(serve: Callable[[str], ServerProcess], jetstream: bool) -> None:
+    server = serve(SHARED.replace("SWITCH", 'jetstream { store_dir: "<store>" }' if jetstream else ""))
+    with server.connect(**{"user": "sys", "pass": "p"}) as wire:
+        imports = wire.request("$SYS.REQ.ACCOUNT.B.INFO").json()["data"]["imports"]
+    found = {(each["account"], each["subject"], each["local_subject"], each["share"]) for each in imports}
+    wanted = {
+        ("A", "w.*.*", "w.*.*", True),
+        ("A", "t.>", "x.t.>", False),
+        ("A", "t.a.*", "ta.*", False),
+        *(("SYS", *each) for each in OWN | ({API} if jetstream else set())),
+    }
+    assert found == wanted
+    assert {each["type"] for each in imports} == {"service", "stream"}
+    assert not any(each["invalid"] for each in imports)
+
+
 def test_subsz_of_an_account_lists_its_subscriptions(system: Wire, user: Wire, unique: str) -> None:
     user.sub(f"{unique}.a", "7")
     user.sub(f"{unique}.b", "8", queue="group")
