@@ -13,6 +13,7 @@ from .message import StoredMessage
 from .subjects import Heap, SubjectIndex, releasing
 
 STEP = 512  # messages removed in one step
+MOST_NAMED = 1 << 17  # so many lost sequences are named, the newest
 
 
 class IndexedStream:
@@ -62,8 +63,8 @@ class IndexedStream:
 
     def account_for(self, last_seq: int) -> None:
         """Consume sequences that are known to have been given, and report them as lost."""
-        where = "known to others only"
-        self._lost.update(dict.fromkeys(range(self.last_seq + 1, last_seq + 1), where))
+        first = max(self.last_seq, last_seq - MOST_NAMED) + 1
+        self._lost.update(dict.fromkeys(range(first, last_seq + 1), "known to others only"))
         self.skip_to(last_seq)
 
     def _check_open(self) -> None:

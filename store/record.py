@@ -156,12 +156,12 @@ def resync(data: bytes, offset: int, seed: int) -> int:
     return len(data)
 
 
-def claimed_seqs(data: bytes, start: int, end: int, low: int, high: int) -> Iterator[int]:
-    """Guess the sequences of the damaged messages between two offsets from what is left of their headers."""
+def claimed_seqs(data: bytes, start: int, end: int, low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Guess (sequence, length) of damaged messages between two offsets by what is left of their headers."""
     for found in _CANDIDATE.finditer(data, start + 4, end):
         at = found.start() - 4
         if at + FIXED > end:
             break
         _, _, kind, subject, length, header, seq, _ = unpack_all(data, at)
         if kind in {MESSAGE, ERASED} and low < seq < high and FIXED + subject + header <= length <= LONGEST:
-            yield seq
+            yield seq, length

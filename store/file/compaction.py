@@ -3,14 +3,14 @@
 Chosen are sealed, undamaged blocks: one that is at least half removed messages, or neighbours that together
 fill less than half a block. `run` reads them in another thread, checks every record it copies, and puts one
 synced file of the next generation in place; the stream goes on reading the old files until `finish`.
-Tombstones in them that are still needed, for messages in blocks outside, are kept. A block found damaged is
-left as it is.
+Tombstones in them that are still needed, for messages in blocks outside, are kept, and all of them in a
+stream that has lost something: they tell what of that was removed. A block found damaged is left as it is.
 """
 
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import compress
+from itertools import chain, compress
 from struct import Struct
 
 from .. import record
@@ -18,7 +18,7 @@ from ..fs import FileSystem, read_file, write_new
 from ..handles import Handles
 from .block import LENGTH, Block
 from .commit import leave_sidecar, remove_block
-from .header import HEADER_SIZE, Header, make_seed
+from .header import HEADER_SIZE, make_seed
 from .recovery import block_path
 
 _U64 = Struct("<Q")
@@ -61,6 +61,10 @@ def _needed_tombs(run: Sequence[Block], outside: Sequence[Block]) -> "array[int]
     return kept
 
 
+def _all_tombs(run: Sequence[Block]) -> "array[int]":
+    return array("Q", chain.from_iterable(block.tombs for block in run))
+
+
 def _has_removed(block: Block, low: int, high: int) -> bool:
     start, end = block.row_from(low), block.row_from(high + 1)
     return 0 in block.lengths[start:end]
@@ -77,6 +81,8 @@ class Compaction:
         run: list[Block],
         outside: list[Block],
         last_seq: int,
+        *,
+        lossy: bool = False,
     ) -> None:
         self._fs = fs
         self._handles = handles
@@ -89,12 +95,11 @@ class Compaction:
         first, final = run[0].header, run[-1].header
         generation = first.generation + 1
         seed = make_seed(directory, first.number, generation, first.last_seq, first.last_time)
-        header = Header(
-            first.number, final.until, generation, seed, first.last_seq, first.floor, first.last_time, 0
-        )
+        header = first._replace(until=final.until, generation=generation, seed=seed)
         self._block = Block(block_path(directory, first.number, generation), header)
         self._outside = outside
         self._tombs = array("Q")
+        self._lossy = lossy
         self._state = (final.floor, run[-1].state_last, run[-1].state_time)
         self._taken = [block.lengths[:] for block in run]  # what is copied: all that is not removed by now
 
@@ -110,7 +115,7 @@ class Compaction:
 
     def _run(self) -> None:
         # What is removed outside meanwhile has a tombstone of its own, in a block outside.
-        self._tombs = _needed_tombs(self.run_of, self._outside)
+        self._tombs = _all_tombs(self.run_of) if self._lossy else _needed_tombs(self.run_of, self._outside)
         block = self._block
         parts = [block.header.encode()]
         ids: dict[bytes, int] = {}

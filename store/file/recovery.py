@@ -13,6 +13,7 @@ from itertools import compress
 
 from .. import record
 from ..fs import FileSystem, read_file, write_file
+from ..indexed import MOST_NAMED
 from ..subjects import SubjectIndex
 from . import sidecar
 from .block import LENGTH, Block, accounted
@@ -86,7 +87,7 @@ def recover(fs: FileSystem, directory: str, *, exact: bool = False) -> Recovered
     end = max(found.blocks[-1].last_row_seq, found.blocks[-1].state_last) if found.blocks else 0
     if found.last_seq > end:
         # The last block is gone, or its end: what it held is lost, its sequences are not given again.
-        found.lost.update(dict.fromkeys(range(max(end + 1, found.floor), found.last_seq + 1), directory))
+        _lose(found, max(end + 1, found.floor), found.last_seq, directory)
     _apply_tombstones(found)
     loader = _Loader(found)
     for index in indexes:
@@ -188,11 +189,17 @@ def _sidecar(fs: FileSystem, path: str) -> Witness | None:
 
 def _hear(witnesses: list[Witness], blocks: list[Block], found: Recovered) -> None:
     """Take over what is known of the stream; of what was removed, what the blocks do not say themselves."""
-    said = {pair for block in blocks for pair in zip(block.tombs[::2], block.tombs[1::2], strict=True)}
+    said: set[tuple[int, int]] = set()
+    same = {(block.header.number, block.header.generation): block.tombs for block in blocks}
     for witness in witnesses:
         found.floor = max(found.floor, witness.floor)
         found.last_seq = max(found.last_seq, witness.last_seq)
         found.last_time = max(found.last_time, witness.last_time)
+        if witness.tombs == same.get((witness.number, witness.generation)):
+            continue  # as always, where nothing is damaged
+        said = said or {
+            pair for block in blocks for pair in zip(block.tombs[::2], block.tombs[1::2], strict=True)
+        }
         for pair in zip(witness.tombs[::2], witness.tombs[1::2], strict=True):
             if pair not in said:
                 said.add(pair)
@@ -341,8 +348,12 @@ def _note_missing(place: int, file: _File, indexes: list[Index], found: Recovere
     if start > header.last_seq:
         return
     found.faults.append(f"{file.path}: the block before is missing, sequences {start} to {header.last_seq}")
-    for seq in range(start, header.last_seq + 1):
-        found.lost[seq] = f"before {file.path}"
+    _lose(found, start, header.last_seq, f"before {file.path}")
+
+
+def _lose(found: Recovered, first: int, last: int, where: str) -> None:
+    """Name the sequences from `first` to `last` as lost, or as many of them as can be named."""
+    found.lost.update(dict.fromkeys(range(max(first, last + 1 - MOST_NAMED), last + 1), where))
 
 
 def _ranges(found: Recovered) -> list[tuple[int, int]]:

@@ -10,12 +10,12 @@ from struct import Struct
 from zlib import crc32
 
 from .. import record
+from ..indexed import MOST_NAMED
 from .block import HAS_HEADER, Block
 from .header import HEADER_SIZE, Header
 from .sidecar import Index
 
 _U64 = Struct("<Q")
-_FEW = 1024  # so many missing sequences are reported without any other evidence
 
 
 @dataclass(slots=True)
@@ -121,8 +121,11 @@ def _lost_in(data: bytes, hole: Hole) -> list[int]:
     missing = range(hole.after + 1, hole.up_to + 1)
     if len(missing) <= (hole.end - hole.start) // (record.FIXED + 1):
         return list(missing)
-    claimed = sorted(set(record.claimed_seqs(data, hole.start, hole.end, hole.after, hole.up_to + 1)))
-    return claimed or list(missing[:_FEW])
+    # There are fewer bytes than sequences: most of these were never used, or are removed, and say no more.
+    claimed = dict(record.claimed_seqs(data, hole.start, hole.end, hole.after, hole.up_to + 1))
+    if claimed and sum(claimed.values()) >= hole.end - hole.start - record.FIXED:
+        return sorted(claimed)
+    return list(missing[-MOST_NAMED:])
 
 
 def last_commit(path: str, header: Header, data: bytes) -> tuple[int, bytes]:
@@ -150,7 +153,8 @@ def scan(
                 return scan(path, header, rest, next_last=None, synced=synced, last_seq=last_seq)
         reader.know(last_seq)
     else:
-        if header.generation and reader.committed != len(data):
+        whole = not reader.holes or reader.holes[-1].end < len(data)
+        if header.generation and reader.committed != len(data) and whole:
             # A block that was written at once ends with a COMMIT: something is cut off.
             reader.holes.append(Hole(len(data), len(data), reader.last))
         reader.know(next_last)

@@ -434,7 +434,8 @@ class FileStream(IndexedStream):
         if not run or any(block in self._sealed or block.synced < block.end for block in run):
             return None
         outside = [block for block in self._blocks if block not in run]
-        self._compaction = Compaction(self._fs, self._handles, self.directory, run, outside, self.last_seq)
+        where = (self._fs, self._handles, self.directory)
+        self._compaction = Compaction(*where, run, outside, self.last_seq, lossy=bool(self._lost))
         return self._compaction
 
     def _finish_compaction(self, compaction: Compaction) -> None:

@@ -251,7 +251,10 @@ def read(stream: Stream) -> list[Recovered]:
         one for asset in stream.account.directory.consumers(stream.name) if (one := _read(stream, asset))
     ]
     states = [one.state for one in found if one.state is not None and one.state.delivered[0]]
-    stream.store.account_for(max((state.delivered[1] for state in states), default=0))
+    known, last = max((state.delivered[1] for state in states), default=0), stream.store.last_seq
+    if known > last:
+        stream.alarm(f"ends at {last}, and its consumers were given messages up to {known}: they are lost")
+    stream.store.account_for(known)
     return found
 
 
