@@ -228,9 +228,9 @@ def standing(user: UserClaims, account: AccountClaims, trust: Trust, now: int) -
             limits = apply_template(scope.template, user, account)
         except TemplateError as error:
             return Refusal(Reason.BAD_TEMPLATE, str(error))
-    if 0 < account.exp < now // SECOND:
+    if account.exp and account.exp < now // SECOND:
         return Refusal(Reason.ACCOUNT_EXPIRED, f"account {account.sub} has expired")
-    if 0 < user.exp < now // SECOND:
+    if user.exp and user.exp < now // SECOND:
         return Refusal(Reason.USER_EXPIRED, f"user {user.sub} has expired")
     if limits.bearer_token and account.nats.limits.disallow_bearer:
         return Refusal(Reason.BEARER_NOT_ALLOWED, f"account {account.sub} does not allow bearer tokens")
@@ -288,7 +288,7 @@ def _judged(claims: C, now: int | None, expired: Reason, early: Reason) -> C | R
     errors = found.blocking(time=False)
     if errors:
         return Refusal(Reason.INVALID_CLAIMS, errors[0].text)
-    if now is not None and 0 < claims.exp < now // SECOND:
+    if now is not None and claims.exp and claims.exp < now // SECOND:
         return Refusal(expired, f"{claims.KIND} {claims.sub} has expired")
     if now is not None and claims.nbf > now // SECOND:
         return Refusal(early, f"{claims.KIND} {claims.sub} is not yet valid")

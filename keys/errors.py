@@ -13,6 +13,11 @@ from typing import Any
 _SECRET = re.compile(r"\b(?:S[ACNOUX][A-Z2-7]{40,}|P[A-Z2-7]{90,}|eyJ[\w-]+\.[\w-]+\.[\w-]*)")
 
 
+def is_secret(text: str) -> bool:
+    """Whether a seed, private key or token stands in `text`, or what is very much like one."""
+    return _SECRET.search(text.upper()) is not None or _SECRET.search(text) is not None
+
+
 class IdentityError(ValueError):
     """A key, token, credentials file or folder is not what it must be."""
 

@@ -89,7 +89,7 @@ def _judge_activation(
             f"the activation is signed by {activation.iss}, no key of {exporter.sub}",
         )
     seconds = now // SECOND
-    if 0 < activation.exp <= seconds or activation.nbf > seconds:
+    if (activation.exp and activation.exp <= seconds) or activation.nbf > seconds:
         return Refusal(Reason.ACTIVATION_EXPIRED, "the activation is expired, or not valid yet")
     if not activation.iat or export.is_revoked(activation.sub, activation.iat):
         return Refusal(Reason.ACTIVATION_REVOKED, f"the activation of {activation.sub} is revoked")

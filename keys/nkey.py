@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Protocol
@@ -18,6 +19,8 @@ from .errors import KeyFault, NkeyError
 
 SEED_BYTES = 32
 SIGNATURE_BYTES = 64
+_SECRET_LENGTHS = (58, 108)  # letters of a seed, and of a private key
+_CANDIDATE = re.compile(r"\b(?:[SP][A-Z2-7]{57,}|[sp][a-z2-7]{57,})")
 _SEED_PREFIX = 18 << 3
 _PRIVATE_PREFIX = 15 << 3
 
@@ -77,6 +80,20 @@ def _body(text: str) -> bytes:
     if binascii.crc_hqx(whole[:-2], 0) != int.from_bytes(whole[-2:], "little"):
         raise NkeyError(KeyFault.CHECKSUM, "damaged nkey: its checksum does not match")
     return whole[:-2]
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a seed or private key stands in `text`, in capitals or, as tags are, in small letters."""
+    for found in _CANDIDATE.findall(text):
+        upper = found.upper()
+        for length in _SECRET_LENGTHS:
+            try:
+                body = _body(upper[:length])
+            except NkeyError:
+                continue
+            if body[0] & 0xF8 == _SEED_PREFIX or body[0] == _PRIVATE_PREFIX:
+                return True
+    return False
 
 
 def _words(roles: tuple[Role, ...]) -> str:

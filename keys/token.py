@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ..protocol import gojson
 from .errors import NkeyError, TokenError, TokenFault
-from .nkey import Signer, public_role, verify
+from .nkey import Signer, holds_secret, public_role, verify
 
 if TYPE_CHECKING:
     from .claims import Claims
@@ -62,7 +62,8 @@ def encode(claims: Claims, key: Signer, *, now: int) -> str:
 
     `iss`, `iat`, `jti`, type and version are set; `claims` stays as it is.
 
-    Raises TokenError: a key or subject of the wrong role, or claims that could not be read back.
+    Raises TokenError: a key or subject of the wrong role, claims that could not be read back, or that hold a
+    seed: one that was given as a name is neither signed nor stored.
     """
     from .algorithm import JWS
     from .claims.base import SECOND
@@ -76,6 +77,10 @@ def encode(claims: Claims, key: Signer, *, now: int) -> str:
     document = ready.document()
     _typed(document)
     payload = gojson.encode(document)
+    if holds_secret(payload.decode()):
+        raise TokenError(
+            TokenFault.CONTENT, "there is a seed or private key in the claims, where all can read it"
+        )
     token = JWS.encode(payload, cast("Any", key), algorithm=_ALGORITHM, sort_headers=False)
     if len(token) > MAX_TOKEN:
         raise TokenError(

@@ -13,7 +13,7 @@ BASE = ("aud", "exp", "jti", "iat", "iss", "name", "nbf", "sub")
 
 
 class Claims(Document):
-    """The claims of a token; times are seconds since the epoch, 0 when unset.
+    """The claims of a token; times are seconds since the epoch, 0 when unset. An `exp` before that is over.
 
     `KIND`: the word in `nats.type`; `ISSUERS` and `SUBJECTS`: roles of the keys that may sign and be named.
     """
@@ -41,7 +41,7 @@ class Claims(Document):
     def check_times(self, now: int, issues: Issues) -> None:
         """Note a token that is expired, or not valid yet."""
         seconds = now // SECOND
-        if 0 < self.exp < seconds:
+        if self.exp and self.exp < seconds:
             issues.time("claim is expired")
         if self.nbf > 0 and self.nbf > seconds:
             issues.time("claim is not yet valid")

@@ -1,14 +1,16 @@
 """The parent of all documents in a token: strict types, Go's order of fields, its rules of what is left out.
 
 Fields have their JSON names. Reading is strict: a wrong type is an error, `null` is as good as absent,
-unknown fields are kept and written back; what is assigned later is checked when a token is made. Writing
-leaves out what is empty (false, 0, "", no entries), except nested documents and the fields named in `ALWAYS`;
-maps are written with sorted keys.
+unknown fields are kept and written back. A field that a program names must be known: a misspelt one
+(`pub.alow`) would leave open what it should close. Values that are assigned are checked when a token is made.
+Writing leaves out what is empty (false, 0, "", no entries), except nested documents and the fields named in
+`ALWAYS`; maps are written with sorted keys.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+import difflib
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -24,6 +26,26 @@ class Document(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
     ALWAYS: ClassVar[frozenset[str]] = frozenset()
     LAST: ClassVar[tuple[str, ...]] = ()
+
+    def __new__(cls, *_: Any, **fields: Any) -> Self:
+        """Raise AttributeError for a name that is none of its fields; what is read from JSON is not asked."""
+        for name in fields:
+            cls._must_know(name)
+        return super().__new__(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a field, or one that was read. Raises AttributeError for any other name."""
+        if not name.startswith("_") and name not in (self.model_extra or ()):
+            self._must_know(name)
+        super().__setattr__(name, value)
+
+    @classmethod
+    def _must_know(cls, name: str) -> None:
+        if name in cls.model_fields:
+            return
+        near = difflib.get_close_matches(name, cls.model_fields, 1)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"{cls.__name__} has no field {name!r}{hint}", name=name, obj=cls)
 
     @model_validator(mode="before")
     @classmethod

@@ -44,8 +44,8 @@ def expirations(workspace: Workspace, threshold: int) -> list[Expiry]:
         if isinstance(claims, str):
             found.append(Expiry(resource, fault=claims))
             continue
-        ends = max(claims.exp, 0)
-        soon = bool(ends) and 0 < ends < threshold
+        ends = claims.exp
+        soon = bool(ends) and ends < threshold
         found.append(Expiry(resource, claims.sub, ends, bool(ends) and now > ends, soon))
     return found
 

@@ -159,7 +159,7 @@ def _check_activation(draft: Draft, item: Import) -> None:
         name = account_label(draft.workspace, activation.sub)
         whose = f"{quote(activation.sub)} ({name})" if name else quote(activation.sub)
         raise WorkspaceError(f"activation is not intended for this account - it is for {whose}")
-    if 0 < activation.exp <= draft.seconds:
+    if activation.exp and activation.exp <= draft.seconds:
         raise WorkspaceError(f"the activation for {quote(activation.nats.subject)} is expired")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from ..errors import WorkspaceError
+from ..errors import WorkspaceError, is_secret
 from ..folders.names import checked
 
 ANY = "*"
@@ -54,4 +54,8 @@ def chosen(name: str, what: str) -> str:
         raise WorkspaceError("name cannot contain '/' or '\\'")
     if name.strip().startswith("."):
         raise WorkspaceError("name cannot begin with '.': such files are hidden")
+    if is_secret(name):
+        raise WorkspaceError(f"this is a seed, a private key or a token, and no {what} name")
+    if not name.isprintable():
+        raise WorkspaceError(f"{what} name has a letter that cannot be seen, or that turns text around")
     return any_name() if name == ANY else checked(name)

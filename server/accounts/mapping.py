@@ -9,6 +9,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator
 
+from ...protocol.quoting import quoted
 from ...protocol.subject import has_wildcard, is_valid
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import SubjectTransform, TransformError
@@ -41,7 +42,8 @@ class Mapping:
         self.weights = list(destinations)
         names = [name for name, _ in self.weights]
         if len(set(names)) < len(names):
-            raise MappingError(f"duplicate destination in the mapping of {source!r}")
+            twice = next(name for name in names if names.count(name) > 1)
+            raise MappingError(f"mapping {quoted(source)}: duplicate entry for {quoted(twice)}")
         total = 0
         self._cumulative: list[tuple[int, SubjectTransform | None]] = []
         for name, weight in self.weights:
@@ -53,7 +55,8 @@ class Mapping:
             try:
                 transform = SubjectTransform(source, name, random_below=random_below)
             except TransformError as error:
-                raise MappingError(f"mapping of {source!r} to {name!r}: {error}") from error
+                where = f"mapping {quoted(source)} -> {quoted(name)}"
+                raise MappingError(f"{where}: {error}") from error
             self._cumulative.append((total, transform))
         if total < FULL and source not in names:
             self._cumulative.append((FULL, None))

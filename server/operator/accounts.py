@@ -204,7 +204,7 @@ class OperatorAccounts:
     # --- changes
 
     def _past(self, claims: AccountClaims) -> bool:
-        return 0 < claims.exp * SECOND <= self._clock.now()
+        return claims.exp != 0 and claims.exp * SECOND <= self._clock.now()
 
     def _adopt(self, token: str, claims: AccountClaims) -> Account:
         key = claims.sub

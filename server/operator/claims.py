@@ -16,6 +16,7 @@ from ...protocol import gojson
 from ..clock import SECOND
 from .resolver import ResolverError
 from .resolver.folder import FolderResolver
+from .translate.mappings import impossible
 
 if TYPE_CHECKING:
     from ...keys import OperatorClaims, Refusal, Trust
@@ -201,10 +202,13 @@ class Claims:
         faults = claims.issues(0).blocking(time=False)
         if faults:
             raise ClaimsError(words, f"validation errors: [{' '.join(f.text for f in faults)}]", key)
+        unfit = impossible(claims.nats.mappings)
+        if unfit:
+            raise ClaimsError(words, "; ".join(unfit), key)
         if claims.iss not in self._accounts.trust.keys:
             raise ClaimsError(words, f"account {key} is signed by {claims.iss}, which is not trusted", key)
         now = self._clock.now() // SECOND
-        if 0 < claims.exp <= now:
+        if claims.exp and claims.exp <= now:
             raise ClaimsError(words, f"account {key} has expired", key)
         if claims.nbf > now:
             raise ClaimsError(words, f"account {key} is not yet valid", key)

@@ -126,6 +126,38 @@ def test_a_push_of_a_token_that_contradicts_itself(op: Deployment) -> None:
     assert error["description"].startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("mappings", "why"),
+    [
+        ({"a.*": [{"subject": "b.$2"}]}, 'mapping "a.*" -> "b.$2": invalid mapping destination: '),
+        ({"a.*": [{"subject": "b.*"}]}, 'mapping "a.*" -> "b.*": invalid subject'),
+        ({"a.>": [{"subject": "b"}]}, 'mapping "a.>" -> "b": invalid subject'),
+        (
+            {"a.*": [{"subject": "b.{{no(1)}}"}]},
+            'mapping "a.*" -> "b.{{no(1)}}": invalid mapping destination: ',
+        ),
+        (
+            {"a": [{"subject": "b", "weight": 50}, {"subject": "b", "weight": 50}]},
+            'mapping "a": duplicate entry for "b"',
+        ),
+        (
+            {"a.*": [{"subject": "b"}, {"subject": "c.$2", "cluster": "elsewhere"}]},
+            'mapping "a.*" -> "c.$2": invalid mapping destination: ',
+        ),
+    ],
+)
+def test_a_push_of_a_mapping_that_cannot_be(
+    op: Deployment, mappings: dict[str, list[dict[str, Any]]], why: str
+) -> None:
+    account = op.account("A")
+    before = lookup(op, account)
+    error = op.ask(UPDATE, account.set(mappings=mappings).token())["error"]
+    assert error["code"] == 500
+    assert error["description"].startswith("jwt validation failed - " + why)
+    if op.server.name == "pyjs":  # the reference has stored it
+        assert lookup(op, account) == before
+
+
 def test_a_push_of_another_operators_account_lets_nobody_in(op: Deployment) -> None:
     stranger = OperatorSite().account("A")
     op.ask(UPDATE, stranger.token())

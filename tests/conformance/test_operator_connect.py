@@ -14,7 +14,7 @@ import pytest
 from lib.operator_site import Deployment, OperatorSite, User, reheaded, soon, tampered, unsigned
 from lib.process import ServerProcess
 from lib.wire import Wire
-from pyjs.keys import KeyPair, Role
+from pyjs.keys import KeyPair, Role, encode
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]
 HOUR = 3600
@@ -33,6 +33,23 @@ def test_the_users_of_a_pushed_account_connect(op: Deployment) -> None:
         "account": account.id,
         "account_name": "A",
     }
+
+
+def test_a_token_that_ended_before_1970_lets_nobody_in(op: Deployment) -> None:
+    """The reference tells apart what it sees when it reads a token, and what it counts down."""
+    said = op.account("A").user(exp=-1).refusal(op.server)
+    assert said in (VIOLATION, [b"-ERR 'User Authentication Expired'"])
+
+
+def test_a_token_without_a_date_of_issue(op: Deployment, implementation: str) -> None:
+    """pyjs takes none: whether it was revoked could not be said (docs/operator.md)."""
+    account = op.account("A")
+    user = account.user()
+    undated = replace(user, token=encode(user.claims, account.key, now=0))
+    if implementation == "pyjs":
+        assert undated.refusal(op.server) == VIOLATION
+    else:
+        undated.connect(op.server).close()
 
 
 def test_nats_py_connects_with_a_credentials_file(op: Deployment, tmp_path: Path) -> None:

@@ -215,8 +215,8 @@ class _Judge:
         name = self._mine[key][0] if key in self._mine else claims.name if claims is not None else ""
         if claims is None:
             return Held(server, key, name, state, used=used, note=note)
-        expired = 0 < claims.exp < self._now
-        expiring = 0 < claims.exp <= self._soon
+        expired = claims.exp != 0 and claims.exp < self._now
+        expiring = claims.exp != 0 and claims.exp <= self._soon
         return Held(
             server, key, name, state, claims.jti, claims.iat, claims.exp, used, expired, expiring, note
         )

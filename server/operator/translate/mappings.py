@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from ....keys.claims.account import WeightedMapping
 
 
+def impossible(given: Table[str, list[WeightedMapping]]) -> list[str]:
+    """Why some of the mappings can be used nowhere, whatever cluster a server is in."""
+    clusters = {target.cluster for targets in given.values() for target in targets}
+    faults = [fault for cluster in sorted(clusters) for fault in mappings(given, cluster)[1].values()]
+    return list(dict.fromkeys(faults))
+
+
 def mappings(given: Table[str, list[WeightedMapping]], cluster: str = "") -> tuple[Mappings, dict[str, str]]:
     """The mappings, and by their source why others cannot be (validation lets some of them pass).
 

@@ -1,0 +1,81 @@
+"""Slips that would open what should be closed, or show what is secret: refused when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyjs.keys import AccountClaims, KeyPair, Role, TokenError, UserClaims, decode, encode
+from pyjs.keys.claims.parts import Permission
+from pyjs.keys.claims.user import User
+from pyjs.keys.nkey import holds_secret
+
+SECOND = 1_000_000_000
+ACCOUNT = KeyPair.create(Role.ACCOUNT)
+
+
+def user() -> UserClaims:
+    return UserClaims.new(KeyPair.create(Role.USER).public_key, "u")
+
+
+@pytest.mark.parametrize(
+    ("slip", "told"),
+    [
+        (lambda claims: setattr(claims.nats.pub, "alow", ["x"]), "has no field 'alow': did you mean 'allow'"),
+        (lambda claims: setattr(claims.nats, "bearer", True), "User has no field 'bearer'"),
+        (lambda claims: setattr(claims, "epx", 5), "UserClaims has no field 'epx': did you mean 'exp'"),
+        (lambda claims: Permission(alow=["x"]), "Permission has no field 'alow'"),
+        (lambda claims: User(paylod=5), "User has no field 'paylod': did you mean 'payload'"),
+    ],
+)
+def test_a_misspelt_field_is_an_error(slip: Callable[[UserClaims], Any], told: str) -> None:
+    claims = user()
+    before = claims.document()
+    with pytest.raises(AttributeError, match=told):
+        slip(claims)
+    assert claims.document() == before
+
+
+def test_fields_of_newer_tokens_are_kept_and_may_be_changed() -> None:
+    read = User.model_validate({"future": {"a": 1}, "pub": {"later": True}})
+    read.future = 2  # type: ignore[attr-defined]
+    copy = read.model_copy(deep=True)
+    assert copy.document()["future"] == 2
+    assert copy.document()["pub"] == {"later": True}
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.ACCOUNT, Role.USER, Role.CURVE])
+def test_seeds_are_found_wherever_they_stand(role: Role) -> None:
+    pair = KeyPair.create(role)
+    for text in (pair.seed, f"my {pair.seed}.creds", pair.seed.lower()):
+        assert holds_secret(text)
+    assert not holds_secret(pair.public_key)
+    assert not holds_secret("S" + pair.public_key[1:] + "AA")  # no checksum of a seed
+    assert not holds_secret("".join(chr(ord("A") + i % 26) for i in range(4000)))
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda claims, seed: setattr(claims, "name", seed),
+        lambda claims, seed: setattr(claims.nats, "tags", [seed.lower()]),
+        lambda claims, seed: setattr(claims.nats.pub, "allow", [f"a.{seed}.>"]),
+        lambda claims, seed: setattr(claims, "aud", f"for {seed}"),
+    ],
+)
+def test_a_token_never_holds_a_seed(place: Callable[[UserClaims, str], None]) -> None:
+    claims, seed = user(), KeyPair.create(Role.USER).seed
+    place(claims, seed)
+    with pytest.raises(TokenError) as caught:
+        encode(claims, ACCOUNT, now=SECOND)
+    assert seed not in str(caught.value)
+    assert seed.lower() not in str(caught.value).lower()
+
+
+def test_an_end_before_1970_is_over() -> None:
+    claims = AccountClaims.new(ACCOUNT.public_key, "A")
+    claims.exp = -1
+    read = decode(encode(claims, KeyPair.create(Role.OPERATOR), now=SECOND), AccountClaims)
+    assert read.exp == -1
+    assert [issue.text for issue in read.issues(SECOND)] == ["claim is expired"]
