@@ -152,12 +152,14 @@ def _serve(line: CommandLine, options: Options, log: Logger, warnings: list[Prob
     import asyncio
 
     from .memory import settle_allocator
+    from .process.descriptors import raise_limit
     from .process.serve import Process
 
     async def serve() -> int:
         return await Process(line, options, log, program).run(warnings)
 
     settle_allocator()
+    raise_limit()
     factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     try:
         import uvloop

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -117,6 +118,17 @@ def test_it_is_ready_soon_and_small(start: Callable[..., Running]) -> None:
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     resident = int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1))  # type: ignore[union-attr]
     assert resident < 60 * 1024
+
+
+def test_the_limit_of_open_files_is_raised_as_far_as_it_goes(start: Callable[..., Running]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+    try:
+        server = start("-a", "127.0.0.1", "-p", "-1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    server.says("Server is ready")
+    assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == (hard, hard)
 
 
 def test_a_port_in_use_is_said_and_ends_it_with_1(start: Callable[..., Running]) -> None:
