@@ -2,14 +2,17 @@
 
 A frame cut by the end of a read waits here with, if its control line was whole, the number of bytes it needs.
 While too few have come they are only listed, so a large payload in many reads is joined once: cost O(n).
-Small reads are gathered in one buffer, or the list would take many times as much memory as what it holds; so
-are those of a large frame: one large piece of memory goes back to the system when it is freed, many pieces in
-between others do not.
+Small reads are gathered in one buffer, or the list would take many times as much memory as what it holds. A
+large frame has a mapping of its own, which takes no more memory than what has come, and all of which goes
+back to the system at the end: what many pieces took in between others would stay.
 """
+
+from mmap import mmap
 
 _SMALL = 4096  # bytes of a read from which it is listed as it is
 _GATHERED = 1 << 18  # bytes of small reads in one buffer: growing, it is copied
-_LARGE = 1 << 20  # bytes of a frame that is held in one buffer
+_LARGE = 1 << 21  # bytes of a frame from which it is mapped
+_MOST = 1 << 30  # more than any frame: what has no size yet
 
 
 class Held:
@@ -17,26 +20,32 @@ class Held:
     0 while that is not known.
     """
 
-    __slots__ = ("chunks", "need", "size")
+    __slots__ = ("_mapped", "chunks", "need", "size")
 
     def __init__(self) -> None:
         self.chunks: list[bytes | bytearray] = []
         self.size = 0
         self.need = 0
+        self._mapped: mmap | None = None
 
     def join(self, data: bytes) -> bytes | None:
         """Give all held bytes and `data` as one, or None if the frame still can't be whole."""
-        chunks = self.chunks
+        chunks, before = self.chunks, self.size
         self.size += len(data)
         if self.size >= self.need:
-            chunks.append(data)
-            whole = b"".join(chunks)
-            chunks.clear()
-            self.size = self.need = 0
+            if self._mapped is not None:
+                with memoryview(self._mapped) as view:
+                    whole = b"".join((view[:before], data))
+            else:
+                chunks.append(data)
+                whole = b"".join(chunks)
+            self.clear()
             return whole
-        if len(data) >= _SMALL and self.need < _LARGE:
+        if self._mapped is not None:
+            self._mapped[before : self.size] = data
+        elif len(data) >= _SMALL:
             chunks.append(data)
-        elif isinstance(chunks[-1], bytearray) and (len(chunks[-1]) < _GATHERED or self.need >= _LARGE):
+        elif isinstance(chunks[-1], bytearray) and len(chunks[-1]) < _GATHERED:
             chunks[-1] += data
         else:
             chunks.append(bytearray(data))
@@ -44,11 +53,20 @@ class Held:
 
     def keep(self, rest: bytes, need: int = 0) -> None:
         """Hold `rest`, the start of a frame that needs `need` bytes in all (0: not known yet)."""
-        self.chunks.append(rest)
         self.size = len(rest)
         self.need = need
+        if _LARGE <= need < _MOST:
+            try:
+                self._mapped = mmap(-1, need)
+            except OSError:  # the system promises no memory before it is used
+                pass
+            else:
+                self._mapped[: len(rest)] = rest
+                rest = b""
+        self.chunks.append(rest)
 
     def clear(self) -> None:
         """Let go of everything."""
         self.chunks.clear()
         self.size = self.need = 0
+        self._mapped = None

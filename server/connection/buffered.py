@@ -144,7 +144,7 @@ class Buffered:
             f"{self.size} bytes are held for connections, more than max_buffered ({self.limit}): "
             "the newest senders wait"
         )
-        self._review_soon()
+        self._review()  # now: one turn of the loop may read megabytes of each
         self._clock.call_later(_TICK, self._tick)
 
     def _end(self) -> None:

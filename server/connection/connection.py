@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..accounts.source import Kind, Source
     from .heartbeat import Heartbeat
     from .host import Host
-    from .secure import SecureWire
+    from .secure import Agreed
     from .wire import Wire
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
@@ -37,7 +37,8 @@ _LINGER = 20_000_000  # ns in which a held connection's unread input is read and
 class Connection(Outbound):
     """peer: (host, port). start, last_activity: ns. account: None before it is known who speaks.
 
-    secure: the wire when there is TLS. closed_reason: "" while open. stalls: how often it was held back.
+    secure: what was agreed on when there is TLS. closed_reason: "" while open. stalls: how often it was held
+    back.
     """
 
     kind: Kind
@@ -58,7 +59,7 @@ class Connection(Outbound):
         self.in_bytes = 0
         self.stalls = 0
         self.closed_reason = ""
-        self.secure: SecureWire | None = None
+        self.secure: Agreed | None = None
         self._unread = Unread()
         self._backlog: list[Op] = []  # parsed, and not served yet
         self._held = self._stalled = self._paused = self._scheduled = self._over = False

@@ -2,7 +2,8 @@
 
 Why not the loop's own TLS: whether a client speaks TLS is seen only from its first byte (`allow_non_tls`,
 `handshake_first`), and that byte is then already read. Promises: nothing is written in the clear once it
-exists; `feed` raises HandshakeError or gives plain text, nothing else.
+exists; `feed` raises HandshakeError or gives plain text, nothing else. What is encrypted or decrypted goes
+through in pieces of 64 KiB, for OpenSSL's buffers never shrink.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import ssl
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..config.tls import public_key_hash
 
@@ -18,17 +19,28 @@ if TYPE_CHECKING:
     from .wire import Wire
 
 FIRST_BYTE = 0x16  # of a TLS handshake record; no word of the client protocol starts so
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 
 
 class HandshakeError(Exception):
     """The peer does not do TLS as it is asked to, or broke it later."""
 
 
+class Agreed(NamedTuple):
+    """What a handshake came to. version: the protocol, e.g. TLSv1.3. cipher: the suite. certificates: the
+    peer's, in DER; none where none was asked for. subject: of the first, names and values in its order.
+    """
+
+    version: str
+    cipher: str
+    certificates: list[bytes]
+    subject: list[list[tuple[str, str]]]
+
+
 class SecureWire:
     """A Wire that encrypts what is written and decrypts what it is fed.
 
-    ready: the handshake is done. ended: the peer has said goodbye.
+    agreed: what the handshake came to, once it is done. ended: the peer has said goodbye.
     """
 
     def __init__(
@@ -39,7 +51,7 @@ class SecureWire:
         server_hostname: str | None = None,
     ) -> None:
         self.inner = inner
-        self.ready = False
+        self.agreed: Agreed | None = None
         self.ended = False
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -54,16 +66,22 @@ class SecureWire:
 
     def feed(self, data: bytes) -> bytes:
         """Take what the socket brought; give the plain text in it. Raises HandshakeError."""
-        self._incoming.write(data)
+        plain: list[bytes] = []
         try:
-            if not self.ready and not self._shake_hands():
-                return b""
-            plain = self._read()
+            for start in range(0, len(data) or 1, _CHUNK):
+                self._incoming.write(data[start : start + _CHUNK])
+                if self.ready or self._shake_hands():
+                    self._read(plain)
         except ssl.SSLError as error:
             self._send()
             raise HandshakeError(str(error)) from error
         self._send()
-        return plain
+        return b"".join(plain)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the handshake is done."""
+        return self.agreed is not None
 
     def write(self, data: bytes) -> None:
         """Send encrypted; what is written before the handshake is done waits for it."""
@@ -74,10 +92,9 @@ class SecureWire:
             view = memoryview(data)
             while view:
                 view = view[self._tls.write(view[:_CHUNK]) :]
+                self._send()
         except ssl.SSLError:
             self.inner.abort()
-            return
-        self._send()
 
     def close(self) -> None:
         """Say goodbye and close."""
@@ -103,28 +120,6 @@ class SecureWire:
         """Read on."""
         self.inner.resume_reading()
 
-    @property
-    def version(self) -> str:
-        """The protocol agreed on, e.g. TLSv1.3."""
-        return self._tls.version() or ""
-
-    @property
-    def cipher(self) -> str:
-        """The cipher suite agreed on."""
-        cipher = self._tls.cipher()
-        return cipher[0] if cipher else ""
-
-    def certificates(self) -> list[bytes]:
-        """The peer's certificate in DER; [] where none was asked for."""
-        certificate = self._tls.getpeercert(binary_form=True)
-        return [] if certificate is None else [certificate]
-
-    @property
-    def subject(self) -> list[list[tuple[str, str]]]:
-        """The subject of the peer's certificate: names and values, in the order of the certificate."""
-        told = cast("dict[str, Any]", self._tls.getpeercert() or {})
-        return [list(part) for part in told.get("subject", ())]
-
     def _shake_hands(self) -> bool:
         try:
             self._tls.do_handshake()
@@ -132,11 +127,22 @@ class SecureWire:
             self._send()
             return False
         self._check_pin()
-        self.ready = True
+        self.agreed = self._agreement()
         early, self._early = b"".join(self._early), []
         if early:
             self.write(early)
         return True
+
+    def _agreement(self) -> Agreed:
+        cipher = self._tls.cipher()
+        certificate = self._tls.getpeercert(binary_form=True)
+        told = cast("dict[str, Any]", self._tls.getpeercert() or {})
+        return Agreed(
+            self._tls.version() or "",
+            cipher[0] if cipher else "",
+            [] if certificate is None else [certificate],
+            [list(part) for part in told.get("subject", ())],
+        )
 
     def _check_pin(self) -> None:
         if not self._pinned:
@@ -145,17 +151,15 @@ class SecureWire:
         if certificate is None or public_key_hash(certificate) not in self._pinned:
             raise HandshakeError("certificate is not pinned")
 
-    def _read(self) -> bytes:
-        chunks = []
+    def _read(self, plain: list[bytes]) -> None:
         try:
             while chunk := self._tls.read(_CHUNK):
-                chunks.append(chunk)
+                plain.append(chunk)
             self.ended = True
         except ssl.SSLZeroReturnError:
             self.ended = True
         except ssl.SSLWantReadError:
             pass
-        return b"".join(chunks)
 
     def _send(self) -> None:
         data = self._outgoing.read()

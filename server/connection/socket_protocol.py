@@ -10,6 +10,8 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from .wire import GONE
+
 if TYPE_CHECKING:
     from ..clock import Timer
     from .connection import Connection
@@ -100,6 +102,8 @@ class SocketProtocol(asyncio.Protocol):
         if self.connection is not None:
             self.connection.lost("Client Closed" if exc is None else "Read Error")
             self._host.flusher.flush()
+            self.connection.wire = GONE  # closed connections are remembered; their sockets and TLS are not
+            self._secure = None
         self._listener.gone(self)
 
     def close(self, reason: str) -> None:
@@ -117,7 +121,7 @@ class SocketProtocol(asyncio.Protocol):
     def _encrypt(self, connection: Connection, secure: SecureWire, timeout: int) -> None:
         """From now on all goes through `secure`, whose handshake has `timeout` ns."""
         self._secure = secure
-        connection.wire = connection.secure = secure
+        connection.wire = secure
         self._expect(timeout)
 
     def _expect(self, timeout: int) -> None:
@@ -136,6 +140,7 @@ class SocketProtocol(asyncio.Protocol):
             return b""
         if secure.ready and not before:
             self._stop_timer()
+            connection.secure = secure.agreed
             self._secured(connection)
         return plain
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Wire(Protocol):
@@ -25,3 +25,29 @@ class Wire(Protocol):
 
     def resume_reading(self) -> None:
         """Read on."""
+
+
+class Gone:
+    """The wire of a connection whose socket is closed: takes everything and does nothing."""
+
+    def write(self, data: bytes) -> None:
+        """See Wire."""
+
+    def close(self) -> None:
+        """See Wire."""
+
+    def abort(self) -> None:
+        """See Wire."""
+
+    def get_write_buffer_size(self) -> int:
+        """See Wire."""
+        return 0
+
+    def pause_reading(self) -> None:
+        """See Wire."""
+
+    def resume_reading(self) -> None:
+        """See Wire."""
+
+
+GONE: Final = Gone()

@@ -176,7 +176,7 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
     for name, value in (("name", options.name), ("lang", options.lang), ("version", options.version)):
         if value:
             document[name] = value
-    if connection.secure is not None and connection.secure.ready:
+    if connection.secure is not None:
         document |= tls_facts(connection.secure, peers=request.auth)
     if request.auth:
         if _user(connection):

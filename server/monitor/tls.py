@@ -11,7 +11,7 @@ from ..config.tls import file_not_after, public_key_hash
 
 if TYPE_CHECKING:
     from ..config.options import TLSOptions
-    from ..connection.secure import SecureWire
+    from ..connection.secure import Agreed
 
 _SHORT = {
     "commonName": "CN",
@@ -36,13 +36,13 @@ def certificate_end(tls: TLSOptions) -> dict[str, str]:
         return {}
 
 
-def tls_facts(secure: SecureWire, *, peers: bool) -> dict[str, Any]:
+def tls_facts(secure: Agreed, *, peers: bool) -> dict[str, Any]:
     """Version and cipher suite of a connection, and with `peers` who showed a certificate."""
     facts: dict[str, Any] = {
         "tls_version": secure.version.removeprefix("TLSv"),
         "tls_cipher_suite": go_name(secure.cipher),
     }
-    if peers and (certificates := secure.certificates()):
+    if peers and (certificates := secure.certificates):
         facts["tls_peer_certs"] = [
             {
                 "subject": distinguished_name(secure.subject),
