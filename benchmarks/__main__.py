@@ -2,8 +2,8 @@
 
 Only ratios count: the machine's noise meets both alike, because the two take turns round by round and the
 median of the rounds is compared. `--quick` does one round with a tenth of the load; `--only NAME` one case.
-`--only spark` (the Spark data source) and `--only fairness` measure that alone and renew its section of
-results.md.
+`--only spark` (the Spark data source), `--only fairness` and `--only memory` measure that alone and renew its
+section of results.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import fairness, servers, spark
+from . import fairness, memory, servers, spark
 
 RESULTS = Path(__file__).with_name("results.md")
 SIZES = (16, 128, 4096)
-SECTIONS = {"fairness": fairness.section, "spark": spark.section}
+SECTIONS = {"fairness": fairness.section, "memory": memory.section, "spark": spark.section}
 MEMORY = "max_mem: 2G"
 ALWAYS = "max_mem: 2G, sync_interval: always"
 
