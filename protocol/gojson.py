@@ -10,6 +10,10 @@ import re
 from typing import Any, NoReturn
 
 MAX_DEPTH = 500  # far beyond any request; below what the interpreter's stack allows
+# Reading must not take long, whoever sends it: so many bytes, and so many commas and brackets, by which the
+# values are counted.
+MAX_BYTES = 1 << 20
+MAX_VALUES = 20_000
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -50,6 +54,10 @@ _DECODE = json.JSONDecoder(parse_constant=_no_constant).decode
 
 def decode(data: bytes) -> Any:
     """Read a JSON value. Raises JsonError, and nothing else, whatever the bytes are."""
+    if len(data) > MAX_BYTES:
+        raise JsonError(f"exceeded max size of {MAX_BYTES} bytes")
+    if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_VALUES:
+        raise JsonError(f"exceeded max number of {MAX_VALUES} values")
     text = data.decode("utf-8", "replace")
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
         raise JsonError("exceeded max depth")
@@ -65,11 +73,14 @@ def decode(data: bytes) -> Any:
 
 
 def _depth(text: str) -> int:
-    """Give an upper bound of the nesting: brackets in strings count too."""
+    """Give an upper bound of the nesting, as far as it matters: brackets in strings count too."""
     depth = deepest = 0
     for letter in re.findall(r"[\[{}\]]", text):
         depth += 1 if letter in "[{" else -1
-        deepest = max(deepest, depth)
+        if depth > deepest:
+            deepest = depth
+            if deepest > MAX_DEPTH:
+                break
     return deepest
 
 

@@ -149,12 +149,16 @@ class _List:
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, list):
             raise wrong_type(value, where, self.go_type)
+        if isinstance(self.item, _Text) and {*map(type, value)} == {str}:
+            return list(value)  # the usual one, of thousands perhaps
         return [
             self.empty() if item is None else self.item.read(item, f"{where}.{i}", strict)
             for i, item in enumerate(value)
         ]
 
     def write(self, value: Any) -> Any:
+        if isinstance(self.item, _Text):
+            return list(value)
         return [self.item.write(item) for item in value]
 
     def is_empty(self, value: Any) -> bool:
@@ -170,12 +174,16 @@ class _Map:
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, Mapping):
             raise wrong_type(value, where, self.go_type)
+        if isinstance(self.item, _Text) and {*map(type, value.values())} == {str}:
+            return dict(value)
         return {
             key: self.empty() if item is None else self.item.read(item, f"{where}.{key}", strict)
             for key, item in value.items()
         }
 
     def write(self, value: Any) -> Any:
+        if isinstance(self.item, _Text):
+            return dict(value)
         return {key: self.item.write(item) for key, item in value.items()}
 
     def is_empty(self, value: Any) -> bool:

@@ -7,6 +7,7 @@ same requests: what it takes must be taken.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lib.callbacks import Callbacks
+from lib.callbacks import ALLOWED, Callbacks
 from lib.eventually import eventually
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
@@ -98,10 +99,66 @@ def _read_pongs(wire: Wire, count: int) -> None:
 
 def test_a_client_with_many_subscriptions_leaves(server: ServerProcess, callbacks: Callbacks) -> None:
     wire = server.connect()
-    wire.send(b"".join(b"SUB a.%d.* %d\r\n" % (number, number) for number in range(30_000)))
+    wire.send(b"".join(b"SUB a.%d.* %d\r\n" % (number, number) for number in range(15_000)))
     wire.sync()
     with server.connect() as other, callbacks.bounded(server):
         wire.close()
         other.sub("a.>")
         other.pub("a.1.b", b"x")
         assert other.msg().body == b"x"
+
+
+BODIES: dict[str, tuple[str, bytes]] = {
+    "deep": ("STREAM.CREATE.S", b"[" * 500_000),
+    "deep in an unknown field": ("STREAM.CREATE.S", b'{"name":"S","x":' + b'{"a":' * 400 + b"1" + b"}" * 401),
+    "long list": ("STREAM.CREATE.S", b'{"name":"S","x":[' + b"1," * 400_000 + b"1]}"),
+    "metadata": (
+        "STREAM.CREATE.S",
+        json.dumps({"name": "S", "metadata": dict.fromkeys(map(str, range(15_000)), "")}).encode(),
+    ),
+    "tags": (
+        "STREAM.CREATE.S",
+        json.dumps({"name": "S", "placement": {"tags": list(map(str, range(15_000)))}}).encode(),
+    ),
+    "a list where nothing was to be": ("CONSUMER.INFO.S.C", json.dumps(list(range(100_000))).encode()),
+    "a pull": ("CONSUMER.MSG.NEXT.T.C", json.dumps({"batch": 1, "x": list(range(100_000))}).encode()),
+    "filters of a direct get": (
+        "DIRECT.GET.T",
+        json.dumps({"multi_last": [f"t.{number}.*" for number in range(15_000)]}).encode(),
+    ),
+}
+
+
+# What still is one callback, in seconds: far more than anybody asks for, and in proportion to it.
+HOLDS = {"metadata": 0.1, "tags": 0.1, "filters of a direct get": 0.1, "10,000": 0.2}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_large_body(server: ServerProcess, callbacks: Callbacks, kind: str) -> None:
+    subject, body = BODIES[kind]
+    with JetStream.of(server) as js:
+        js.call("STREAM.CREATE.T", {"name": "T", "subjects": ["t.>"], "allow_direct": True})
+        js.call("CONSUMER.CREATE.T.C", {"stream_name": "T", "config": {"durable_name": "C"}})
+        with callbacks.bounded(server, HOLDS.get(kind, ALLOWED)):
+            answer = (
+                js.raw(subject, body) if "NEXT" not in subject else js.wire.pub(f"$JS.API.{subject}", body)
+            )
+            js.wire.sync()
+        assert answer is None or answer.json
+
+
+def test_a_stream_with_ten_thousand_subjects(server: ServerProcess, callbacks: Callbacks) -> None:
+    subjects = [f"s.{number}.*" for number in range(10_000)]
+    with JetStream.of(server) as js, callbacks.bounded(server, HOLDS["10,000"]):
+        js.call("STREAM.CREATE.S", {"name": "S", "subjects": subjects})
+        js.call("STREAM.CREATE.T", {"name": "T", "subjects": ["t.>"]})
+        js.call("STREAM.UPDATE.S", {"name": "S", "subjects": [*subjects, "more"]})
+
+
+def test_a_consumer_with_ten_thousand_filters(server: ServerProcess, callbacks: Callbacks) -> None:
+    filters = [f"s.{number}.*" for number in range(10_000)]
+    with JetStream.of(server) as js:
+        js.call("STREAM.CREATE.S", {"name": "S", "subjects": ["s.>"]})
+        config = {"durable_name": "C", "filter_subjects": filters}
+        with callbacks.bounded(server, HOLDS["10,000"]):
+            js.call("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})

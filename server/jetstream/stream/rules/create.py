@@ -85,7 +85,8 @@ def _check_texts(config: StreamConfig) -> None:
         raise invalid(f"stream name is too long, maximum allowed is {MAX_NAME}")
     if len((config.description or "").encode()) > MAX_DESCRIPTION:
         raise invalid(f"stream description is too long, maximum allowed is {MAX_DESCRIPTION}")
-    metadata = sum(len(k.encode()) + len(v.encode()) for k, v in (config.metadata or {}).items())
+    texts = config.metadata or {}
+    metadata = len("".join([*texts.keys(), *texts.values()]).encode())
     if metadata > MAX_METADATA:
         raise invalid(f"stream metadata exceeds maximum size of {MAX_METADATA} bytes")
 
