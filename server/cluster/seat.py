@@ -36,7 +36,10 @@ _AGAIN = 20  # ticks until a group whose disk refused is started again
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all seats of a server share. path: the folder of the groups; server: its id."""
+    """What all seats of a server share. path: the folder of the groups; server: its id.
+
+    reader: does what costs by what is stored, so that it keeps no other work waiting; None: `runner` does.
+    """
 
     name: str
     server: str
@@ -52,6 +55,7 @@ class Surroundings:
     random_bytes: Callable[[int], bytes]
     timing: Timing = TIMING
     compact_entries: int = COMPACT_ENTRIES
+    reader: Runner | None = None
 
     def lives(self, group: str) -> Lives:
         """This server's lives in a group."""
@@ -167,7 +171,9 @@ class Seat:
         group, self.group = self.group, None
         group.stop(self._stopped)
 
-    def _work(self, job: Callable[[], Life], done: Callable[[Life], None]) -> None:
+    def _work(
+        self, job: Callable[[], Life], done: Callable[[Life], None], runner: Runner | None = None
+    ) -> None:
         """Do what blocks, about lives; a disk that refuses is asked again later."""
         found: list[Life] = []
 
@@ -184,7 +190,7 @@ class Seat:
                 self._again = self._now + _AGAIN
 
         self._busy = True
-        self._around.runner.work(lambda: found.append(job()), finished)
+        (runner or self._around.runner).work(lambda: found.append(job()), finished)
 
     def _open(self, *, renew: bool) -> None:
         self._work(self._lives.renew if renew else self._lives.open, self._opened)
@@ -235,7 +241,7 @@ class Seat:
             prepare()
             return life
 
-        self._work(read, lambda found: self._enter(found, create))
+        self._work(read, lambda found: self._enter(found, create), self._around.reader)
 
     def _enter(self, life: Life, create: Members | None) -> None:
         around = self._around

@@ -424,11 +424,10 @@ class JetStreamAccount:
         self.offline[name] = reason
         self.host.log.error(f"Stream '{self.name} > {name}' is offline: {reason}")
 
-    def forget_unopened(self) -> None:
-        """What is not open yet is not going to be: the account stops."""
-        for config in self.unopened.values():
-            self.reserve(config, -1)
-        self.unopened.clear()
+    def forget_unopened(self, *names: str) -> None:
+        """What is not open yet is not going to be, all or these: it stops."""
+        for name in names or list(self.unopened):
+            self.reserve(self.unopened.pop(name), -1)
 
     def alarm(self, text: str) -> None:
         """Tell the log of something that is wrong."""

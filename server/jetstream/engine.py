@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from .api.system import SystemApi
     from .domain.domain import Domain
+    from .stream.commit import Runner
     from .stream.core import Stream
 
 WORKERS = 4
@@ -157,9 +158,14 @@ class JetStream:
         assert self._recovery is not None
         if self._finding is not None:
             await asyncio.wait([self._finding])
-        done = asyncio.Event()
-        self._recovery.when_done(done.set)
+        self._recovery.when_done((done := asyncio.Event()).set)
         await done.wait()
+
+    @property
+    def reader(self) -> Runner:
+        """Who reads what is stored."""
+        assert self._recovery is not None
+        return self._recovery.runner
 
     def recovering(self) -> str:
         """How far the recovery is, "" when it is done; in a cluster each stream tells by itself."""

@@ -326,7 +326,7 @@ class _Account:
     def _started(self, loaded: Loaded) -> None:
         self._busy -= 1
         if self._stopped:
-            _close(loaded)
+            close(loaded)
         else:
             loaded.stream.serve()
             self._waits.pop(loaded.stream.name).stop()
@@ -336,7 +336,7 @@ class _Account:
     def _failed(self, name: str, loaded: Loaded | None, fault: BaseException) -> None:
         self._busy -= 1
         if loaded is not None:
-            _close(loaded)
+            close(loaded)
         if not self._stopped:
             self.account.put_offline(name, _text(fault))
             self._waits.pop(name).refuse(self.account.offline[name])
@@ -356,7 +356,7 @@ class _Found:
         self.loaded = load(account, asset)
 
 
-def _close(loaded: Loaded) -> None:
+def close(loaded: Loaded) -> None:
     """Let go of a stream that is not going to be served."""
     try:
         loaded.stream.stop()

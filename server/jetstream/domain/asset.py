@@ -20,7 +20,6 @@ from ...cluster.meta.health import HOPELESS
 from ..closing import Closing
 from ..consumer import lifecycle
 from ..mark import Mark
-from ..recovery import bring_back
 from ..replica import conversion
 from . import described, notices, plain
 from .leadership import Leadership, has_begun
@@ -55,6 +54,7 @@ class Asset:
         self.assignment = assignment
         self.stream: Stream | None = None
         self.membership: Membership | None = None
+        self.opening: plain.Opening | None = None
         self.error = ""
         self._leadership = Leadership(self)
         self.leader = ""  # a member of the group
@@ -95,26 +95,31 @@ class Asset:
         self._serve(stream)
         plain.level_consumers(self, stream, consumers)
 
-    def keep(self, consumers: list[ConsumerAssignment]) -> None:
-        """Go on with what the disk has. Raises ApiError, OSError, StoreError, ValueError, KeyError."""
+    def keep(self, consumers: list[ConsumerAssignment], kept: Callable[[str], None]) -> None:
+        """Go on with what the disk has; `kept` is told "", or why that cannot be."""
         found = self.held.directory.read_stream(self.name)
         if found is None or found.document is None:
             raise StoreError("it cannot be read" if found is None else found.damage)
         mark = Mark.of(found.document)
         if mark is not None and mark.replicated:
             self._recover_replica(mark.group)
+            kept("")
             return
         self.held.marks[self.name] = Mark(self.assignment.group if mark is None else mark.group)
-        stream = bring_back(self.held, found, self.ended)
-        if stream is None:
-            raise StoreError(self.held.offline.pop(self.name, "it cannot be opened"))
-        stream.start()
-        self._serve(stream)
-        plain.level_consumers(self, stream, consumers)
-        stream.start_inflow()
-        self.held.appeared(self.name)
-        if self.assignment.replicated:
-            self._found()
+
+        def opened(stream: Stream) -> None:
+            self.opening, why = None, ""
+            self._serve(stream)
+            plain.level_consumers(self, stream, consumers)
+            try:
+                if self.assignment.replicated:
+                    self._found()
+            except (OSError, StoreError) as fault:
+                why = str(fault)
+            kept(why)
+
+        self.opening = plain.Opening(self, found, opened, kept)
+        self.opening.start()
 
     def _recover_replica(self, group: str) -> None:
         """Go on as a member of the group, or end it where it has ended."""
@@ -259,6 +264,10 @@ class Asset:
 
     def stop(self, done: Callable[[], None]) -> None:
         """End; files stay."""
+        opening, self.opening = self.opening, None
+        if opening is not None:
+            opening.stop(lambda: self.stop(done))
+            return
         self._end()
         self.held.streams.pop(self.name, None)
         self._reserve(None)

@@ -1,7 +1,7 @@
 """Dispatch: this server's duties, handed to the replicas they are about.
 
-Promises: what is about one stream is done in order; a stream is not opened while a former one of its name is
-still being closed; an account that is not known here (yet) is left alone until it is.
+Promises: what is about one stream is done in order, and waits while it is being opened or closed; an account
+that is not known here (yet) is left alone until it is.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Dispatch:
         self._domain = domain
         self._accounts = accounts
         self._log = domain.surroundings.log
-        self._closing: dict[Key, list[Duty | StartDuty]] = {}
+        self._under_way: dict[Key, list[Duty | StartDuty]] = {}
         self._waiting: list[tuple[str, Callable[[], None]]] = []  # for an account, "" for all, to be idle
 
     # --- at a start
@@ -81,8 +81,8 @@ class Dispatch:
         """Do what is to be done at a start."""
         for duty in duties:
             key = key_of(duty)
-            if key in self._closing:
-                self._closing[key].append(duty)
+            if key in self._under_way:
+                self._under_way[key].append(duty)
             else:
                 self._start(key, duty)
 
@@ -133,8 +133,8 @@ class Dispatch:
     def do(self, duty: Duty) -> None:
         """Do what one effect asks of this server."""
         key = key_of(duty)
-        if key in self._closing:
-            self._closing[key].append(duty)
+        if key in self._under_way:
+            self._under_way[key].append(duty)
         elif isinstance(duty, Open):
             self._make(duty)
         elif isinstance(duty, Close):
@@ -166,11 +166,20 @@ class Dispatch:
         consumers = self._domain.state.consumers_of(*key)
         try:
             if isinstance(duty, Keep):
-                asset.keep(consumers)
+                self._under_way[key] = []
+                asset.keep(consumers, partial(self._kept, key))
             else:
                 asset.open(lost=duty.lost, consumers=consumers)
         except _FAULTS as fault:
             self._fail(key, str(fault) or type(fault).__name__)
+            if key in self._under_way:
+                self._closed(key)
+
+    def _kept(self, key: Key, why: str) -> None:
+        """What the disk has of a stream is open, or it cannot be: why."""
+        if why:
+            self._fail(key, why)
+        self._closed(key)
 
     def _fail(self, key: Key, why: str) -> None:
         self.failures[key] = why
@@ -180,11 +189,11 @@ class Dispatch:
         self.failures.pop(key, None)
         asset = self.assets.pop(key, None)
         if asset is not None:
-            self._closing[key] = []
+            self._under_way[key] = []
             asset.close(gone, lambda: self._closed(key))
 
     def _closed(self, key: Key) -> None:
-        for duty in self._closing.pop(key, []):
+        for duty in self._under_way.pop(key, []):
             if isinstance(duty, Keep | Delete | Stray):
                 self.begin([duty])
             else:
@@ -201,14 +210,14 @@ class Dispatch:
         for key in [key for key in self.failures if account in ("", key[0])]:
             del self.failures[key]
         for key in [key for key in self.assets if account in ("", key[0])]:
-            self._closing[key] = []
+            self._under_way[key] = []
             self.assets.pop(key).stop(partial(self._closed, key))
         self._waiting.append((account, done))
         self._tell_idle()
 
     def _tell_idle(self) -> None:
         """Call those for whom nothing is under way any more."""
-        busy = {account for account, _ in self._closing} | ({""} if self._closing else set())
+        busy = {account for account, _ in self._under_way} | ({""} if self._under_way else set())
         idle = [done for account, done in self._waiting if account not in busy]
         self._waiting = [(account, done) for account, done in self._waiting if account in busy]
         for done in idle:

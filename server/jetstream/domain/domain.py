@@ -92,6 +92,7 @@ class Domain:
             fs=Disk(),
             log=host.log,
             random_bytes=os.urandom,
+            reader=engine.reader,
         )
         self._dice = self.surroundings.random()
         self._dispatch = Dispatch(self, engine.accounts)
