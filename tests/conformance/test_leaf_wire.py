@@ -24,7 +24,7 @@ accounts {
       { user: narrow, password: p, permissions: { publish: "in.>", subscribe: "out.>" } }
     ]
     jetstream: enabled
-    mappings: { "old.name": "new.name" }
+    mappings: { "old.name": "new.name", "in.mapped": "secret.mapped", "out.mapped": "in.fine" }
   }
 }
 system_account: SYS
@@ -242,6 +242,24 @@ def test_queue_names_in_a_frame_choose_the_groups(
     assert ("two", b"ho", "back") in got
     assert ("two", b"hi", "") not in got
     assert ("one", b"ho", "back") not in got
+
+
+def test_a_leafs_permissions_are_asked_about_the_subject_on_the_wire(
+    dial: Callable[[], LeafWire], server: ServerProcess, unique: str
+) -> None:
+    """So that a domain's API can be allowed where the API itself is denied (docs/permissions.md)."""
+    wire = dial()
+    join(wire, unique, user="narrow")
+    with server.connect(**{"user": "a", "pass": "p"}) as client:
+        client.sub("secret.mapped")
+        client.sub("in.fine", "2")
+        client.sync()
+        wire.send("LMSG in.mapped 2\r\nhi\r\n")
+        assert client.msg().subject == "secret.mapped"
+        wire.send("LMSG out.mapped 2\r\nhi\r\n")
+        # The reference's error names what it would have been mapped to.
+        assert wire.ends()[-1].startswith("-ERR 'Permissions Violation for Publish to ")
+        assert client.sync() == []
 
 
 @pytest.mark.parametrize("queue", ["", "q"])

@@ -31,6 +31,26 @@ def allowed(op: Deployment, user: User, verb: str, *subjects: str) -> list[bool]
         return [may(wire, verb, subject) for subject in subjects]
 
 
+@pytest.mark.parametrize("how", ["own", "scope", "default"])
+def test_lists_are_asked_about_what_a_subject_is_mapped_to(op: Deployment, how: str) -> None:
+    account = op.account("A", mappings={"old.*": [{"subject": "secret.$1"}]})
+    denied = {"pub": {"deny": ["secret.>"]}}
+    if how == "scope":
+        key = account.scoped_key(**denied)
+        op.push(account)
+        user = account.user(by=key, scoped=True)
+    elif how == "default":
+        op.push(account.set(default_permissions=denied))
+        user = account.user()
+    else:
+        user = account.user(**denied)
+    with user.connect(op.server) as wire:
+        wire.pub("old.a", "x")
+        assert wire.sync() == [b"-ERR 'Permissions Violation for Publish to \"secret.a\"'"]
+        wire.pub("older.a", "x")
+        assert wire.sync() == []
+
+
 @pytest.mark.parametrize("verb", ["pub", "sub"])
 @pytest.mark.parametrize(
     ("rule", "expected"),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from lib.wire import Frame, Msg, Wire
 
@@ -135,6 +136,7 @@ def _users() -> str:
     ]
     lines += [
         f"{{ user: weighted, password: p, permissions: {{ publish: {{ {deny('secret.>')} }} }} }}",
+        '{ user: streams, password: p, permissions: { publish: "in.>" } }',
         '{ user: answers, password: p, permissions: { subscribe: ">", allow_responses: true } }',
     ]
     return "\n".join(lines)
@@ -178,6 +180,26 @@ def test_subscribe(login: Login, row: tuple[str, str, str, str, str, list[str]])
         exporter.pub(published, "x")
         exporter.sync()
         assert heard(wire) == expected
+
+
+def test_a_stream_moves_what_may_be_published(login: Login, unique: str) -> None:
+    """Who makes the stream decides where its messages go, not who publishes."""
+    name = f"S{unique}"
+    with JetStream(login("A")) as js, JetStream(login("streams")) as wire:
+        js.create(
+            name,
+            subjects=["in.>"],
+            subject_transform={"src": "in.*", "dest": "secret.$1"},
+            republish={"src": ">", "dest": "secret.again.>"},
+        )
+        js.wire.sub("secret.>", "s")
+        js.wire.sync()
+        assert wire.publish("in.a", "x")["seq"] == 1
+        assert js.wire.msg().subject == "secret.again.secret.a"
+        assert js.get(name, seq=1)["subject"] == "secret.a"
+        wire.wire.pub("secret.a", "x")
+        assert wire.wire.sync() == violation("Publish", "secret.a")
+        js.call(f"STREAM.DELETE.{name}")
 
 
 def test_each_draw_of_weights_is_judged(login: Login) -> None:
