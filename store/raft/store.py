@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..copies import COPY
 from ..errors import Damaged, NotFound
 from ..fs import FileSystem, write_file
 from .reading import PREFIX, Reading, numbers, read
@@ -66,7 +67,8 @@ class RaftStore:
 
     def exists(self) -> bool:
         """Whether a member has begun to live here."""
-        return self._fs.exists(self._at(_STATE)) or bool(numbers(self._fs, self.path))
+        states = (self._at(_STATE), self._at(_STATE + COPY))
+        return any(map(self._fs.exists, states)) or bool(numbers(self._fs, self.path))
 
     def create(self, snapshot: StoredSnapshot, state: StoredState | None = None) -> None:
         """Begin a member's life with a snapshot that all share (usually empty: the first members).
@@ -90,8 +92,8 @@ class RaftStore:
         """
         if not self.exists():
             raise NotFound(self.path)
-        state = read_state(self._fs, self._at(_STATE))
-        mark, fault = read_mark(self._fs, self._at(_SYNCED))
+        state, fault = read_state(self._fs, self._at(_STATE))
+        mark, mark_fault = read_mark(self._fs, self._at(_SYNCED))
         next_ = max([mark.number, *numbers(self._fs, self.path)]) + 1
         reading = read(self._fs, self.path, mark)
         snapshot, lost = self._snapshot(reading)
@@ -105,7 +107,7 @@ class RaftStore:
             self._rebuild(snapshot, reading, next_)
         else:
             self._go_on(reading, mark)
-        mended = f"{fault}, and is written anew" if fault else ""
+        mended = "; ".join(f"{one}, and is written anew" for one in (fault, mark_fault) if one)
         return Stored(state, snapshot, reading.base, reading.base_term, reading.entries, lost, mended)
 
     def close(self) -> None:

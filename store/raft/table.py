@@ -1,4 +1,8 @@
-"""The small files of a Raft member: state, snapshot, and how far the log is known to be synced."""
+"""The small files of a Raft member: state, snapshot, and how far the log is known to be synced.
+
+The state is kept twice (`copies`), both synced, since a member that cannot read it is one no more: where that
+befell most members, nobody could lead for ever. What is written there is promised only once both are.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from ..errors import Damaged
+from ..copies import read_copies, write_copies
+from ..errors import Damaged, NotFound
 from ..fs import FileSystem, read_file, write_file
 
 _FORMAT = b"pyjs-raft-1"
@@ -43,12 +48,23 @@ class Mark(NamedTuple):
 
 def write_state(fs: FileSystem, path: str, state: StoredState) -> None:
     """Replace the state, durably. Raises OSError."""
-    write_file(fs, path, _pack(state._asdict(), b""))
+    write_copies(fs, path, _pack(state._asdict(), b""), durable=True)
 
 
-def read_state(fs: FileSystem, path: str) -> StoredState:
-    """Read the state. Raises Damaged, also when there is none, and OSError."""
-    about, _ = _unpack(fs, path)
+def read_state(fs: FileSystem, path: str) -> tuple[StoredState, str]:
+    """Read the state; gives what is wrong with one of its files, too, "" for nothing.
+
+    Raises Damaged, also when there is none, and OSError.
+    """
+    try:
+        found = read_copies(fs, path, _decode_state)
+    except NotFound as fault:
+        raise Damaged(0, f"{path} is missing") from fault
+    return found.value, found.fault
+
+
+def _decode_state(data: bytes, path: str) -> StoredState:
+    about, _ = _decode(data, path)
     try:
         return StoredState(**about)
     except TypeError as fault:
@@ -95,7 +111,10 @@ def _pack(about: dict[str, Any], data: bytes) -> bytes:
 def _unpack(fs: FileSystem, path: str) -> tuple[dict[str, Any], bytes]:
     if not fs.exists(path):
         raise Damaged(0, f"{path} is missing")
-    whole = read_file(fs, path)
+    return _decode(read_file(fs, path), path)
+
+
+def _decode(whole: bytes, path: str) -> tuple[dict[str, Any], bytes]:
     name, _, rest = whole.partition(b" ")
     checksum, _, body = rest.partition(b" ")
     if name != _FORMAT or checksum != b"%08x" % crc32(body):

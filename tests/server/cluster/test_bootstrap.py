@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lib.cluster import FOLDER, META, Cluster, Member
+from lib.cluster import Cluster, Member
 
 NAMES = ("s0", "s1", "s2")
 
@@ -124,9 +124,9 @@ def harm(member: Member, path: str, how: str) -> None:
         member.disk.remove(path)
 
 
-@pytest.mark.parametrize("name", ["life", "life.copy"])
+@pytest.mark.parametrize("name", ["life", "life.copy", "state", "state.copy"])
 @pytest.mark.parametrize("how", ["flip", "cut", "lose"])
-def test_a_life_is_mended_from_its_copy_so_that_a_majority_may_be_damaged(
+def test_lives_and_states_are_mended_so_that_a_majority_may_be_damaged(
     cluster: Cluster, name: str, how: str
 ) -> None:
     cluster.start().commit("a")
@@ -135,13 +135,12 @@ def test_a_life_is_mended_from_its_copy_so_that_a_majority_may_be_damaged(
     for member in cluster.members.values():
         member.kill()
     for member in (cluster["s1"], cluster["s2"]):
-        harm(member, f"{FOLDER}/{META}/{name}", how)
+        harm(member, next(path for path in member.disk.seen if path.endswith(f"/{name}")), how)
     cluster.start().commit("b")
     cluster.until(cluster.settled)
     assert {member.name: member.group.member for member in cluster.members.values()} == before
-    if (name, how) != ("life.copy", "lose"):
-        for member in (cluster["s1"], cluster["s2"]):
-            assert any(f"{META}/{name}" in line and "written anew" in line for line in member.log.lines)
+    for member in (cluster["s1"], cluster["s2"]):
+        assert any(f"/{name}" in line and "written anew" in line for line in member.log.lines)
 
 
 def test_one_by_one_all_may_lose_their_disks(cluster: Cluster) -> None:
