@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from .errors import Damaged, NotFound
 from .message import StoredMessage
+from .sequences import Sequences
 from .subjects import Heap, SubjectIndex, releasing
 
 STEP = 512  # messages removed in one step
@@ -206,6 +207,11 @@ class IndexedStream:
     def last_per_subject(self, filters: Sequence[str], up_to: int = 0) -> list[int]:
         """Give the last sequence (not above `up_to`, unless 0) of each subject matched, ascending."""
         return self._index.last_per_subject(filters, up_to or self.last_seq)
+
+    def picking(self, filters: Sequence[str]) -> Generator[None, None, tuple[int, Sequences]]:
+        """Give the last sequence now, and the last one up to it of each subject matched, in steps."""
+        bound = self.last_seq
+        return bound, (yield from self._index.picking(filters, bound))
 
     def lasts(self, subjects: Iterable[str], up_to: int) -> list[int]:
         """Give the last sequence not above `up_to` of each of these literal subjects that has one."""

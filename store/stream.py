@@ -19,6 +19,7 @@ from typing import Protocol
 
 from .errors import Damaged, NotFound, StoreClosed, StoreError, StoreFailed
 from .message import StoredMessage
+from .sequences import Sequences
 from .subjects import Heap
 
 __all__ = [
@@ -231,6 +232,10 @@ class StreamStore(Protocol):
 
     def lasts(self, subjects: Iterable[str], up_to: int) -> list[int]:
         """Give the last sequence not above `up_to` of each of these literal subjects that has one."""
+        ...
+
+    def picking(self, filters: Sequence[str]) -> Generator[None, None, tuple[int, Sequences]]:
+        """The same in steps: gives the last sequence when it began, and those not above it."""
         ...
 
     def seq_at(self, time: int) -> int:

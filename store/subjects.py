@@ -461,6 +461,15 @@ class SubjectIndex:
         found.sort()
         return found
 
+    def picking(self, filters: Sequence[str], up_to: int) -> Generator[None, None, Sequences]:
+        """The same in steps; what leaves meanwhile may be in it."""
+        gathering, found = Gathering(self.live.first), Sequences()
+        for names in self.matching(() if ">" in filters else filters):
+            gathering.take(self.lasts(names, up_to))
+            yield
+        yield from gathering.finish(found)
+        return found
+
     def lasts(self, names: Iterable[str], up_to: int) -> list[int]:
         """Give the last sequence not above `up_to` of each of these subjects that has one."""
         held = [self._held[number] for name in names if (number := self.ids.get(name)) is not None]

@@ -100,7 +100,10 @@ def test_limits_that_are_lowered(server: ServerProcess, js: JetStream, callbacks
     fill(js, "w", SUBJECTS // 2, rounds=2)
     js.consumer("w", "c")
     with callbacks.bounded(server):
+        lasts = js.consumer("w", "lasts", deliver_policy="last_per_subject", filter_subject="w.>")
+        assert lasts["num_pending"] == SUBJECTS // 2
         js.update("w", max_msgs_per_subject=1)
+        assert js.consumer_info("w", "lasts")["num_pending"] == SUBJECTS // 2
         assert js.state("w")["messages"] == SUBJECTS // 2
         js.update("w", max_msgs=20_000)
         assert js.state("w")["messages"] == 20_000

@@ -8,6 +8,7 @@ from random import Random
 import pyjs.store.subjects as module
 import pytest
 from lib.stream_model import fits
+from pyjs.server.slices import at_once
 from pyjs.store import ordered, views
 from pyjs.store.ordered import OrderedNames
 from pyjs.store.subjects import SubjectIndex
@@ -133,6 +134,7 @@ class Small:
         assert sorted(listed) == sorted(names)
         lasts = {name: seq for seq, name in sorted(self.held.items()) if seq <= edge and name in names}
         assert index.last_per_subject(filters, edge) == sorted(lasts.values())
+        assert list(at_once(index.picking(filters, edge))) == sorted(lasts.values())
 
 
 @pytest.mark.parametrize("seed", range(250))

@@ -27,6 +27,7 @@ from ..consumer import lifecycle
 from ..consumer.config import check_group
 from ..consumer.core import Consumer
 from ..consumer.info import shown
+from ..consumer.start import picks_last
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
@@ -98,8 +99,12 @@ def _create(request: Request, asked: CreateConsumerRequest) -> Response:
 def _creating(request: Request, asked: CreateConsumerRequest) -> Steps[Response]:
     config = asked.config
     known = request.account.streams.get(asked.stream_name)
+    picks = None
     if known is not None:
         yield from known.store.preparing(config.filters)
+        there = (config.durable_name or config.name) in known.consumers
+        if not there and picks_last(config, known.config.max_msgs_per_subject):
+            picks = yield from known.store.picking(config.filters)
     if config.num_replicas > 1:
         raise api_error("JSStreamReplicasNotSupportedErr")
     stream = request.account.lookup(asked.stream_name)
@@ -113,7 +118,8 @@ def _creating(request: Request, asked: CreateConsumerRequest) -> Steps[Response]
     existing = stream.consumers.get(config.durable_name or config.name)
     if existing is not None:
         keep_from(existing.config, config)
-    consumer = lifecycle.create(stream, config, asked.action, pedantic=asked.pedantic)
+    picks = picks if stream is known else None
+    consumer = lifecycle.create(stream, config, asked.action, pedantic=asked.pedantic, picks=picks)
     if config.sourcing and not config.direct:
         consumer.reset(0)
     return response(request.kind, _shown(consumer))

@@ -32,7 +32,7 @@ from .pulling import Pulling
 from .pushing import Pushing
 from .saver import Keeper, Saver
 from .sender import Sender
-from .start import choose
+from .start import Picks, choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,14 +100,17 @@ class Consumer:
     # -- life
 
     def start(
-        self, removed: Callable[[Consumer], None] | None = None, state: ConsumerState | None = None
+        self,
+        removed: Callable[[Consumer], None] | None = None,
+        state: ConsumerState | None = None,
+        picks: Picks | None = None,
     ) -> None:
         """Find the place in the stream (anew, or where the saved `state` says) and begin to listen.
 
-        `removed` is called when the consumer deletes itself.
+        `removed` is called when the consumer deletes itself. picks: see `choose`.
         """
         self._removed_by = removed
-        self._find_place(state)
+        self._find_place(state, picks)
         self.backlog.recount(self.feed.tail, self.feed.picked)
         config = self.config
         until = self.stream.store.last_seq if config.replay_policy == "original" else 0
@@ -120,13 +123,13 @@ class Consumer:
         if isinstance(self.delivery, Pushing):
             self.delivery.listen()
 
-    def _find_place(self, state: ConsumerState | None) -> None:
+    def _find_place(self, state: ConsumerState | None, picks: Picks | None) -> None:
         store = self.stream.store
         if self._post is not None:
             self._take_over(self._post)
             return
         if state is None:
-            start = choose(self.config, store, self.stream.config.max_msgs_per_subject)
+            start = choose(self.config, store, self.stream.config.max_msgs_per_subject, picks)
             self.feed.start(start)
             self.ledger.start(start.next_seq - 1)
             self.changed()
@@ -320,11 +323,7 @@ class Consumer:
         """Hear that these left the stream, as a part of what is purged; None: all below its first."""
         ledger, first = self.ledger, self.stream.store.first_seq
         stalled = self.feed.stalled()
-        if gone is None:
-            ledger.drop_before(first)
-        elif ledger.pending or ledger.redelivered:
-            for seq in gone:
-                ledger.gone(seq)
+        ledger.purged(first, gone)
         self.feed.purged(first, gone or ())
         self.backlog.recount(self.feed.tail, self.feed.picked)
         self.changed()

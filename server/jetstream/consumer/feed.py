@@ -68,7 +68,8 @@ class Feed:
     def start(self, start: Start) -> None:
         """Begin where `start` says."""
         self.next_seq = start.next_seq
-        self._picked = Sequences(start.picked)
+        picked = start.picked
+        self._picked = picked if isinstance(picked, Sequences) else Sequences(picked)
         self._resume = start.resume
         self.rest()
         self._held = None

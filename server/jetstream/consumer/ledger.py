@@ -11,7 +11,7 @@ is a tuple in a dict. Never reads a clock, a stream or a store: times (ns) and s
 
 import heapq
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ....store.consumer import ConsumerState
 
@@ -270,16 +270,17 @@ class Ledger:
         self.ack(seq)
         return entry[0], count
 
-    def drop_before(self, seq: int) -> None:
-        """Drop all messages below `seq`: they left the stream."""
-        if seq > self.stream_seq:
+    def purged(self, first_seq: int, gone: Iterable[int] | None) -> None:
+        """Drop messages that left the stream: these, or (None) all below `first_seq`."""
+        if gone is None and first_seq > self.stream_seq:
             self._drop_all()
             self._settle()
-            return
-        for one in [one for one in self.pending if one < seq]:
-            self.gone(one)
-        for one in [one for one in self.redelivered if one < seq]:
-            del self.redelivered[one]
+        elif gone is None:
+            for seq in [seq for seq in (*self.pending, *self.redelivered) if seq < first_seq]:
+                self.gone(seq)
+        elif self.pending or self.redelivered:
+            for seq in gone:
+                self.gone(seq)
 
     def give_up(self, seq: int) -> int:
         """Stop delivering a pending message that is out of deliveries; gives how often it was delivered.

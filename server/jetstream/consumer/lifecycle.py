@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...accounts.account import Account
     from ..account import JetStreamAccount
     from ..stream.core import Stream
+    from .start import Picks
 
 NAME_LENGTH = 8
 UNLIMITED = -1
@@ -45,8 +46,18 @@ def bounds(account: JetStreamAccount, replicas: int) -> Bounds:
     return Bounds(host.max_ack_pending, account_most, host.max_request_batch)
 
 
-def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic: bool = False) -> Consumer:
-    """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError."""
+def create(
+    stream: Stream,
+    asked: ConsumerConfig,
+    action: str = "",
+    *,
+    pedantic: bool = False,
+    picks: Picks | None = None,
+) -> Consumer:
+    """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError.
+
+    picks: see `start.choose`.
+    """
     stream.account.must_limits(stream.config.num_replicas)
     config = check(
         stamped(asked), stream.config, bounds(stream.account, stream.config.num_replicas), pedantic=pedantic
@@ -67,7 +78,7 @@ def create(stream: Stream, asked: ConsumerConfig, action: str = "", *, pedantic:
         name = _new_name(stream)
     config = settled(config)
     created = stream.clock.now()
-    consumer = adopt(stream, name, config, created, open_store(stream, name, config, created))
+    consumer = adopt(stream, name, config, created, open_store(stream, name, config, created), picks=picks)
     if not config.direct:
         consumer.notices.created()
         if consumer.paused(created):
@@ -83,6 +94,7 @@ def adopt(
     store: ConsumerStore | None,
     ended: Callable[[Consumer], None] | None = None,
     state: ConsumerState | None = None,
+    picks: Picks | None = None,
 ) -> Consumer:
     """Let a consumer begin, or go on with the state in its store, or with `state`, which was loaded from it.
 
@@ -92,7 +104,7 @@ def adopt(
         state = store.load()
     consumer = Consumer(stream, name, config, created, store)
     stream.consumers[name] = consumer
-    consumer.start(ended or (lambda one: remove(stream, one)), state)
+    consumer.start(ended or (lambda one: remove(stream, one)), state, picks)
     return consumer
 
 

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 from ....protocol.api.consumer import ConsumerConfig
+from ....store.sequences import Sequences
 from ....store.stream import StreamStore
+
+Picks = tuple[int, Sequences]  # the last sequence looked at, the last ones of each subject
 
 
 @dataclass(slots=True)
@@ -11,12 +14,22 @@ class Start:
     """`next_seq`: the first sequence to look at. `picked`: the only ones to deliver below `resume`."""
 
     next_seq: int
-    picked: list[int]
+    picked: list[int] | Sequences
     resume: int = 0
 
 
-def choose(config: ConsumerConfig, store: StreamStore, max_msgs_per_subject: int) -> Start:
-    """Work out where a consumer of this configuration starts in the stream."""
+def picks_last(config: ConsumerConfig, max_msgs_per_subject: int) -> bool:
+    """Whether a new consumer begins with the last message of each subject, and with no others."""
+    return config.deliver_policy == "last_per_subject" and max_msgs_per_subject != 1
+
+
+def choose(
+    config: ConsumerConfig, store: StreamStore, max_msgs_per_subject: int, picks: Picks | None = None
+) -> Start:
+    """Work out where a consumer of this configuration starts in the stream.
+
+    picks: what `StreamStore.picking` has found; otherwise that is worked out now.
+    """
     first, last = store.first_seq, store.last_seq
     if config.opt_start_seq:
         return Start(max(config.opt_start_seq, first), [])
@@ -24,7 +37,10 @@ def choose(config: ConsumerConfig, store: StreamStore, max_msgs_per_subject: int
         return Start(1, [])
     policy = config.deliver_policy
     filters = config.filters
-    if policy == "last_per_subject" and max_msgs_per_subject != 1:
+    if picks_last(config, max_msgs_per_subject):
+        if picks is not None:
+            bound, found = picks
+            return Start(found.first or max(bound, first), found, bound + 1)
         picked = store.last_per_subject(filters)
         return Start(picked[0] if picked else max(last, first), picked, last + 1)
     if policy == "last":
