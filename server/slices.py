@@ -98,6 +98,18 @@ def matching(items: Iterable[T], wanted: Callable[[T], bool]) -> Steps[list[T]]:
     return found
 
 
+def let_go(held: list[Any]) -> Steps[None]:
+    """Free a large document bit by bit; `held` is all that holds it, and is empty in the end."""
+    while held:
+        item = held.pop()
+        if isinstance(item, dict):
+            held.extend(item.values())
+        elif isinstance(item, list):
+            held.extend(item)
+        del item
+        yield
+
+
 def in_order(items: list[T], key: Callable[[T], Any], *, downwards: bool = False) -> Steps[list[T]]:
     """The items sorted, equal ones in the order in which they came."""
     runs: list[list[T]] = []

@@ -103,20 +103,17 @@ class Clients:
         """A connection is closed."""
         if self.connections.pop(connection.id, None) is None:
             return
-        statistics = self.statistics
-        statistics.in_msgs += connection.in_msgs
-        statistics.in_bytes += connection.in_bytes
-        statistics.out_msgs += connection.out_msgs
-        statistics.out_bytes += connection.out_bytes
         self.closed.append((connection, reason, self.clock.now()))
 
     def totals(self) -> dict[str, int]:
-        """Messages and bytes of all clients, open and closed."""
-        totals: dict[str, int] = {}
-        for name in ("in_msgs", "in_bytes", "out_msgs", "out_bytes"):
-            gone: int = getattr(self.statistics, name)
-            totals[name] = gone + sum(getattr(c, name) for c in self.connections.values())
-        return totals
+        """Messages and bytes of all clients, open and closed, as far as they were written."""
+        statistics = self.statistics
+        return {
+            "in_msgs": statistics.in_msgs,
+            "in_bytes": statistics.in_bytes,
+            "out_msgs": statistics.out_msgs,
+            "out_bytes": statistics.out_bytes,
+        }
 
     def announce(self) -> None:
         """Send INFO anew to every client that understands it."""

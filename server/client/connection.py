@@ -122,9 +122,13 @@ class ClientConnection(Connection):
         super().flush()
         account = self.account
         if account is not None:
-            messages, size = self._told
-            account.out_msgs += self.out_msgs - messages
-            account.out_bytes += self.out_bytes - size
+            told, told_bytes = self._told
+            messages, size = self.out_msgs - told, self.out_bytes - told_bytes
+            account.out_msgs += messages
+            account.out_bytes += size
+            statistics = self.clients.statistics
+            statistics.out_msgs += messages
+            statistics.out_bytes += size
             self._told = (self.out_msgs, self.out_bytes)
 
     def send_line(self, line: bytes) -> None:
@@ -201,6 +205,9 @@ class ClientConnection(Connection):
         if account is not None:
             account.in_msgs += messages
             account.in_bytes += size
+            statistics = self.clients.statistics
+            statistics.in_msgs += messages
+            statistics.in_bytes += size
 
     def _serve_special(
         self,

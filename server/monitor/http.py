@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from ..config.options import SECOND, TLSOptions
-from ..slices import OneByOne, Steps, finish, paced
+from ..slices import OneByOne, Steps, finish, let_go, paced
 from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
@@ -218,8 +218,11 @@ class Monitor:
             found: Document = varz(self._server, self.requests)
         else:
             found = PAGES[path](self._server, query)
-        document = found if isinstance(found, dict) else (yield from found)
-        return Answer(200, _JSON, (yield from indented(document)))
+        held = [found if isinstance(found, dict) else (yield from found)]
+        del found
+        body = yield from indented(held[0])
+        yield from let_go(held)
+        return Answer(200, _JSON, body)
 
     def _index(self) -> bytes:
         links = "".join(

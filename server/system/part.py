@@ -20,7 +20,7 @@ from ..monitor import Monitored, OthersAskedError, RequestError
 from ..monitor.accountz import account_statistics
 from ..monitor.request import MalformedRequestError
 from ..monitor.text import compact
-from ..slices import OneByOne, Slices, Steps, paced
+from ..slices import OneByOne, Slices, Steps, let_go, paced
 from . import services
 from .envelope import Envelope, encode
 from .neighbours import SWEEP_INTERVAL, Neighbours
@@ -175,8 +175,11 @@ class System:
             return b""
         if isinstance(document, dict):
             return encode(document)
-        data = yield from document
-        return (yield from compact(self._envelope.answer(data)))
+        held: list[Any] = [self._envelope.answer((yield from document))]
+        del document
+        body = yield from compact(held[0])
+        yield from let_go(held)
+        return body
 
     def _refusal(self, subject: str, error: Exception) -> dict[str, Any] | None:
         if isinstance(error, OthersAskedError):
