@@ -5,7 +5,8 @@ last; between two reads it holds at most one control line, or one frame whose si
 
 A connection that must log in is served nothing but CONNECT before that (`await_connect`): any other first
 byte is a fault at once, whatever was to follow, and what comes after CONNECT is not looked at until
-`connected` (`client.parse`, state OP_START with `awaitingAuth`, in the reference).
+`connected` (`client.parse`, state OP_START with `awaitingAuth`, in the reference). A WebSocket brings the
+same bytes to the same parser; a parser of another protocol says in `_first` which packet it begins with.
 """
 
 from ..errors import PeerError

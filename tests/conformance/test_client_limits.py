@@ -70,6 +70,25 @@ def test_a_control_line_above_the_limit_closes(server: ServerProcess, end: str) 
     assert told.startswith(b"-ERR 'maximum control line exceeded")
 
 
+@pytest.mark.parametrize("words", ["PUB a", "PUB a 1000\r\n"])
+def test_bytes_of_what_never_ends_put_off_no_ping(server: ServerProcess, words: str) -> None:
+    with server.connect() as wire:
+        wire.sock.settimeout(0.05)
+        wire.send(words)
+        seen = b""
+        for _ in range(200):
+            try:
+                wire.send("a")
+                seen += (data := wire.sock.recv(4096))
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+            if not data:
+                break
+        assert b"-ERR 'Stale Connection'" in seen
+
+
 def test_a_control_line_below_the_limit_passes(server: ServerProcess) -> None:
     subject = "a" * 480
     with server.connect() as wire:

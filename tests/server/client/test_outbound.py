@@ -115,6 +115,16 @@ def test_a_client_that_never_answers_is_stale(house: House) -> None:
     assert house.clock.pending() == 0
 
 
+def test_a_line_that_never_ends_does_not_put_off_the_pings(house: House) -> None:
+    house.options.ping_interval = 10 * SECOND
+    client = house.connected()
+    client.connection.receive(b"PUB a")
+    for _ in range(60):
+        client.connection.receive(b"a")
+        house.clock.advance(SECOND)
+    assert client.closed == "Stale Connection"
+
+
 def test_a_wide_fan_out_is_written_bit_by_bit() -> None:
     house = House()
     consumers = [house.connected() for _ in range(100)]
