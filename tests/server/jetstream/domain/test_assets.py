@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from lib.assets import STREAM, Site, Sites
 from lib.fake_disk import FakeDisk
+from pyjs.protocol.errors import ApiError
 from pyjs.server.jetstream.replica import Replica
 from pyjs.server.jetstream.replica.refill import SenderError
 
@@ -468,3 +469,35 @@ def test_a_memory_stream_is_refilled_after_a_restart() -> None:
         sites[name].kill()
         sites[name].start()
         assert bodies(sites) == texts(range(40))
+
+
+def test_what_is_decided_while_a_plain_stream_is_being_opened_is_done_after_it() -> None:
+    sites = Sites().start()
+    sites.create("two")
+    sites.stored(*texts(range(5)))
+    sites["two"].kill()
+    sites["two"].start()  # a worker reads it
+    two = sites["two"]
+    assert two.asset is not None and two.asset.stream is None
+    with pytest.raises(ApiError, match="temporarily unavailable"):
+        two.held.lookup(STREAM)
+    sites.scale("two", max_msgs=3)
+    sites.consumer("C")
+    sites.until(lambda: two.asset is not None and two.asset.stream is not None)
+    assert bodies(sites) == texts(range(2, 5))
+    assert sites.fetch("C", 1) == [b"m2"]
+    assert not two.held.unopened
+
+
+def test_a_plain_stream_stops_while_it_is_being_opened() -> None:
+    sites = Sites().start()
+    sites.create("two", max_bytes=1000)
+    sites.stored("kept")
+    two = sites["two"]
+    two.kill()
+    two.start()
+    assert two.held.unopened
+    two.stop()
+    assert not two.held.unopened and two.held.files.reserved == 0
+    two.start()
+    assert bodies(sites) == ["kept"]
