@@ -5,6 +5,7 @@ oversized or malformed request gets the reference's status line. Never sends and
 and `refuse` give values, the queue gives requests.
 """
 
+import heapq
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.messages import PullRequest
 from ....protocol.errors import ApiError
 from . import statuses
+
+PRIORITIES = 10
+_SPARE = 64  # so many may be cleared up late
 
 
 class PullError(ValueError):
@@ -38,6 +42,7 @@ class Pull:
     pin: str = ""
     priority: int = 0
     delivered: int = 0
+    over: bool = False
 
     def deadline(self) -> int:
         """Tell when this request next wants something: a heartbeat or its end; 0 for never."""
@@ -103,7 +108,7 @@ def refuse(pull: Pull, config: ConsumerConfig, pinned: str) -> bytes:
         return statuses.error(400, "Bad Request - Not a Overflow Priority consumer")
     if pull.pin and policy != "pinned_client":
         return statuses.error(400, "Bad Request - Not a Pinned Client Priority consumer")
-    if not 0 <= pull.priority <= 9:
+    if not 0 <= pull.priority < PRIORITIES:
         return statuses.error(400, "Bad Request - Priority must be between 0 and 9")
     return _refuse_group(pull, config, policy, pinned)
 
@@ -121,77 +126,129 @@ def _refuse_group(pull: Pull, config: ConsumerConfig, policy: str, pinned: str) 
 
 
 class WaitQueue:
-    """The requests that wait, in the order in which they are served. At most `limit` of them."""
+    """The requests that wait, in the order in which they are served. At most `limit` of them.
 
-    __slots__ = ("_pulls", "limit", "no_wait", "prioritized")
+    Whoever leaves from the middle stays in its line, marked, until it comes to the head: no step costs by how
+    many wait, but for `wanted`, `__iter__` and clearing up after as many have left.
+    """
+
+    __slots__ = ("_due", "_lines", "_live", "_number", "ending", "limit", "prioritized")
 
     def __init__(self, limit: int, *, prioritized: bool) -> None:
         self.limit = limit
         self.prioritized = prioritized
-        self.no_wait = 0  # how many of them want an answer at the end of the stream
-        self._pulls: deque[Pull] = deque()
+        # Those that want an answer at the end of the stream. A dict for its order.
+        self.ending: dict[Pull, None] = {}
+        self._lines: list[deque[Pull]] = [deque() for _ in range(PRIORITIES if prioritized else 1)]
+        self._live = 0
+        self._due: list[
+            tuple[int, int, Pull]
+        ] = []  # a heap; what moved to later is put right when it comes up
+        self._number = 0
 
     def __len__(self) -> int:
-        return len(self._pulls)
+        return self._live
 
     def __iter__(self) -> Iterator[Pull]:
-        return iter(self._pulls)
+        return (pull for line in self._lines for pull in tuple(line) if not pull.over)
 
     def full(self) -> bool:
         """Tell whether no more request is taken."""
-        return len(self._pulls) >= self.limit
+        return self._live >= self.limit
 
     def add(self, pull: Pull) -> bool:
         """Put a request in its place; False if the queue is full."""
         if self.full():
             return False
-        self._insert(pull)
-        self.no_wait += pull.no_wait
+        self._line(pull).append(pull)
+        self._live += 1
+        if pull.no_wait and not pull.expires:
+            self.ending[pull] = None
+        self.watch(pull)
         return True
 
-    def _insert(self, pull: Pull) -> None:
-        pulls = self._pulls
-        if not self.prioritized or not pulls or pulls[-1].priority <= pull.priority:
-            pulls.append(pull)
-            return
-        for place, other in enumerate(pulls):
-            if other.priority > pull.priority:
-                pulls.insert(place, pull)
-                return
+    def _line(self, pull: Pull) -> deque[Pull]:
+        return self._lines[pull.priority if self.prioritized else 0]
+
+    def watch(self, pull: Pull) -> None:
+        """Let it come up in `due` when it next wants something."""
+        if at := pull.deadline():
+            self._number += 1
+            heapq.heappush(self._due, (at, self._number, pull))
 
     def head(self) -> Pull | None:
         """Give the request that is served next."""
-        return self._pulls[0] if self._pulls else None
+        for line in self._lines:
+            while line:
+                if not line[0].over:
+                    return line[0]
+                line.popleft()
+        return None
 
     def cycle(self) -> None:
         """Let the next request stand back behind all others."""
-        self._pulls.rotate(-1)
+        head = self.head()
+        if head is not None:
+            self._line(head).rotate(-1)
 
     def served(self) -> None:
         """Count one message for the head: it leaves when its batch is full, else it stands back."""
-        pulls = self._pulls
-        head = pulls[0]
+        head = self.head()
+        assert head is not None
         head.left -= 1
         head.delivered += 1
         if head.left <= 0:
-            self.drop_head()
-        elif len(pulls) > 1:
-            pulls.popleft()
-            self._insert(head)
+            self.remove(head)
+            return
+        self.got(head)
+        if self._live > 1:
+            self._line(head).rotate(-1)
+
+    def got(self, pull: Pull) -> None:
+        """Take note that a request got messages and wants more."""
+        if pull.no_wait:
+            self.ending[pull] = None
+
+    def remove(self, pull: Pull) -> None:
+        """Let a request leave."""
+        if pull.over:
+            return
+        pull.over = True
+        self._live -= 1
+        self.ending.pop(pull, None)
+        line = self._line(pull)
+        if line[0] is pull:
+            line.popleft()
+        if sum(map(len, self._lines)) > 2 * self._live + _SPARE:
+            self._lines = [deque(pull for pull in line if not pull.over) for line in self._lines]
+        if len(self._due) > 2 * self._live + _SPARE:
+            self._due = [(pull.deadline(), place, pull) for place, pull in enumerate(self) if pull.deadline()]
+            heapq.heapify(self._due)
+            self._number = len(self._due)
 
     def drop_head(self) -> None:
         """Remove the head."""
-        self.no_wait -= self._pulls.popleft().no_wait
-
-    def keep(self, pulls: list[Pull]) -> None:
-        """Keep only these, in this order."""
-        self._pulls = deque(pulls)
-        self.no_wait = sum(pull.no_wait for pull in pulls)
+        head = self.head()
+        if head is not None:
+            self.remove(head)
 
     def wanted(self) -> int:
         """Tell how many messages all requests together ask for."""
-        return sum(pull.left for pull in self._pulls)
+        return sum(pull.left for pull in self)
 
     def deadline(self) -> int:
         """Tell when the first of them wants something; 0 for never."""
-        return min((at for pull in self._pulls if (at := pull.deadline())), default=0)
+        due = self._due
+        while due:
+            at, _, pull = due[0]
+            if not pull.over and at == pull.deadline():
+                return at
+            heapq.heappop(due)
+            if not pull.over:
+                self.watch(pull)
+        return 0
+
+    def due(self, now: int) -> Pull | None:
+        """Take the next request that wants something by now; `watch` it if it stays."""
+        at = self.deadline()
+        return heapq.heappop(self._due)[2] if 0 < at <= now else None

@@ -6,6 +6,7 @@ the loop is given back after `BUDGET` messages or `BYTES_BUDGET`. One timer for 
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ....protocol import headers
@@ -20,11 +21,14 @@ from .pull import Pull, PullError, WaitQueue, parse, refuse
 from .rounds import Rounds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .core import Consumer
 
 BUDGET = 512
 BYTES_BUDGET = 4 << 20
 AHEAD = 128
+SLICE = 150  # requests answered or looked at in one turn of the loop
 FULL_CHECK_EVERY = 1_000_000_000
 
 
@@ -41,6 +45,7 @@ class Pulling:
         "_not_before",
         "_pin_alarm",
         "_rounds",
+        "_unswept",
         "last_request",
         "pace",
         "pin",
@@ -60,6 +65,7 @@ class Pulling:
         self._pin_alarm = Alarm(consumer.clock, self._pin_expired)
         self._checked_at = 0
         self._not_before = 0
+        self._unswept: Iterator[Pull] | None = None
         self._rounds = Rounds(self._serve)
         self._bulk = Bulk(consumer) if config.ack_policy == "none" else None
 
@@ -90,7 +96,7 @@ class Pulling:
         if self.pin.identifier and pull.pin == self.pin.identifier:
             self._rest_pin(now)
         if self.queue.full() and now - self._checked_at > FULL_CHECK_EVERY:
-            self._sweep(now, at_end=False)
+            self._sweep(now)
         if pull.no_wait and self._answered(pull, now):
             return
         if not self.queue.add(pull):
@@ -115,7 +121,7 @@ class Pulling:
             self.last_request = now
             self._say(pull.reply, statuses.NO_MESSAGES)
             return True
-        self._sweep(now, at_end=False)
+        self._sweep(now)
         if pending < self.queue.wanted():
             self.last_request = now
             self._say(pull.reply, statuses.REQUESTS_PENDING)
@@ -125,9 +131,9 @@ class Pulling:
     def _say(self, reply: str, status: bytes) -> None:
         self._account.publish(reply, header=status)
 
-    def _refuse_head(self, pull: Pull, status: str) -> None:
+    def _refuse(self, pull: Pull, status: str) -> None:
         self._say(pull.reply, statuses.with_pending(status, pull.left, pull.max_bytes))
-        self.queue.drop_head()
+        self.queue.remove(pull)
 
     # -- delivery
 
@@ -148,13 +154,24 @@ class Pulling:
                 consumer.delivered()
             else:
                 self._alarm.at(self._not_before)
-        if (queue.no_wait and at_end) or self._due:
-            # Who is held back by what is not acked has all that no_wait gives when the timer rings.
-            held_back = self._due and consumer.feed.stalled()
-            self._due = False
-            self._sweep(now, at_end=at_end or held_back)
+        due, self._due = self._due, False
+        # Who is held back by what is not acked has all that no_wait gives when the timer rings.
+        if queue.ending and (at_end or (due and consumer.feed.stalled())):
+            self._end_no_wait(now)
+        if due:
+            self._answer_due(now)
+            if deadline := queue.deadline():
+                self._alarm.at(max(deadline, now))
 
     def _tick(self) -> None:
+        deadline, now = self.queue.deadline(), self._consumer.clock.now()
+        if deadline > now:  # heartbeats move to later with each delivery
+            self._alarm.at(deadline)
+            self.run()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
         self._due = True
         self.run()
 
@@ -222,10 +239,11 @@ class Pulling:
         plain = self.pace.free and not consumer.sender.headers_only and not consumer.intake.releases
         if bulk is None or not plain or not bulk.serve(pulls := list(queue), now):
             return False
-        done = [pull for pull in pulls if pull.left <= 0]
-        if done:
-            queue.keep([pull for pull in pulls if pull.left > 0])
-        for pull in done:
+        for pull in pulls:
+            if pull.left > 0:
+                queue.got(pull)
+                continue
+            queue.remove(pull)
             if pull.max_bytes > 0:
                 self._say(pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, 0, pull.max_bytes))
         return True
@@ -245,11 +263,11 @@ class Pulling:
         passed = 0
         while (pull := queue.head()) is not None:
             if pull.expires and now >= pull.expires:
-                self._refuse_head(pull, statuses.REQUEST_TIMEOUT)
+                self._refuse(pull, statuses.REQUEST_TIMEOUT)
                 continue
             turn = Turn.SERVE if policy == "none" else self._turn(pull, policy)
             if turn is Turn.WRONG_PIN:
-                self._refuse_head(pull, statuses.WRONG_PIN)
+                self._refuse(pull, statuses.WRONG_PIN)
                 continue
             if turn is Turn.PASS:
                 queue.cycle()
@@ -258,7 +276,7 @@ class Pulling:
                     return None
                 continue
             if pull.max_bytes > 0 and size > pull.max_bytes:
-                self._refuse_head(pull, statuses.MAX_BYTES)
+                self._refuse(pull, statuses.MAX_BYTES)
                 continue
             if pull not in trusted and not self._account.has_interest(pull.reply):
                 queue.drop_head()
@@ -281,44 +299,85 @@ class Pulling:
 
     # -- the end of requests
 
-    def _sweep(self, now: int, *, at_end: bool) -> None:
-        """Let go of requests that are over or that nobody listens for, beat the heart of the others."""
-        self._checked_at = now
-        kept = []
-        feed, ledger = self._consumer.feed, self._consumer.ledger
-        for pull in list(self.queue):
+    def _end_no_wait(self, now: int) -> None:
+        """Tell those that do not wait that there is no more for them; whoever is too many, next time."""
+        for pull in list(islice(self.queue.ending, SLICE)):
             if pull.expires and now >= pull.expires:
-                timeout = statuses.with_pending(statuses.REQUEST_TIMEOUT, pull.left, pull.max_bytes)
-                self._say(pull.reply, timeout)
-            elif at_end and pull.no_wait and (not pull.expires or pull.delivered):
+                self._is_over(pull, now)
+            else:
                 self._say(pull.reply, statuses.NO_MESSAGES)
-            elif self._account.has_interest(pull.reply):
-                if pull.heartbeat_at and now >= pull.heartbeat_at:
-                    self._say(pull.reply, statuses.idle_heartbeat(ledger.consumer_seq, feed.next_seq - 1))
-                    pull.heartbeat_at = now + pull.heartbeat
-                kept.append(pull)
-        if len(kept) != len(self.queue):
-            self.queue.keep(kept)
-        if deadline := self.queue.deadline():
-            self._alarm.at(deadline)
+                self.queue.remove(pull)
+        if self.queue.ending:
+            self._consumer.clock.call_later(0, self._go_on)
+
+    def _answer_due(self, now: int) -> None:
+        """Let go of requests that are over, beat the heart of the others; whoever is too many, next time."""
+        queue = self.queue
+        for _ in range(SLICE):
+            pull = queue.due(now)
+            if pull is None:
+                return
+            if self._is_over(pull, now):
+                continue
+            ledger, feed = self._consumer.ledger, self._consumer.feed
+            self._say(pull.reply, statuses.idle_heartbeat(ledger.consumer_seq, feed.next_seq - 1))
+            pull.heartbeat_at = now + pull.heartbeat
+            queue.watch(pull)
+        self._consumer.clock.call_later(0, self._tick)
+
+    def _is_over(self, pull: Pull, now: int) -> bool:
+        """Let go of a request whose time has come, or that nobody listens for."""
+        if pull.expires and now >= pull.expires:
+            self._say(pull.reply, statuses.with_pending(statuses.REQUEST_TIMEOUT, pull.left, pull.max_bytes))
+        elif self._account.has_interest(pull.reply):
+            return False
+        self.queue.remove(pull)
+        return True
+
+    def _sweep(self, now: int) -> None:
+        """Look whether those who wait are still there: some at once, many in the next turns."""
+        self._checked_at = now
+        if self._unswept is None:
+            self._unswept = iter(self.queue)
+            self._sweep_on()
+
+    def _sweep_on(self) -> None:
+        if self._unswept is None:
+            return  # stopped meanwhile
+        now, looked = self._consumer.clock.now(), 0
+        for pull in islice(self._unswept, SLICE):
+            looked += 1
+            self._is_over(pull, now)
+        if looked == SLICE:
+            self._consumer.clock.call_later(0, self._sweep_on)
+        else:
+            self._unswept = None
 
     def waiting(self) -> int:
         """Count the requests that still wait."""
-        self._sweep(self._consumer.clock.now(), at_end=False)
+        self._sweep(self._consumer.clock.now())
         return len(self.queue)
 
     def dismiss(self) -> None:
         """Send everybody away because the server shuts down."""
         while (pull := self.queue.head()) is not None:
-            self._refuse_head(pull, statuses.SERVER_SHUTDOWN)
+            self._refuse(pull, statuses.SERVER_SHUTDOWN)
 
     def stop(self, status: bytes) -> None:
         """Send everybody away with `status`."""
         self._alarm.clear()
         self._pin_alarm.clear()
-        for pull in list(self.queue):
-            self._say(pull.reply, status)
-        self.queue.keep([])
+        self._unswept = None
+        leaving = [pull.reply for pull in self.queue]
+        self.queue = WaitQueue(self.queue.limit, prioritized=self.queue.prioritized)
+
+        def tell(first: int) -> None:
+            for reply in leaving[first : first + SLICE]:
+                self._say(reply, status)
+            if first + SLICE < len(leaving):
+                self._consumer.clock.call_later(0, lambda: tell(first + SLICE))
+
+        tell(0)
 
     # -- the pinned client
 
