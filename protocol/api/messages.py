@@ -2,7 +2,7 @@
 
 # ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final
 
 from ..errors import ApiError
@@ -38,10 +38,8 @@ class StreamRequest(StreamConfig):
     pedantic: bool = flag()
 
     def config(self) -> StreamConfig:
-        """Give the configuration alone."""
-        value = self.to_json()
-        value.pop("pedantic", None)
-        return StreamConfig.from_json(value)
+        """Give the configuration alone; lists and parts are the same objects."""
+        return StreamConfig(**{field.name: getattr(self, field.name) for field in fields(StreamConfig)})
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from ...protocol.timestamp import format_rfc3339
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
+    from ..accounts.parcel import Message
     from .host import Host
 
 PREFIX = "$JS.EVENT.ADVISORY."
@@ -44,10 +45,10 @@ def stream_action(account: Account, host: Host, stream: str, action: str) -> boo
     )
 
 
-def audit(
-    account: Account, host: Host, client: dict[str, Any], subject: str, request: str, response: str
-) -> bool:
+def audit(account: Account, host: Host, message: Message, response: str) -> bool:
     """Tell of an API request and its response."""
+    if not account.has_interest(f"{PREFIX}API"):
+        return False  # the request may be long: nobody is to read it for nothing
     return publish(
         account,
         host,
@@ -55,9 +56,9 @@ def audit(
         "api_audit",
         {
             "server": host.server_name,
-            "client": client,
-            "subject": subject,
-            "request": request,
+            "client": message.source.client_info() if message.source is not None else {},
+            "subject": message.subject,
+            "request": message.body.decode("utf-8", "replace"),
             "response": response,
         },
     )

@@ -95,9 +95,7 @@ class SystemApi:
         message, body = asked.message, json.dumps(answer, separators=(",", ":"))
         if message.reply:
             self._account.publish(message.reply, body.encode())
-        client = message.source.client_info() if message.source is not None else {}
-        request = message.body.decode("utf-8", "replace")
-        advisories.audit(self._account, self._host, client, message.subject, request, body)
+        advisories.audit(self._account, self._host, message, body)
 
 
 def purged_account(asked: SystemRequest) -> str:

@@ -134,15 +134,7 @@ class Api:
         elif message.reply:  # who wants no answer is served all the same
             held.account.publish(message.reply, body, header=request.header_block)
         if audited:
-            client = message.source.client_info() if message.source is not None else {}
-            advisories.audit(
-                held.account,
-                held.host,
-                client,
-                message.subject,
-                message.body.decode("utf-8", "replace"),
-                text,
-            )
+            advisories.audit(held.account, held.host, message, text)
 
 
 def check_level(message: Message, most: int = API_LEVEL) -> None:

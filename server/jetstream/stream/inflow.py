@@ -1,10 +1,15 @@
-"""Inflow: all that comes into a stream from other streams: its mirror, or its sources."""
+"""Inflow: all that comes into a stream from other streams: its mirror, or its sources.
+
+There may be thousands of sources. They are opened a few at a time, and try one after the other.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from ....protocol.api.stream import StreamSourceInfo
+from ....protocol.api.stream import StreamSource, StreamSourceInfo
+from ...slices import OneByOne, Slices, Steps, paced
 from .mirror import Mirror
 from .provenance import source_index
 from .source import Source
@@ -14,12 +19,15 @@ if TYPE_CHECKING:
 
 
 class Inflow:
-    """The links of one stream."""
+    """The links of one stream. A source that is not opened yet is not told of."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._mirror: Mirror | None = None
         self._sources: dict[str, Source] = {}
+        self._namesakes: Counter[str] = Counter()
+        self._attempts = OneByOne(stream.clock)
+        self._opening: Slices | None = None
 
     def start(self) -> None:
         """Begin to follow what the configuration names."""
@@ -29,15 +37,32 @@ class Inflow:
         """Follow what the configuration names now; what is unchanged goes on undisturbed."""
         config = self._stream.config
         if config.mirror is not None and self._mirror is None:
-            self._mirror = Mirror(self._stream, config.mirror)
+            self._mirror = Mirror(self._stream, config.mirror, self._attempts)
             self._mirror.start()
+        self._namesakes.clear()
+        self._namesakes.update(source.name for source in config.sources)
         wanted = {source_index(source): source for source in config.sources}
+        if self._opening is not None:
+            self._opening.stop()
+        self._opening = Slices(
+            self._stream.host.runner, paced(self._levelling(wanted)), lambda _: None, self._failed
+        )
+
+    def _levelling(self, wanted: dict[str, StreamSource]) -> Steps[None]:
+        """Let there be these sources, bit by bit."""
         for index in set(self._sources) - set(wanted):
             self._sources.pop(index).stop()
+            yield
         for index, source in wanted.items():
             if index not in self._sources:
-                self._sources[index] = made = Source(self._stream, source)
+                made = self._sources[index] = Source(
+                    self._stream, source, attempts=self._attempts, namesakes=self._namesakes
+                )
                 made.start()
+                yield
+
+    def _failed(self, fault: Exception) -> None:
+        self._stream.alarm(f"can not open its sources: {type(fault).__name__}: {fault}")
 
     def origin_appeared(self, name: str) -> None:
         """A stream of the account was made: who waits for it need not wait longer."""
@@ -58,6 +83,8 @@ class Inflow:
 
     def stop(self) -> None:
         """Follow nothing more."""
+        if self._opening is not None:
+            self._opening.stop()
         if self._mirror is not None:
             self._mirror.stop()
             self._mirror = None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...accounts.parcel import Message
     from ...accounts.subscription import InterestChange, Subscription
     from ...clock import Timer
+    from ...slices import Turns
     from .core import Stream
 
 MILLISECOND = 1_000_000
@@ -47,15 +48,19 @@ STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
 
 
 class Link:
-    """One origin. Subclasses say where to start and what to do with messages."""
+    """One origin. Subclasses say where to start and what to do with messages.
+
+    attempts: when it is one's turn to try; many links of a stream may want to at the same moment.
+    """
 
     kind = ""  # "mirror" or "src": the word in the consumer's name and metadata
     letter = ""  # in the delivery subject
     setup_failed = ""  # the error's constant
     first_level = 0  # the API level asked for first
 
-    def __init__(self, stream: Stream, source: StreamSource) -> None:
+    def __init__(self, stream: Stream, source: StreamSource, attempts: Turns) -> None:
         self.stream = stream
+        self._attempts = attempts
         self.source = source
         self.identity = ""
         self.lag = 0
@@ -75,6 +80,7 @@ class Link:
         self._feed: Subscription | None = None
         self._timer: Timer | None = None
         self._watch: Watch | None = None
+        self._queued = False
         self._stopped = False
         below = stream.host.random_below
         self.transforms = [
@@ -139,6 +145,7 @@ class Link:
                 account.unsubscribe(subscription)
         self._reply = self._feed = None
         self._consumer = ""
+        self._queued = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -146,7 +153,16 @@ class Link:
     def _later(self, delay: int) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.stream.clock.call_later(delay, self._attempt)
+        self._timer = self.stream.clock.call_later(delay, self._due)
+
+    def _due(self) -> None:
+        """Try when it is its turn, unless something else happens to the link before."""
+        self._timer, self._queued = None, True
+        self._attempts.soon(self._turn)
+
+    def _turn(self) -> None:
+        if self._queued:
+            self._attempt()
 
     def retry(self, error: ApiError | None = None, *, failed: bool = False) -> None:
         """Ask for a new consumer, not before its time."""
@@ -203,9 +219,6 @@ class Link:
         return request_subject(self.source, config)
 
     def _attempt(self) -> None:
-        self._timer = None
-        if self._stopped:
-            return
         self._drop()
         stream, account = self.stream, self.stream.account.account
         self._asked = stream.clock.now()

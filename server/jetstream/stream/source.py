@@ -17,19 +17,28 @@ from .delivery import Delivery
 from .link import Link
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...slices import Turns
     from .core import Stream
 
 
 class Source(Link):
-    """The link of a source. `index` tells it apart from the stream's other sources."""
+    """The link of a source. `index` tells it apart from the stream's other sources.
+
+    namesakes: how many of these have which name.
+    """
 
     kind = "src"
     letter = "S"
     setup_failed = "JSSourceConsumerSetupFailedErrF"
     first_level = 5
 
-    def __init__(self, stream: Stream, source: StreamSource) -> None:
-        super().__init__(stream, source)
+    def __init__(
+        self, stream: Stream, source: StreamSource, attempts: Turns, namesakes: Mapping[str, int]
+    ) -> None:
+        super().__init__(stream, source, attempts)
+        self._namesakes = namesakes
         self.index = provenance.source_index(source)
         self._again = False
         known = stream.positions.of(self.index)
@@ -39,8 +48,7 @@ class Source(Link):
     def consumer_hash(self) -> str:
         """Tell apart several sources of one stream name."""
         stable = super().consumer_hash()
-        namesakes = sum(1 for other in self.stream.config.sources if other.name == self.source.name)
-        return name_hash(f"{stable} {self.index}" if namesakes > 1 else stable)
+        return name_hash(f"{stable} {self.index}" if self._namesakes[self.source.name] > 1 else stable)
 
     def start_at(self, config: ConsumerConfig) -> None:
         """Begin after what was copied; at first where the configuration says."""

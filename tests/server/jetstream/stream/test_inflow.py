@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from lib.streams import World
+from lib.streams import Ear, World
 from pyjs.protocol import headers
+from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.accounts.parcel import Message
 from pyjs.server.jetstream.stream.core import Stream
 from pyjs.server.jetstream.stream.link import Link
@@ -270,3 +271,28 @@ def test_an_added_source_is_followed_and_a_removed_one_left(world: World) -> Non
     fill(world, "o", 1)
     settle(world)
     assert bodies(world, copy) == [b"p"]
+
+
+def test_thousands_of_sources_are_opened_one_after_the_other(world: World) -> None:
+    for name in "AB":
+        world.stream(name, subjects=[name])
+    copy = world.stream("C", sources=[{"name": "A"}, {"name": "B"}, *({"name": f"N{n}"} for n in range(500))])
+    fill(world, "A", 2)
+    asked = Ear(world.account, "$JS.API.CONSUMER.CREATE.>")
+    world.clock.advance(0)
+    assert len(asked.messages) == 1
+    settle(world, 60)
+    assert len({message.subject.split(".")[4] for message in asked.messages}) == 502
+    assert bodies(world, copy) == [b"1", b"2"]
+
+
+def test_a_link_that_waits_for_its_turn_may_be_stopped(world: World) -> None:
+    world.stream("A", subjects=["A"])
+    copy = world.stream("C", sources=[{"name": "N"}, {"name": "A"}])
+    asked = Ear(world.account, "$JS.API.CONSUMER.CREATE.>")
+    world.clock.advance(0)
+    world.js.update(StreamConfig.from_json({"name": "C", "storage": "memory", "sources": [{"name": "N"}]}))
+    settle(world)
+    assert [message.subject.split(".")[4] for message in asked.messages] == ["N"]
+    assert copy.inflow is not None
+    assert [info.name for info in copy.inflow.source_infos()] == ["N"]
