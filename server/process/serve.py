@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import sys
 import traceback
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from ..accounts import AccountsError
 from ..app import Server
+from ..clock import LoopClock
 from ..config.reload import compare
 from ..config.support import unserved
 from ..config.tls import TLSConfigError
 from ..config.tree import ConfigError
 from ..logging import Logger
+from .collector import Collector
 from .files import ports_path, write_pid, write_ports
 
 if TYPE_CHECKING:
@@ -47,15 +48,15 @@ class Process:
         for warning in warnings:
             self.log.warning(str(warning))
         self._listen_to_signals()
-        _settle()
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        collector = Collector(LoopClock(asyncio.get_running_loop()))
+        collector.start()
         try:
             await self.server.start()
             if self.server.system is not None:
                 self.server.system.reloader = self.reload
             self._write_files()
-            recovery = asyncio.get_running_loop().create_task(self._recovered())
             await self._ending.wait()
-            recovery.cancel()
             self.log.info("Initiating Shutdown...")
         except (OSError, ValueError, AccountsError, TLSConfigError) as error:
             self.log.fatal(_reason(error))
@@ -65,6 +66,7 @@ class Process:
             self.log.fatal(f"The server failed: {type(error).__name__}: {error}")
             return 1
         finally:
+            collector.stop()
             if self._draining is not None:
                 self._draining.cancel()
             await self.server.stop()
@@ -72,11 +74,6 @@ class Process:
                 self._ports_file.unlink(missing_ok=True)
         self.log.info("Server Exiting..")
         return 0
-
-    async def _recovered(self) -> None:
-        """When all streams are open, let the collector leave alone what lives as long as the server."""
-        await self.server.ready()
-        gc.freeze()
 
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -150,16 +147,6 @@ class Process:
         if self.options.ports_file_dir:
             self._ports_file = ports_path(self.options.ports_file_dir, self.program.replace(" ", "-"))
             write_ports(self._ports_file, self.server.urls())
-
-
-def _settle() -> None:
-    """Let the collector look for cycles less often, and worker threads have their turn soon.
-
-    Messages make many tuples and hardly a cycle; a full pass over a large store's objects would be a pause.
-    """
-    gc.collect()
-    gc.set_threshold(50_000, 20, 100)
-    sys.setswitchinterval(_SWITCH_INTERVAL)
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,166 @@
+"""The policy for the collector of cycles: each pass is short, and nothing that is dropped stays for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from lib.consumer_rig import Rig
+from lib.eventually import until
+from lib.fake_clock import FakeClock
+from pyjs.server import Server
+from pyjs.server.process import collector
+from pyjs.server.process.collector import EVERY, LEAST, PATIENCE, RUNS, YOUNG, Collector
+
+VISITS = 2000
+
+
+class Machine:
+    """The time, and how busy the process was."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.spent = 0
+
+    def pass_time(self, busy: float = 0.0) -> None:
+        self.spent += int(busy * EVERY)
+        self.clock.advance(EVERY)
+
+
+class Cycle:
+    """What only the collector can free."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """A machine with the policy at work; the test's process has its own collector back afterwards."""
+    before = gc.get_threshold()
+    machine = Machine()
+    policy = Collector(machine.clock, lambda: machine.spent)
+    policy.start()
+    try:
+        yield machine
+    finally:
+        policy.stop()
+        gc.set_threshold(*before)
+        gc.unfreeze()
+        assert machine.clock.pending() == 0
+
+
+@contextlib.contextmanager
+def walked() -> Iterator[list[int]]:
+    """How many objects each pass walks over."""
+    sizes: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            sizes.append(sum(len(gc.get_objects(each)) for each in range(info["generation"] + 1)))
+
+    gc.callbacks.insert(0, note)
+    try:
+        yield sizes
+    finally:
+        gc.callbacks.remove(note)
+
+
+def test_no_pass_walks_over_much_however_much_lives(machine: Machine) -> None:
+    with walked() as sizes:
+        kept = [[] for _ in range(300_000)]
+    assert len(sizes) > 20
+    assert max(sizes) <= 1.01 * (RUNS + 2) * YOUNG
+    assert len(kept) == 300_000
+
+
+def test_cycles_that_die_young_are_freed_soon(machine: Machine) -> None:
+    dropped = [weakref.ref(Cycle()) for _ in range(10 * YOUNG)]
+    assert sum(each() is not None for each in dropped) <= (RUNS + 2) * YOUNG
+
+
+def grown(objects: int) -> tuple[list[Any], weakref.ref[Cycle]]:
+    """So much more that lives, and a cycle that was dropped after it was frozen."""
+    cycle = Cycle()
+    kept = [[] for _ in range(objects)]
+    return kept, weakref.ref(cycle)
+
+
+def test_cycles_that_die_old_are_freed_in_a_quiet_moment(machine: Machine) -> None:
+    kept, dropped = grown(LEAST // 2)
+    machine.pass_time()
+    assert dropped() is not None, "little was made since the start: no whole pass is due"
+    more, _ = grown(LEAST // 2 + 2 * RUNS * YOUNG)
+    machine.pass_time(busy=0.5)
+    assert dropped() is not None, "the server was busy"
+    machine.pass_time()
+    assert dropped() is None
+    assert kept
+    assert more
+
+
+def test_a_server_that_is_never_idle_has_a_whole_pass_too(machine: Machine) -> None:
+    kept, dropped = grown(LEAST + 2 * RUNS * YOUNG)
+    for _ in range(100):
+        machine.pass_time(busy=1)
+    assert dropped() is not None
+    more, _ = grown((PATIENCE - 1) * LEAST)
+    machine.pass_time(busy=1)
+    assert dropped() is None
+    assert kept
+    assert more
+
+
+def test_what_is_gone_anyway_asks_for_no_whole_pass(machine: Machine) -> None:
+    for _ in range(6):
+        grown(LEAST // 2)
+    with walked() as sizes:
+        machine.pass_time()
+    assert sizes == []
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same policy for a tenth as many objects."""
+    monkeypatch.setattr(collector, "LEAST", LEAST // 10)
+
+
+def test_consumers_that_come_and_go_take_bounded_memory(little: None, machine: Machine) -> None:
+    rig = Rig()
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+    most = 0
+    for _ in range(60):
+        consumers = [rig.consumer(name=f"C{number}", ack_policy="explicit") for number in range(50)]
+        alive.update(consumers)
+        while consumers:
+            consumers.pop().delete()
+        rig.clock.advance(EVERY)
+        machine.pass_time()
+        most = max(most, len(alive))
+    assert 300 < most < 1500, "of 3,000 that were made and deleted"
+
+
+def test_connections_that_come_and_go_take_bounded_memory(little: None, machine: Machine) -> None:
+    async def main() -> None:
+        alive: weakref.WeakSet[Any] = weakref.WeakSet()
+        most = 0
+        async with Server(max_closed_clients=1) as server:
+            for _ in range(VISITS // 50):
+                links = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(50)]
+                for reader, writer in links:
+                    writer.write(b'CONNECT {"verbose":false}\r\nSUB a 1\r\nPING\r\n')
+                    await reader.readuntil(b"PONG\r\n")
+                alive.update(server.clients.connections.values())
+                for _, writer in links:
+                    writer.close()
+                await until(lambda: not server.clients.connections)
+                machine.pass_time()
+                most = max(most, len(alive))
+        assert 50 < most < VISITS // 2
+
+    asyncio.run(main())
