@@ -4,12 +4,15 @@ Layout: `<store_dir>/jetstream/<account>/streams/<stream>/{meta.json, msgs/…, 
 state}}`. A meta file is one line with the format, a CRC-32 and the asset's name, then a JSON object: the
 caller's, kept as it is. It is replaced in one step and is durable when the call returns. It is kept twice
 (`copies`), and the listings mend one from the other; what no copy can tell is reported with its name and
-stays where it is; nothing is ever dropped for being unreadable.
+stays where it is; nothing is ever dropped for being unreadable. So is what others put here: files, and
+folders with another asset's meta file, as copies have. Names that begin with a dot and are not of ours are
+passed over.
 """
 
 import hashlib
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +31,7 @@ META = "meta.json"
 _LOST = "lost.msgs"
 _STAGING = ".restoring"
 _FORMAT = "pyjs-meta-1"
+_TAKEN_AWAY = re.compile(r"\..+\.[0-9]+", re.DOTALL)  # what `_take_away` calls it
 _LONGEST = 200  # bytes of a directory name, well below the 255 that file systems take
 
 Document = dict[str, Any]
@@ -66,6 +70,7 @@ def _encode(name: str, document: Document) -> bytes:
 
 
 def _decode(data: bytes, path: str) -> tuple[str, Document]:
+    """Read a meta file, which belongs into the folder it lies in. Raises Damaged."""
     first, _, rest = data.partition(b" ")
     checksum, _, covered = rest.partition(b" ")
     if first != _FORMAT.encode():
@@ -73,7 +78,10 @@ def _decode(data: bytes, path: str) -> tuple[str, Document]:
     if checksum != f"{crc32(covered):08x}".encode():
         raise Damaged(0, f"{path}: checksum mismatch")
     named, _, text = covered.partition(b"\n")
-    return unquote(named.decode()), json.loads(text)
+    name = unquote(named.decode())
+    if directory_name(name) != path.split("/")[-2]:
+        raise Damaged(0, f"{path}: belongs to '{name}'")
+    return name, json.loads(text)
 
 
 def _write(fs: FileSystem, directory: str, name: str, document: Document) -> None:
@@ -83,25 +91,36 @@ def _write(fs: FileSystem, directory: str, name: str, document: Document) -> Non
 
 
 def _list(fs: FileSystem, directory: str) -> list[Asset]:
-    found = []
+    found = [_find(fs, directory, entry) for entry in _entries(fs, directory)]
+    return [asset for asset in found if asset is not None]
+
+
+def _entries(fs: FileSystem, directory: str) -> Iterator[str]:
+    """Name the folders of assets; what was taken away goes for good."""
     for entry in fs.names(directory):
-        if entry.startswith("."):
+        if _TAKEN_AWAY.fullmatch(entry):
             fs.remove_tree(f"{directory}/{entry}")  # its removal was cut short
-            continue
-        path = f"{directory}/{entry}/{META}"
+        elif not entry.startswith("."):
+            yield entry
+
+
+def _find(fs: FileSystem, directory: str, entry: str) -> Asset | None:
+    """Read one asset and mend its document; None: there is none."""
+    path = f"{directory}/{entry}/{META}"
+    try:
         try:
             read = read_copies(fs, path, _decode)
-            with suppress(OSError):  # a disk that is full must not keep it from being served
-                mend(fs, path, read)
-            found.append(Asset(*read.value, mended=read.fault))
         except NotFound:
             # An asset becomes one with its meta file: a folder without is a creation that never ended,
             # unless it holds data.
-            if _holds_data(fs, f"{directory}/{entry}"):
-                found.append(Asset(unquote(entry), None, f"{path} is missing, and so is its copy"))
-        except (Damaged, OSError) as fault:
-            found.append(Asset(unquote(entry), None, str(fault)))
-    return found
+            if not _holds_data(fs, f"{directory}/{entry}"):
+                return None
+            return Asset(unquote(entry), None, f"{path} is missing, and so is its copy")
+        with suppress(OSError):  # a disk that is full must not keep it from being served
+            mend(fs, path, read)
+        return Asset(*read.value, mended=read.fault)
+    except (Damaged, OSError) as fault:
+        return Asset(unquote(entry), None, str(fault))
 
 
 def _holds_data(fs: FileSystem, folder: str) -> bool:
@@ -261,10 +280,7 @@ class Storage:
 
     def accounts(self) -> list[str]:
         """Name the accounts that have something on the disk."""
-        entries = self._fs.names(self.path)
-        for gone in [entry for entry in entries if entry.startswith(".")]:
-            self._fs.remove_tree(f"{self.path}/{gone}")  # its removal was cut short
-        return [unquote(entry) for entry in entries if not entry.startswith(".")]
+        return [unquote(entry) for entry in _entries(self._fs, self.path)]
 
     def remove_account(self, name: str) -> None:
         """Remove an account's folder with all that is in it; its stores must be closed. Raises OSError."""

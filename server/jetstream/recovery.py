@@ -4,7 +4,8 @@ First the configurations of all streams are read; from then on it is known which
 and publishes to these subjects wait (`waiting`). Then the streams are opened, several side by side. Promises:
 what reads the disk, or costs by what is stored, runs in worker threads; the loop takes over what they made in
 slices of a few milliseconds; a stream serves as soon as it is open, whatever becomes of the others; one that
-cannot be opened is told of and left alone on the disk.
+cannot be opened is told of and left alone on the disk. Where the disk does not even say which streams an
+account has, none of them is taken for absent: the account stays temporarily unavailable.
 """
 
 from __future__ import annotations
@@ -135,6 +136,7 @@ class Recovery:
         self._accounts: dict[str, _Account] = {}
         self._holds: dict[str, int] = {}  # why an account may not be read yet, counted
         self._held: dict[str, JetStreamAccount] = {}
+        self._unlisted: dict[str, str] = {}  # accounts whose streams cannot be told, and why
         self._waiting: list[Callable[[], None]] = []
 
     def add(self, account: JetStreamAccount) -> None:
@@ -157,6 +159,7 @@ class Recovery:
     def remove(self, name: str) -> None:
         """Open no more of an account; what is open stays with it."""
         self._held.pop(name, None)
+        self._unlisted.pop(name, None)
         one = self._accounts.pop(name, None)
         if one is not None and one.stop():
             self.hold(name)  # until what is under way has ended: two that read would be in each other's way
@@ -184,6 +187,10 @@ class Recovery:
             for one in list(self._accounts.values()):
                 one.open()
 
+    def unlisted(self, name: str, reason: str) -> None:
+        """The disk does not say which streams an account has."""
+        self._unlisted[name] = reason
+
     def opened(self, name: str) -> None:
         """All streams of an account are open, or known to be damaged."""
         self._accounts.pop(name, None)
@@ -206,7 +213,9 @@ class Recovery:
                 told()
 
     def progress(self) -> str:
-        """How far it is, as healthz tells; "" when all is open."""
+        """How far it is, as healthz tells, or what keeps it for good; "" when all is open."""
+        for name, reason in self._unlisted.items():
+            return f"JetStream cannot list the streams of account '{name}': {reason}"
         if self.done:
             return ""
         if self._held or not all(one.known for one in self._accounts.values()):
@@ -262,6 +271,7 @@ class _Account:
         account = self.account
         if error is not None:
             account.alarm(f"Streams of account '{account.name}' cannot be listed: {_text(error)}")
+            self._owner.unlisted(account.name, _text(error))
         for asset, config in self._found:
             if isinstance(config, str):
                 account.put_offline(asset.name, config)
@@ -272,7 +282,7 @@ class _Account:
             self._waits[config.name] = waiting = Waiting(account, config, self._owner.room)
             waiting.start()
         self._found.clear()
-        account.surveyed = self.known = True
+        account.surveyed, self.known = error is None, True
         self._owner.surveyed()
 
     def open(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,51 @@ def test_all_that_is_set_aside_is_kept_until_it_is_let_go(tmp_path: Path) -> Non
     assert kept == {"lost.msgs": "full", "lost.msgs.2": "half", "lost.msgs.3": "less"}
     directory.let_go("S")
     assert sorted(path.name for path in folder.iterdir()) == ["meta.json", "meta.json.copy"]
+
+
+def test_a_folder_with_the_configuration_of_another_asset_is_reported_and_not_opened(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    account = storage.account("$G")
+    account.write_stream("A", {"n": "A"})
+    account.write_stream("B", {"n": "B"})
+    streams = tmp_path / "jetstream" / "$G" / "streams"
+    shutil.copytree(streams / "A", streams / "A.bak")
+    (streams / "B" / "meta.json").write_bytes((streams / "A" / "meta.json").read_bytes())
+    first, copy, mended = account.streams()
+    assert first == Asset("A", {"n": "A"})
+    assert (copy.name, copy.document) == ("A.bak", None)
+    assert "belongs to 'A'" in copy.damage
+    assert (mended.name, mended.document) == ("B", {"n": "B"})
+    assert "belongs to 'A'" in mended.mended
+    assert account.streams()[2] == Asset("B", {"n": "B"})
+    storage.close()
+
+
+def test_what_is_no_folder_keeps_no_stream_from_being_found(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    account = storage.account("$G")
+    account.write_stream("S", {"n": 1})
+    account.write_consumer("S", "C", {"n": 2})
+    streams = tmp_path / "jetstream" / "$G" / "streams"
+    for folder in (streams, streams / "S" / "consumers"):
+        (folder / "notes").write_text("what others put here")
+    assert [(asset.name, asset.document) for asset in account.streams()] == [("S", {"n": 1}), ("notes", None)]
+    assert [asset.name for asset in account.consumers("S") if asset.document] == ["C"]
+    storage.close()
+
+
+def test_only_what_was_taken_away_goes_with_the_next_start(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    account = storage.account("$G")
+    for name in ("A", "B"):
+        account.write_stream(name, {"n": name})
+    streams = tmp_path / "jetstream" / "$G" / "streams"
+    gone = Path(account.take_away_stream("A"))
+    (streams / "B").rename(streams / ".B.bak")
+    (tmp_path / "jetstream" / ".snapshot").mkdir()
+    assert gone.exists()
+    assert account.streams() == []
+    assert storage.accounts() == ["$G"]
+    assert [path.name for path in streams.iterdir()] == [".B.bak"]
+    assert (tmp_path / "jetstream" / ".snapshot").exists()
+    storage.close()

@@ -214,3 +214,20 @@ def test_files_that_are_in_use_are_not_read(world: World) -> None:
     assert error(world.call("STREAM.NAMES")) == TEMPORARILY and not world.recovery.done
     world.recovery.release("$G")
     assert world.call("STREAM.NAMES")["streams"] == ["A", "B"] and world.recovery.done
+
+
+def test_where_the_streams_cannot_be_listed_none_is_taken_for_absent(world: World, tmp_path: Path) -> None:
+    world.close()
+    streams = tmp_path / "jetstream" / "$G" / "streams"
+    streams.rename(tmp_path / "aside")
+    streams.write_text("a file in place of the folder")
+    world.open()
+    assert "cannot list the streams of account '$G'" in world.recovery.progress()
+    for request in ("STREAM.INFO.A", "STREAM.NAMES", "INFO"):
+        assert error(world.call(request)) == TEMPORARILY, request
+    assert error(world.call("STREAM.CREATE.A", {"name": "A", "subjects": ["A.>"]})) == TEMPORARILY
+    world.close()
+    streams.unlink()
+    (tmp_path / "aside").rename(streams)
+    world.open()
+    assert world.call("STREAM.NAMES")["streams"] == ["A", "B"]
