@@ -173,20 +173,35 @@ def open_operator(token: str, now: int | None = None) -> OperatorClaims | Refusa
         return claims
     if not claims.did_sign(claims):
         return Refusal(Reason.UNKNOWN_ISSUER, f"operator {claims.sub} is signed by {claims.iss}")
-    return _judged(claims, now, Reason.OPERATOR_EXPIRED, Reason.OPERATOR_NOT_YET_VALID)
+    return _judged(claims, _faults(claims), now, Reason.OPERATOR_EXPIRED, Reason.OPERATOR_NOT_YET_VALID)
 
 
 def open_account(token: str, trust: Trust, now: int, *, key: str = "") -> AccountClaims | Refusal:
     """Read an account's token: signed by a trusted key, valid at `now`; `key`: whose token it must be."""
+    claims, faults = open_account_token(token)
+    return judge_account(claims, faults, trust, now, key=key)
+
+
+def open_account_token(token: str) -> tuple[AccountClaims | Refusal, list[str]]:
+    """Read an account's token: what it says, and why its contents cannot be. Neither trust nor time count."""
     from .claims import AccountClaims
 
     claims = _open(token, AccountClaims)
+    if isinstance(claims, Refusal):
+        return claims, []
+    return claims, _faults(claims)
+
+
+def judge_account(
+    claims: AccountClaims | Refusal, faults: list[str], trust: Trust, now: int, *, key: str = ""
+) -> AccountClaims | Refusal:
+    """Judge what `open_account_token` gave: signed by a trusted key, valid at `now`, the token of `key`."""
     if isinstance(claims, Refusal):
         return claims
     if key and claims.sub != key:
         return Refusal(Reason.WRONG_ACCOUNT, f"the token is that of account {claims.sub}, not of {key}")
     return _trusted(claims, trust) or _judged(
-        claims, now, Reason.ACCOUNT_EXPIRED, Reason.ACCOUNT_NOT_YET_VALID
+        claims, faults, now, Reason.ACCOUNT_EXPIRED, Reason.ACCOUNT_NOT_YET_VALID
     )
 
 
@@ -197,7 +212,7 @@ def open_user(token: str, now: int) -> UserClaims | Refusal:
     claims = _open(token, UserClaims)
     if isinstance(claims, Refusal):
         return claims
-    return _judged(claims, now, Reason.USER_EXPIRED, Reason.USER_NOT_YET_VALID)
+    return _judged(claims, _faults(claims), now, Reason.USER_EXPIRED, Reason.USER_NOT_YET_VALID)
 
 
 def judge(
@@ -282,12 +297,15 @@ def _open(token: str, kind: type[C]) -> C | Refusal:
         return Refusal(Reason.BAD_TOKEN, str(error))
 
 
-def _judged(claims: C, now: int | None, expired: Reason, early: Reason) -> C | Refusal:
+def _faults(claims: Claims) -> list[str]:
+    """Why the contents cannot be, apart from the dates."""
+    return [issue.text for issue in claims.issues(0).blocking(time=False)]
+
+
+def _judged(claims: C, faults: list[str], now: int | None, expired: Reason, early: Reason) -> C | Refusal:
     """Judge dates (unless `now` is None) and contents."""
-    found = claims.issues(now or 0)
-    errors = found.blocking(time=False)
-    if errors:
-        return Refusal(Reason.INVALID_CLAIMS, errors[0].text)
+    if faults:
+        return Refusal(Reason.INVALID_CLAIMS, faults[0])
     if now is not None and claims.exp and claims.exp < now // SECOND:
         return Refusal(expired, f"{claims.KIND} {claims.sub} has expired")
     if now is not None and claims.nbf > now // SECOND:

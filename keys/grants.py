@@ -5,7 +5,7 @@ Whether the exporter grants what the importer's token asks for, and cycles of im
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..protocol.subject import collide
@@ -24,15 +24,23 @@ class Offer:
         self.exporter = exporter
         self._exports = exporter.nats.exports
         self._trees: dict[str, SubjectTree[list[int]]] = {}
+        self._prepared = 0  # exports that are in the trees
+
+    def preparing(self) -> Iterator[None]:
+        """Get ready to find, bit by bit; who finds before does it at once."""
+        while self._prepared < len(self._exports):
+            place, self._prepared = self._prepared, self._prepared + 1
+            export = self._exports[place]
+            self._trees.setdefault(export.type, SubjectTree()).setdefault(export.subject, []).append(place)
+            yield
 
     def find(self, item: Import) -> Export | None:
         """Give the export that an import uses: the one of the very subject, else one that contains it."""
+        for _ in self.preparing():
+            pass
         tree = self._trees.get(item.type)
         if tree is None:
-            tree = self._trees[item.type] = SubjectTree()
-            for place, export in enumerate(self._exports):
-                if export.type == item.type:
-                    tree.setdefault(export.subject, []).append(place)
+            return None
         found = tree.get(item.remote) or [place for each in tree.matching(item.remote) for place in each]
         return self._exports[min(found)] if found else None
 

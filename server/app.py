@@ -100,8 +100,8 @@ class Server:
         self.clock = LoopClock(loop)
         self.identity = ServerIdentity.new(options.server_name, self.clock.now(), self.random_bytes)
         banner.starting(self.log, self.identity, options)
-        self._make_registry(options)
         self.worker = Worker(loop)
+        self._make_registry(options)
         self.clients = Clients(
             options,
             self.registry,
@@ -142,7 +142,9 @@ class Server:
 
         trusted = Trusted.of(options)
         self.registry = Registry(options, self.clock)
-        self.operator = Operator(trusted, options, self.registry, self.clock, self.log, self.random_bytes)
+        self.operator = Operator(
+            trusted, options, self.registry, self.clock, self.log, self.random_bytes, self.worker
+        )
 
     async def _start_parts(self) -> None:
         if self.operator is not None:

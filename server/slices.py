@@ -194,3 +194,50 @@ class Slices:
             self._steps = None
             self._failed(fault)
         return self._steps is not None
+
+
+class InOrder:
+    """Pieces of work, one after another, in steps of `SECONDS`: what fits into the first is done at once.
+
+    failed: gets the exception of a piece that raises; the next one follows.
+    """
+
+    def __init__(self, runner: Turns, failed: Callable[[Exception], object]) -> None:
+        self._runner = runner
+        self._failed = failed
+        self._due: deque[tuple[Steps[Any], Callable[[Any], object]]] = deque()
+        self._under_way = False
+
+    def add(self, steps: Steps[T], done: Callable[[T], object] = lambda _: None) -> None:
+        """Do this after all that was added before; `done` gets what it comes to, unless it fails."""
+        self._due.append((steps, done))
+        if not self._under_way:
+            self._under_way = True
+            self._turn()
+
+    def stop(self) -> None:
+        """Do no more of it; nobody is told."""
+        self._due.clear()
+
+    def _turn(self) -> None:
+        until = perf_counter() + SECONDS
+        while self._due:
+            self._step(*self._due[0])
+            if self._due and perf_counter() >= until:
+                self._runner.soon(self._turn)
+                return
+        self._under_way = False
+
+    def _step(self, steps: Steps[Any], done: Callable[[Any], object]) -> None:
+        try:
+            next(steps)
+        except StopIteration as end:
+            self._over(steps)
+            done(end.value)
+        except Exception as fault:
+            self._over(steps)
+            self._failed(fault)
+
+    def _over(self, steps: Steps[Any]) -> None:
+        if self._due and self._due[0][0] is steps:  # unless it was stopped
+            self._due.popleft()

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.subject import has_wildcard, is_valid, matches
-from ...protocol.subject_tree import SubjectTree, places
+from ...protocol.subject_tree import SubjectTree
 from ...protocol.wire.encode import tail as tail_of
+from ..slices import at_once
 from .exports import ServiceExport, StreamExport
 from .families import ACKS, Families
 from .imports import ServiceImport, StreamImport
@@ -22,6 +23,7 @@ from .mapping import Mappings
 from .parcel import Message, Parcel
 from .plan import Plan, is_fast, is_request
 from .responses import Responses
+from .rewire import setting_imports
 from .routing import route
 from .source import INTERNAL, Kind, Source
 from .subscription import InterestChange, Reader, Subscription
@@ -89,15 +91,6 @@ def _imports_streams(subscription: Subscription) -> bool:
     return subscription.kind != Kind.INTERNAL or not is_request(
         subscription.subject.encode("utf-8", "surrogateescape")
     )
-
-
-M = TypeVar("M", StreamImport, ServiceImport)
-
-
-def _kept(old: Iterable[M], new: Iterable[M]) -> list[M]:
-    """`new` without repetitions, and with the old objects where they are the same."""
-    held = {each.key: each for each in old}
-    return list({each.key: held.get(each.key, each) for each in new}.values())
 
 
 class Account:
@@ -447,30 +440,13 @@ class Account:
 
         Those that stay the same stay the same objects, and responses awaited through them still come.
         """
-        streams, services = _kept(self.imports_streams, streams), _kept(self.imports_services, services)
-        if streams != self.imports_streams:
-            self._set_streams(streams)
-        before, after = set(self.imports_services), set(services)
-        gone = [service for service in self.imports_services if service not in after]
-        self.imports_services = services
-        for service in gone:
-            if service.subscription is not None:
-                self.remove_subscription(service.subscription)
-            service.exporter.responses.forget_service(service)
-        for service in services:
-            if service not in before:
-                service.subscription = Subscription(service.local, service)
-                self.add_subscription(service.subscription)
+        at_once(setting_imports(self, streams, services))
 
-    def _set_streams(self, streams: list[StreamImport]) -> None:
-        held = [s for s in self.interest if _imports_streams(s)]
-        for subscription in held:
-            self.remove_shadows(subscription)
+    def hear(self, streams: list[StreamImport], places: SubjectTree[list[int]]) -> list[Subscription]:
+        """Import these streams, `places` in the list by what is heard; gives whose shadows are to follow."""
         self.imports_streams = streams
-        self._heard_streams = places(stream.local for stream in streams)
-        if streams:
-            for subscription in held:
-                self.add_shadows(subscription)
+        self._heard_streams = places
+        return [s for s in self.interest if _imports_streams(s)]
 
     def stop(self) -> None:
         """Leave no timer behind."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import without_placeholders
+from ..slices import Steps, at_once, each
 from .exports import ServiceExport, StreamExport
 from .imports import ServiceImport, StreamImport
 from .mapping import Mappings
@@ -85,8 +86,12 @@ class Draft:
 
     def settle(self, account: Account) -> None:
         """Let the exports that stay the same be the objects that `account` has: imports hold those."""
-        self.streams = _kept(account.exports_streams, self.streams)
-        self.services = _kept(account.exports_services, self.services)
+        at_once(self.settling(account))
+
+    def settling(self, account: Account) -> Steps[None]:
+        """The same in steps."""
+        self.streams = yield from _kept(account.exports_streams, self.streams)
+        self.services = yield from _kept(account.exports_services, self.services)
 
     def apply(self, account: Account) -> None:
         """Make `account` so; call `settle` before, and `set_imports` after."""
@@ -98,9 +103,12 @@ class Draft:
         account.forget_plans()
 
 
-def _kept(old: Iterable[E], new: Iterable[E]) -> list[E]:
-    held = {export.key: export for export in old}
-    return [held.get(export.key, export) for export in new]
+def _kept(old: Iterable[E], new: Iterable[E]) -> Steps[list[E]]:
+    held: dict[tuple[object, ...], E] = {}
+    for export in old:
+        held[export.key] = export
+        yield
+    return (yield from each(new, lambda export: held.get(export.key, export)))
 
 
 def make_import(link: Link, importer: Account, exporter: Account, export: AnyExport) -> AnyImport:

@@ -1,8 +1,9 @@
 """OperatorAccounts: the accounts made from tokens, found when needed and changed while they are used.
 
 Promises: an account is in force only with a token that a trusted key signed and whose time has not passed;
-one lookup at a time for each key; a token that is refused changes nothing; what changes takes effect with the
-next message, without a reconnect. An account keeps its identity, and with it its subscriptions and streams.
+one lookup at a time for each key; a token that is refused changes nothing; what changes takes effect without
+a reconnect: at once, or bit by bit if it is much, one change after another in the order in which they came.
+An account keeps its identity, and with it its subscriptions and streams.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from ...keys import Reason, Refusal, Role, is_public, open_account
+from ...keys import Reason, Refusal, Role, is_public
+from ...keys.chain import judge_account
 from ..accounts import Account, Charter
 from ..accounts.surplus import close_surplus
 from ..clock import SECOND
 from ..logging import Log, Silent
+from ..slices import InOrder, OneByOne, Steps
 from . import translate
+from .reading import Reader, Reading, read
 from .wiring import MISSING, Wiring
 
 if TYPE_CHECKING:
     from ...keys import AccountClaims, Trust
     from ..accounts import Registry
+    from ..accounts.draft import Draft
     from ..clock import Clock, Timer
 
 T = TypeVar("T")
@@ -43,7 +48,8 @@ class _Closable(Protocol):
 class OperatorAccounts:
     """The accounts by public key, which is also their name.
 
-    observers are called with each account that was made, was changed or expired, after the fact.
+    observers are called with each account that was made, was changed or expired, after the fact; what takes
+    long they give back as steps, which are done before the change counts as applied. reader: reads tokens.
     eager: whether tokens that come are applied to accounts that nobody here has asked for, too.
     """
 
@@ -56,20 +62,24 @@ class OperatorAccounts:
         log: Log | None = None,
         *,
         cluster: str = "",
+        reader: Reader | None = None,
     ) -> None:
         self.trust = trust
         self.resolver = resolver
-        self.observers: list[Callable[[Account], None]] = []
+        self.reader = reader or Reader(cluster=cluster)
+        self.observers: list[Callable[[Account], Steps[None] | None]] = []
         self.eager = False
         self._registry = registry
         self._clock = clock
         self._log: Log = log or Silent()
         self._cluster = cluster
-        self._wiring = Wiring(clock, self._log)
+        self._work = InOrder(OneByOne(clock), self._failed)
+        self._wiring = Wiring(clock, self._log, self._work)
         self._held: dict[str, Account] = {}
         self._loading: dict[str, asyncio.Task[Account | Refusal]] = {}
         self._completing: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, Timer] = {}
+        self._unfinished: set[str] = set()  # being made, or made anew after their time was over
 
     def account(self, key: str) -> Account | None:
         """The account, if it is here and its time has not passed."""
@@ -85,14 +95,17 @@ class OperatorAccounts:
 
     def ready(self, key: str) -> Account | None:
         """The account, if neither it nor what it imports from needs to be looked up."""
-        return None if key in self._completing else self.account(key)
+        return None if key in self._completing or key in self._unfinished else self.account(key)
 
-    def bootstrap(self, claims: AccountClaims) -> Account:
+    async def bootstrap(self, claims: AccountClaims) -> Account:
         """Take claims without a token: the system account through which its own token is to come."""
-        return self._adopt("", claims)
+        drafted = translate.draft(claims, self._cluster)
+        return await self._finish(self._adopting("", claims, drafted, []))
 
     async def fetch(self, key: str) -> Account | Refusal:
         """The account, looked up if need be, with what it imports from."""
+        if key in self._unfinished:
+            await self._finish(_nothing())
         account = self.account(key)
         found = account if account is not None else await self._load(key)
         if isinstance(found, Refusal):
@@ -102,27 +115,46 @@ class OperatorAccounts:
         return found
 
     def update(self, token: str) -> Refusal | None:
-        """Apply a token to its account, if that is here, or others wait for it, or all are wanted."""
-        claims = open_account(token, self.trust, self._clock.now())
+        """Apply a token to its account, if that is here, or others wait for it, or all are wanted.
+
+        A long token should have been read before (see `reader`). `settled` tells when it is applied.
+        """
+        reading = read(token)
+        claims = judge_account(reading.claims, reading.faults, self.trust, self._clock.now())
         if isinstance(claims, Refusal):
             return claims
-        held = self._held.get(claims.sub)
-        if held is None and not self.eager and not self._wiring.awaited(claims.sub):
-            return None
-        if held is not None and _in_force(held, token):
-            return None
-        if self._past(claims):
+        if self._past(claims) and self._concerns(claims.sub, token):
             return Refusal(Reason.ACCOUNT_EXPIRED, f"account {claims.sub} has expired")
-        self._adopt(token, claims)
+        self._work.add(self._updating(reading, claims))
+        return None
+
+    def settled(self, done: Callable[[], None]) -> None:
+        """Call `done` when all that was changed until now is applied."""
+        self._work.add(_nothing(), lambda _: done())
+
+    def _concerns(self, key: str, token: str) -> bool:
+        """Whether the token says something new of an account that matters here."""
+        held = self._held.get(key)
+        if held is None:
+            return self.eager or self._wiring.awaited(key)
+        return not _in_force(held, token)
+
+    def _updating(self, reading: Reading, claims: AccountClaims) -> Steps[None]:
+        if not self._concerns(claims.sub, reading.token):
+            return
+        drafted = reading.take_draft(claims, self._cluster)
+        yield from self._adopting(reading.token, claims, drafted, reading.unserved)
         if self._wiring.missing([claims.sub]):
             self._complete(claims.sub)
-        return None
 
     def expire(self, key: str, *, deleted: bool = False) -> None:
         """End an account's time: whoever is connected is closed, nobody may connect until a newer token.
 
         deleted: JetStream is taken from it, too; its files stay. Otherwise its streams wait for that token.
         """
+        self._work.add(self._expiring(key, deleted=deleted))
+
+    def _expiring(self, key: str, *, deleted: bool) -> Steps[None]:
         account = self._held.get(key)
         if account is None or account.charter is None:
             return
@@ -131,13 +163,15 @@ class OperatorAccounts:
         if deleted:
             account.grants = None
         self._log.info(f"Account {account.label} {'was deleted' if deleted else 'has expired'}")
-        self._wiring.changed(account)
+        yield from self._wiring.changed(account)
         for connection in [*account.connections, *account.leafs]:
             cast("_Closable", connection).fail(EXPIRED_ERROR, EXPIRED_REASON)
-        self._tell(account)
+            yield
+        yield from self._telling(account)
 
     async def stop(self) -> None:
         """Leave no timer and no lookup behind."""
+        self._work.stop()
         self._wiring.stop()
         for key in list(self._timers):
             self._stop_timer(key)
@@ -170,16 +204,23 @@ class OperatorAccounts:
         except (LookupError, OSError) as error:
             self._log.warning(f"Account fetch failed: {error}")
             return Refusal(Reason.BAD_TOKEN, f"account {key} cannot be found: {error}")
+        reading = await self.reader.reading(token)
         account = self.account(key)
         if account is not None:  # an update was faster
             return account
-        claims = open_account(token, self.trust, self._clock.now(), key=key)
+        claims = judge_account(reading.claims, reading.faults, self.trust, self._clock.now(), key=key)
         if isinstance(claims, Refusal):
             self._log.warning(f"Account {key} refused: {claims}")
             return claims
         if self._past(claims):
             return Refusal(Reason.ACCOUNT_EXPIRED, f"account {key} has expired")
-        return self._adopt(token, claims)
+        return await self._finish(self._making(reading, claims))
+
+    async def _finish(self, steps: Steps[T]) -> T:
+        """Have a change applied, after those before it."""
+        found: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._work.add(_telling_of(steps, found))
+        return await found
 
     def _complete(self, key: str) -> asyncio.Task[None]:
         """Look up what the account imports from, and what those import from, each once."""
@@ -206,28 +247,55 @@ class OperatorAccounts:
     def _past(self, claims: AccountClaims) -> bool:
         return claims.exp != 0 and claims.exp * SECOND <= self._clock.now()
 
-    def _adopt(self, token: str, claims: AccountClaims) -> Account:
+    def _failed(self, error: Exception) -> None:
+        self._log.error(f"Applying an account's token failed: {type(error).__name__}: {error}")
+
+    def _making(self, reading: Reading, claims: AccountClaims) -> Steps[Account]:
+        """The account of a token that was looked up, unless one came another way meanwhile."""
+        account = self.account(claims.sub)
+        if account is not None:
+            return account
+        drafted = reading.take_draft(claims, self._cluster)
+        return (yield from self._adopting(reading.token, claims, drafted, reading.unserved))
+
+    def _adopting(
+        self, token: str, claims: AccountClaims, drafted: tuple[Draft, dict[str, str]], unserved: list[str]
+    ) -> Steps[Account]:
         key = claims.sub
         account = self._held.get(key)
         if account is None:
             account = self._held[key] = self._registry.make(key)
-        drafted, faults = translate.draft(claims, self._cluster)
+        if self.account(key) is None:
+            self._unfinished.add(key)
+        try:
+            draft, faults = drafted
+            yield from self._applying(account, token, claims, draft, faults)
+            for text in unserved:
+                self._log.warning(f"Account {account.label}: {text}")
+                yield
+            yield from self._telling(account)
+        finally:
+            self._unfinished.discard(key)
+        return account
+
+    def _applying(
+        self, account: Account, token: str, claims: AccountClaims, draft: Draft, faults: dict[str, str]
+    ) -> Steps[None]:
+        key = account.name
+        yield from draft.settling(account)
         account.nkey = key
         account.display = claims.name or key
         account.charter = Charter(token, claims, self._clock.now(), faults=faults)
-        drafted.settle(account)
-        drafted.apply(account)
-        self._wiring.changed(account)
-        for text in translate.unserved(claims):
-            self._log.warning(f"Account {account.label}: {text}")
+        draft.apply(account)
+        yield from self._wiring.changed(account)
         self._set_timer(key, claims)
         close_surplus(account)
-        self._tell(account)
-        return account
 
-    def _tell(self, account: Account) -> None:
+    def _telling(self, account: Account) -> Steps[None]:
         for observer in list(self.observers):
-            observer(account)
+            steps = observer(account)
+            if steps is not None:
+                yield from steps
         self._registry.flusher.schedule()
 
     def _set_timer(self, key: str, claims: AccountClaims) -> None:
@@ -245,6 +313,23 @@ class OperatorAccounts:
 def _in_force(account: Account, token: str) -> bool:
     charter = account.charter
     return charter is not None and charter.token == token and charter.complete and not charter.expired
+
+
+def _nothing() -> Steps[None]:
+    yield from ()
+
+
+def _telling_of(steps: Steps[T], found: asyncio.Future[T]) -> Steps[None]:
+    """The same work, for a task that waits for its end."""
+    try:
+        result = yield from steps
+    except Exception as error:
+        if found.done():
+            raise
+        found.set_exception(error)
+    else:
+        if not found.done():
+            found.set_result(result)
 
 
 def _background(held: dict[str, asyncio.Task[T]], key: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

@@ -1,6 +1,7 @@
 """Claims: the services of the system account that take, list, hand out and delete the tokens of accounts.
 
-Promises one answer for each request with a reply, in the shape of nats-server's; a token that is refused
+Promises one answer for each request with a reply, in the shape of nats-server's, when what was asked for
+is in force; that requests are served in the order in which they came; a token that is refused
 changes nothing; a token is applied to its account when, and only when, it is held here (memory and URL
 resolvers hold none: there it is applied to accounts that are in use).
 """
@@ -11,15 +12,15 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...keys import AccountClaims, GenericClaims, IdentityError, Role, decode, is_public
+from ...keys import GenericClaims, IdentityError, Refusal, Role, decode, is_public
 from ...protocol import gojson
 from ..clock import SECOND
+from .reading import Intake, Reader, Reading
 from .resolver import ResolverError
 from .resolver.folder import FolderResolver
-from .translate.mappings import impossible
 
 if TYPE_CHECKING:
-    from ...keys import OperatorClaims, Refusal, Trust
+    from ...keys import AccountClaims, OperatorClaims, Trust
     from ..accounts import Account, Message, Registry, Subscription
     from ..clock import Clock
     from ..logging import Log
@@ -32,12 +33,17 @@ DELETE = "$SYS.REQ.CLAIMS.DELETE"
 ACCOUNT_UPDATES = ("$SYS.REQ.ACCOUNT.*.CLAIMS.UPDATE", "$SYS.ACCOUNT.*.CLAIMS.UPDATE")
 LOOKUP = "$SYS.REQ.ACCOUNT.*.CLAIMS.LOOKUP"
 DONE, FAILED = 200, 500
+Service = Callable[["Message", Reading], "dict[str, Any]"]
 
 
 class Accounts(Protocol):
     """What is done with the accounts in use (see `accounts.OperatorAccounts`)."""
 
     trust: Trust
+    reader: Reader
+
+    def settled(self, done: Callable[[], None]) -> None:
+        """Call `done` when all that was changed until now is applied."""
 
     def update(self, token: str) -> Refusal | None:
         """Apply a token to its account."""
@@ -77,6 +83,7 @@ class Claims:
         self._clock = clock
         self._log = log
         self._operator = operator
+        self._intake = Intake(accounts.reader, clock)
         self._system: Account | None = None
         self._subscriptions: list[Subscription] = []
         self._sync: Sync | None = None
@@ -88,22 +95,25 @@ class Claims:
         if system is None:
             return
         for subject in ACCOUNT_UPDATES:
-            self._on(subject, self._update_account)
+            self._on(subject, self._update_account, pushed=True)
         if not isinstance(self._resolver, FolderResolver):
             return
         self._subscriptions.extend(self._resolver.peers.watch(system))
-        self._on(UPDATE, self._update)
+        self._on(UPDATE, self._update, pushed=True)
         self._on(LIST, self._list)
         self._on(DELETE, self._delete)
         if self._resolver.kind == "full":
             from .resolver.sync import Sync
 
             self._subscriptions.append(system.subscribe(LOOKUP, self._lookup))
-            self._sync = Sync(self._resolver, system, self._clock, self._log, self._apply)
+            self._sync = Sync(
+                self._resolver, system, self._clock, self._log, self._apply, self._accounts.reader
+            )
             self._sync.start()
 
     def stop(self) -> None:
         """Leave nothing behind."""
+        self._intake.stop()
         if self._sync is not None:
             self._sync.stop()
         if self._system is not None:
@@ -113,23 +123,32 @@ class Claims:
 
     # --- answers
 
-    def _on(self, subject: str, service: Callable[[Message], dict[str, Any] | None]) -> None:
+    def _on(self, subject: str, service: Service, *, pushed: bool = False) -> None:
         assert self._system is not None
 
         def heard(message: Message) -> None:
-            try:
-                answer = service(message)
-            except ClaimsError as error:
-                about = f" ({error.account})" if error.account else ""
-                self._log.error(f"{error}{about}")
-                answer = self._failure(str(error), error.account)
-            except Exception as error:  # a mistake of ours must not end the connection that asked
-                self._log.error(f"Claims service {subject} failed: {type(error).__name__}: {error}")
-                answer = self._failure("internal error", "")
-            if message.reply and answer is not None and self._system is not None:
-                self._system.publish(message.reply, _encode(answer))
+            token = message.body.decode("utf-8", "replace").strip() if pushed else ""
+            self._intake.add(token, lambda reading: self._serve(subject, service, message, reading))
 
         self._subscriptions.append(self._system.subscribe(subject, heard))
+
+    def _serve(self, subject: str, service: Service, message: Message, reading: Reading) -> None:
+        """Do what a request asks for, and answer when it is in force."""
+        try:
+            answer = service(message, reading)
+        except ClaimsError as error:
+            about = f" ({error.account})" if error.account else ""
+            self._log.error(f"{error}{about}")
+            answer = self._failure(str(error), error.account)
+        except Exception as error:  # a mistake of ours must not end the connection that asked
+            self._log.error(f"Claims service {subject} failed: {type(error).__name__}: {error}")
+            answer = self._failure("internal error", "")
+        if message.reply and answer is not None:
+            self._accounts.settled(lambda: self._answer(message.reply, answer))
+
+    def _answer(self, reply: str, answer: dict[str, Any]) -> None:
+        if self._system is not None:
+            self._system.publish(reply, _encode(answer))
 
     def _done(self, message: str, account: str = "") -> dict[str, Any]:
         self._log.debug(f"{message} - {account}" if account else message)
@@ -142,28 +161,26 @@ class Claims:
 
     # --- updates
 
-    def _update(self, message: Message) -> dict[str, Any]:
-        token, claims = self._read(message, "n/a")
+    def _update(self, _message: Message, reading: Reading) -> dict[str, Any]:
+        claims = self._claims(reading, "n/a")
         self._refuse_identity(claims, claims.sub)
-        return self._take(token, claims, claims.sub)
+        return self._take(reading, claims, claims.sub)
 
-    def _update_account(self, message: Message) -> dict[str, Any]:
+    def _update_account(self, message: Message, reading: Reading) -> dict[str, Any]:
         words = message.subject.split(".")
         key = words[3] if words[1] == "REQ" else words[2]
-        token, claims = self._read(message, "n/a" if self._resolver.kind == "full" else key)
+        claims = self._claims(reading, "n/a" if self._resolver.kind == "full" else key)
         if claims.sub != key:
             raise ClaimsError(f"{self._word} resulted in error", "subject does not match jwt content", key)
         self._refuse_identity(claims, key)
-        return self._take(token, claims, key)
+        return self._take(reading, claims, key)
 
-    def _read(self, message: Message, account: str) -> tuple[str, AccountClaims]:
-        token = message.body.decode("utf-8", "replace").strip()
-        try:
-            if not token and not isinstance(self._resolver, FolderResolver):
-                raise ClaimsError("jwt update error", "request body is empty", account)
-            return token, decode(token, AccountClaims, v1=True)
-        except IdentityError as error:
-            raise ClaimsError(f"{self._word} resulted in error", error, account) from None
+    def _claims(self, reading: Reading, account: str) -> AccountClaims:
+        if not reading.token and not isinstance(self._resolver, FolderResolver):
+            raise ClaimsError("jwt update error", "request body is empty", account)
+        if isinstance(reading.claims, Refusal):
+            raise ClaimsError(f"{self._word} resulted in error", reading.claims.detail, account)
+        return reading.claims
 
     def _refuse_identity(self, claims: AccountClaims, key: str) -> None:
         operator = self._operator
@@ -172,12 +189,13 @@ class Claims:
                 f"{self._word} resulted in error", "operator requires issuer to be a signing key", key
             )
 
-    def _take(self, token: str, claims: AccountClaims, key: str) -> dict[str, Any]:
+    def _take(self, reading: Reading, claims: AccountClaims, key: str) -> dict[str, Any]:
         """Keep the token, where tokens are kept, and apply it."""
+        token = reading.token
         kind = self._resolver.kind
         if kind != "full" and self._registry.get(key) is None:
             return self._done(f"{self._word} skipped", key)
-        self._validate(claims, key)
+        self._validate(reading, claims, key)
         if kind in ("full", "cache"):
             self._warn_of_older(claims, key)
             try:
@@ -195,16 +213,14 @@ class Claims:
             self._resolver.store(key, token, newer_only=False)
         return self._done("jwt updated cache" if kind == "cache" else "jwt updated", key)
 
-    def _validate(self, claims: AccountClaims, key: str) -> None:
+    def _validate(self, reading: Reading, claims: AccountClaims, key: str) -> None:
         words = (
             f"{self._word} validation failed" if self._resolver.kind == "cache" else "jwt validation failed"
         )
-        faults = claims.issues(0).blocking(time=False)
-        if faults:
-            raise ClaimsError(words, f"validation errors: [{' '.join(f.text for f in faults)}]", key)
-        unfit = impossible(claims.nats.mappings)
-        if unfit:
-            raise ClaimsError(words, "; ".join(unfit), key)
+        if reading.faults:
+            raise ClaimsError(words, f"validation errors: [{' '.join(reading.faults)}]", key)
+        if reading.unfit:
+            raise ClaimsError(words, "; ".join(reading.unfit), key)
         if claims.iss not in self._accounts.trust.keys:
             raise ClaimsError(words, f"account {key} is signed by {claims.iss}, which is not trusted", key)
         now = self._clock.now() // SECOND
@@ -214,8 +230,8 @@ class Claims:
             raise ClaimsError(words, f"account {key} is not yet valid", key)
 
     def _warn_of_older(self, claims: AccountClaims, key: str) -> None:
-        held = self._resolver.known(key)
-        if held and decode(held, AccountClaims, v1=True).iat > claims.iat:
+        assert isinstance(self._resolver, FolderResolver)
+        if self._resolver.known(key) and self._resolver.directory.issued(key) > claims.iat:
             self._log.warning(f"A token of account {key} was pushed that is older than the one it replaces")
 
     def _apply(self, token: str) -> None:
@@ -225,7 +241,7 @@ class Claims:
 
     # --- the other services
 
-    def _list(self, _message: Message) -> dict[str, Any]:
+    def _list(self, _message: Message, _reading: Reading) -> dict[str, Any]:
         return {"data": self._resolver.keys(), "server": self._sender()}
 
     def _lookup(self, message: Message) -> None:
@@ -235,7 +251,7 @@ class Claims:
         token = self._resolver.known(message.subject.split(".")[3])
         self._system.publish(message.reply, token.encode())
 
-    def _delete(self, message: Message) -> dict[str, Any]:
+    def _delete(self, message: Message, _reading: Reading) -> dict[str, Any]:
         assert isinstance(self._resolver, FolderResolver)
         who, keys = "", []
         try:

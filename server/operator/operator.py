@@ -16,6 +16,7 @@ from ..clock import SECOND
 from ..logging import Log, Silent
 from .accounts import OperatorAccounts
 from .authenticator import OperatorAuthenticator
+from .reading import Elsewhere, Reader, in_place
 from .resolver import ResolverError, make_resolver, reload_resolver
 from .trust import OperatorError, Trusted
 
@@ -39,13 +40,16 @@ class Operator:
         clock: Clock,
         log: Log | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
+        elsewhere: Elsewhere = in_place,
     ) -> None:
-        """Raises OperatorError."""
+        """elsewhere: where long tokens are read. Raises OperatorError."""
         self.trusted = trusted
         self.options = options
         self._registry = registry
         self._clock = clock
         self._log: Log = log or Silent()
+        cluster = options.cluster.name if options.cluster is not None else ""
+        reader = Reader(elsewhere, cluster)
         try:
             self.resolver = make_resolver(
                 options,
@@ -54,12 +58,12 @@ class Operator:
                 clock=clock,
                 log=self._log,
                 random_bytes=random_bytes,
+                reader=reader,
             )
         except ResolverError as error:
             raise OperatorError(str(error)) from error
-        cluster = options.cluster.name if options.cluster is not None else ""
         self.accounts = OperatorAccounts(
-            registry, trusted.trust, self.resolver, clock, self._log, cluster=cluster
+            registry, trusted.trust, self.resolver, clock, self._log, cluster=cluster, reader=reader
         )
         self.authenticator = OperatorAuthenticator(self.accounts, clock, options)
         self._claims: Claims | None = None
@@ -95,7 +99,7 @@ class Operator:
         claims = AccountClaims.new(key, key)
         claims.iss = only.iss
         self._later()
-        return self.accounts.bootstrap(claims)
+        return await self.accounts.bootstrap(claims)
 
     def _later(self) -> None:
         self._timer = self._clock.call_later(SECOND, self._again)
@@ -110,7 +114,9 @@ class Operator:
         if account is None or account.charter is None or account.charter.token:
             return
         try:
-            refused = self.accounts.update(await self.resolver.fetch(key))
+            token = await self.resolver.fetch(key)
+            reading = await self.accounts.reader.reading(token)
+            refused = self.accounts.update(reading.token)
         except (LookupError, OSError):
             self._later()
             return

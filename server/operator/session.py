@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...keys import Reason, Refusal, standing
 from ..accounts.users import User
+from ..slices import Steps
 from . import translate
 
 if TYPE_CHECKING:
@@ -49,9 +50,10 @@ class Sessions:
         if not held:
             self._standing.pop(session.account, None)
 
-    def _changed(self, account: Account) -> None:
+    def _changed(self, account: Account) -> Steps[None]:
         for session in list(self._standing.get(account.name, ())):
             session.recheck()
+            yield
 
 
 class Session:

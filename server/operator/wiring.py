@@ -3,6 +3,7 @@
 Promises that an import is served exactly as long as its exporter is there, exports it to the importer, and it
 brings nothing round in a circle. Of imports that together form a circle the ones that were served first stay;
 the others, like those whose exporter is missing or does not allow them, wait until something changes.
+Everything goes in steps; whoever takes them takes one change after another.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from ...keys import Refusal, judge_import
 from ...keys.grants import Offer, activation_deadline
 from ..accounts.draft import SERVICE, STREAM, AccountsError, AnyExport, Link, Links, comes_round, make_import
 from ..accounts.imports import ServiceImport, StreamImport
+from ..accounts.rewire import setting_imports
+from ..slices import Steps, each
 from . import translate
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..clock import Clock, Timer
     from ..logging import Log
+    from ..slices import InOrder
 
 MISSING = "its account is not known here"
 CYCLE = "it forms a cycle"
@@ -30,32 +34,34 @@ _NONE = Links()
 class Wiring:
     """The imports of all accounts that are here, by public key."""
 
-    def __init__(self, clock: Clock, log: Log) -> None:
+    def __init__(self, clock: Clock, log: Log, work: InOrder) -> None:
         self._clock = clock
+        self._work = work
         self._log = log
         self._accounts: dict[str, Account] = {}
         self._links: dict[str, Links] = {}  # served, by importer
         self._importers: dict[str, set[str]] = {}  # whose claims name it, by exporter
         self._exporters: dict[str, set[str]] = {}
-        self._offers: dict[str, tuple[object, ...]] = {}  # what importers' rights depend on, by exporter
+        self._offers: dict[str, _Exporter] = {}  # what importers' rights depend on, by exporter
         self._waiting: set[str] = set()  # importers with an import that forms a cycle
         self._timers: dict[str, Timer] = {}  # when an activation ends, by importer
 
-    def changed(self, account: Account) -> None:
+    def changed(self, account: Account) -> Steps[None]:
         """An account is new, was changed, or expired: its imports, and those from it, are looked at anew."""
         key = account.name
         self._accounts[key] = account
         self._index(account)
         touched = {key}
-        self._wire(key)
-        offer = _offer(account)
-        if offer != self._offers.get(key):
-            self._offers[key] = offer
+        offer = yield from _offering(account)
+        same = yield from _equal(self._offers.get(key), offer)
+        self._offers[key] = offer
+        yield from self._wire(key)
+        if not same:
             touched |= self._importers.get(key, set())
         for importer in sorted(touched - {key}):
-            self._wire(importer)
+            yield from self._wire(importer)
         for importer in sorted(self._waiting - touched):
-            self._wire(importer)
+            yield from self._wire(importer)
 
     def awaited(self, key: str) -> bool:
         """Whether any account here imports from `key`."""
@@ -81,27 +87,29 @@ class Wiring:
             self._importers.setdefault(exporter, set()).add(key)
         self._exporters[key] = after
 
-    def _wire(self, key: str) -> None:
+    def _wire(self, key: str) -> Steps[None]:
         account = self._accounts.get(key)
         claims = _claims(account) if account is not None else None
         if account is None or account.charter is None:
             return
         now = self._clock.now()  # once: what is judged to hold must have a timer that ends it
         served = self._links[key] = Links()
-        exporters = {name: _Exporter(self._accounts.get(name)) for name in self._exporters.get(key, ())}
         same: set[tuple[str, str, str]] = set()
         made: list[StreamImport | ServiceImport] = []
         faults: dict[str, str] = {}
         for item in claims.nats.imports if claims is not None else ():
             link = translate.link(item)
-            found = self._make(account, exporters[item.account], item, link, now, twice=_same(link) in same)
+            exporter = self._offers.get(item.account, _NOBODY)
+            found = self._make(account, exporter, item, link, now, twice=_same(link) in same)
             if isinstance(found, str):
                 faults[f"{link.kind} import {link.subject!r} from {link.account}"] = found
             else:
                 same.add(_same(link))
                 served.add(link)
                 made.append(found)
-        account.set_imports(
+            yield
+        yield from setting_imports(
+            account,
             [each for each in made if isinstance(each, StreamImport)],
             [each for each in made if isinstance(each, ServiceImport)],
         )
@@ -109,11 +117,12 @@ class Wiring:
         for what, why in faults.items():
             if why not in (MISSING, before.get(what)):
                 self._log.error(f"Account {account.label}: {what} is not served: {why}")
+            yield
         if CYCLE in faults.values():
             self._waiting.add(key)
         else:
             self._waiting.discard(key)
-        self._set_timer(key, claims, now)
+        yield from self._set_timer(key, claims, now)
 
     def _make(
         self, account: Account, exporter: _Exporter, item: Import, link: Link, now: int, *, twice: bool
@@ -138,18 +147,18 @@ class Wiring:
         except AccountsError as error:
             return str(error)
 
-    def _set_timer(self, key: str, claims: AccountClaims | None, now: int) -> None:
+    def _set_timer(self, key: str, claims: AccountClaims | None, now: int) -> Steps[None]:
+        ends = yield from each(claims.nats.imports if claims is not None else (), activation_deadline)
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
-        ends = [activation_deadline(item) for item in claims.nats.imports] if claims is not None else []
         ends = [end for end in ends if end > now]
         if ends:
             self._timers[key] = self._clock.call_later(min(ends) - now, lambda: self._ended(key))
 
     def _ended(self, key: str) -> None:
         del self._timers[key]
-        self._wire(key)
+        self._work.add(self._wire(key))
 
 
 def _claims(account: Account) -> AccountClaims | None:
@@ -158,31 +167,50 @@ def _claims(account: Account) -> AccountClaims | None:
     return None if charter is None or charter.expired else charter.claims
 
 
-def _offer(account: Account) -> tuple[object, ...]:
-    """Equal as long as every import from the account stays as right or wrong as it is."""
-    claims = _claims(account)
-    return () if claims is None else (claims.nats.exports, claims.nats.signing_keys.keys())
-
-
 class _Exporter:
-    """An account that imports name, if it is here, and what it offers."""
+    """What an account that is here offers; nothing, if its time has passed or it is not here."""
 
-    def __init__(self, account: Account | None) -> None:
-        claims = _claims(account) if account is not None else None
+    def __init__(self, account: Account | None = None, claims: AccountClaims | None = None) -> None:
         self.account = account
+        self.claims = claims
         self.offer = Offer(claims) if claims is not None else None
-        self._served: dict[tuple[str, str], AnyExport] = {}
-        if account is not None:
-            # Of two under one subject the first counts.
-            for stream in reversed(account.exports_streams):
-                self._served[STREAM, stream.subject] = stream
-            for service in reversed(account.exports_services):
-                self._served[SERVICE, service.subject] = service
+        self.served: dict[tuple[str, str], AnyExport] = {}
 
     def export(self, item: Import) -> AnyExport | None:
         """The export that was judged to cover the import."""
         used = self.offer.find(item) if self.offer is not None else None
-        return None if used is None else self._served.get((item.type, used.subject))
+        return None if used is None else self.served.get((item.type, used.subject))
+
+
+_NOBODY = _Exporter()
+
+
+def _offering(account: Account) -> Steps[_Exporter]:
+    made = _Exporter(account, _claims(account))
+    # Of two under one subject the first counts.
+    for stream in account.exports_streams:
+        made.served.setdefault((STREAM, stream.subject), stream)
+        yield
+    for service in account.exports_services:
+        made.served.setdefault((SERVICE, service.subject), service)
+        yield
+    if made.offer is not None:
+        yield from made.offer.preparing()
+    return made
+
+
+def _equal(before: _Exporter | None, after: _Exporter) -> Steps[bool]:
+    """Whether every import from the account stays as right or wrong as it is."""
+    if before is None or before.claims is None or after.claims is None:
+        return before is not None and before.claims is after.claims
+    old, new = before.claims.nats, after.claims.nats
+    if old.signing_keys.keys() != new.signing_keys.keys() or len(old.exports) != len(new.exports):
+        return False
+    for one, other in zip(old.exports, new.exports, strict=True):
+        if one != other:
+            return False
+        yield
+    return True
 
 
 def _same(link: Link) -> tuple[str, str, str]:

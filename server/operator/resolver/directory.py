@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from ....keys import FolderError, NotFoundError, Role, files, is_public
 from ...clock import SECOND
-from .entry import Entry, UnfitError, digest_of
+from ..reading import digest_of
+from .entry import Entry, UnfitError
 from .resolver import ResolverError
 
 if TYPE_CHECKING:
@@ -116,6 +117,16 @@ class Directory:
         if token:
             self._touch(key)
         return token
+
+    def known(self, key: str, token: str) -> bool:
+        """Whether this very token is held."""
+        held = self._entries.get(key)
+        return held is not None and held.digest == digest_of(token)
+
+    def issued(self, key: str) -> int:
+        """When the token held for `key` was issued, in seconds; 0 when there is none."""
+        held = self._entries.get(key)
+        return 0 if held is None else held.issued
 
     def keys(self) -> list[str]:
         """Whose tokens are held and have not expired, sorted."""

@@ -6,11 +6,11 @@ by a trusted key. Its dates are not judged here: they are the account's business
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ....keys import AccountClaims, IdentityError, decode
+from ....keys import Refusal
+from ..reading import read
 
 if TYPE_CHECKING:
     from ....keys import Trust
@@ -32,24 +32,18 @@ class Entry:
     @classmethod
     def of(cls, key: str, token: str, trust: Trust) -> Entry:
         """What to remember of the token of account `key`. Raises UnfitError."""
-        try:
-            claims = decode(token, AccountClaims, v1=True)
-        except IdentityError as error:
-            raise UnfitError(str(error)) from None
+        reading = read(token)
+        claims = reading.claims
+        if isinstance(claims, Refusal):
+            raise UnfitError(claims.detail)
         if claims.sub != key:
             raise UnfitError(f"it is the token of account {claims.sub}, not of {key}")
         if claims.iss not in trust.keys:
             raise UnfitError(f"account {key} is signed by {claims.iss}, which is not trusted")
-        faults = claims.issues(0).blocking(time=False)
-        if faults:
-            raise UnfitError(f"validation errors: [{' '.join(fault.text for fault in faults)}]")
-        return cls(digest_of(token), claims.iat, max(claims.exp, 0), claims.jti)
+        if reading.faults:
+            raise UnfitError(f"validation errors: [{' '.join(reading.faults)}]")
+        return cls(reading.digest, claims.iat, max(claims.exp, 0), claims.jti)
 
     def newer_than(self, other: Entry) -> bool:
         """Whether it should take the other's place. Of two from the same second all servers pick the same."""
         return self.id != other.id and (self.issued, self.id) > (other.issued, other.id)
-
-
-def digest_of(token: str) -> bytes:
-    """The 32 bytes that stand for a token in the hash of a store."""
-    return hashlib.sha256(token.encode()).digest()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...clock import SECOND
+from ..reading import Reader
 from .entry import Entry, UnfitError
 from .preload import checked
 from .resolver import AccountAbsentError, ResolverError
@@ -36,6 +37,7 @@ class FolderResolver:
         clock: Clock,
         log: Log,
         *,
+        reader: Reader | None = None,
         timeout: int,
         interval: int = 0,
         sweep: int = MINUTE,
@@ -44,6 +46,7 @@ class FolderResolver:
         self.directory = directory
         self.interval = interval
         self.peers = peers
+        self._reader = reader or Reader()
         self._trust = trust
         self._clock = clock
         self._log = log
@@ -72,8 +75,9 @@ class FolderResolver:
         token = self.known(key) or await self.peers.lookup(key, self._timeout, self._fits)
         if not token or self.directory.deleted(key, token):
             raise AccountAbsentError(f"account jwt not found: {key}")
+        reading = await self._reader.reading(token)
         try:
-            self.store(key, token, newer_only=True)
+            self.store(key, reading.token, newer_only=True)
         except ResolverError as error:
             self._log.error(f"Resolver: the token of account {key} is used but not kept: {error}")
         return self.known(key) or token

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ...config.options import SECOND
+from ..reading import Reader
 from .directory import Deletion, Directory
 from .folder import FolderResolver
 from .memory import MemoryResolver
@@ -34,6 +35,7 @@ def make_resolver(
     clock: Clock,
     log: Log,
     random_bytes: Callable[[int], bytes],
+    reader: Reader | None = None,
 ) -> Resolver:
     """Make it, not started.
 
@@ -48,7 +50,8 @@ def make_resolver(
         return UrlResolver(given.url, clock, log, context=_context(options))
     if given.kind == "memory":
         return MemoryResolver(trust, log)
-    peers = Peers(registry, clock, random_bytes)
+    reader = reader or Reader()
+    peers = Peers(registry, clock, random_bytes, reader)
     return FolderResolver(
         given.kind,
         _directory(given, trust, clock, log),
@@ -56,6 +59,7 @@ def make_resolver(
         trust,
         clock,
         log,
+        reader=reader,
         timeout=given.timeout,
         interval=given.interval,
         sweep=min(MINUTE, max(given.ttl // 2, SECOND)) if given.ttl else MINUTE,

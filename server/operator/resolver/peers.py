@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ....protocol.identifier import new_id
 from ...accounts import Kind
 from ...clock import SECOND
+from ..reading import Reader, Reading
 
 if TYPE_CHECKING:
     from ...accounts import Account, Message, Registry, Subscription
@@ -27,7 +28,14 @@ _REMOTE = (Kind.LEAF, Kind.ROUTER)
 class Peers:
     """The servers that the system account reaches."""
 
-    def __init__(self, registry: Registry, clock: Clock, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        random_bytes: Callable[[int], bytes],
+        reader: Reader | None = None,
+    ) -> None:
+        self._reader = reader or Reader()
         self._registry = registry
         self._clock = clock
         self._random = random_bytes
@@ -77,6 +85,10 @@ class Peers:
         found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         missing = self._expected(links) if links else 0
 
+        def judge(reading: Reading) -> None:
+            if not found.done() and fits(key, reading.token):
+                found.set_result(reading.token)
+
         def heard(message: Message) -> None:
             nonlocal missing
             token = message.body.decode("utf-8", "replace").strip()
@@ -86,8 +98,8 @@ class Peers:
                 return
             if not token and missing == 0:
                 found.set_result("")
-            elif token and fits(key, token):
-                found.set_result(token)
+            elif token:
+                self._reader.read(token, judge)
 
         def late() -> None:
             if not found.done():

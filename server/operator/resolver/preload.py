@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ....keys import AccountClaims, IdentityError, decode
+from ....keys import Refusal
+from ..reading import read
 from .entry import Entry, UnfitError
 from .resolver import ResolverError
 
@@ -22,10 +23,10 @@ def checked(preload: Mapping[str, str], trust: Trust, log: Log) -> dict[str, str
     fit = {}
     for key, text in preload.items():
         token = text.strip()
-        try:
-            claims = decode(token, AccountClaims, v1=True)
-        except IdentityError as error:
-            raise ResolverError(f'preload account error for "{key}": {error}') from None
+        reading = read(token)
+        claims = reading.claims
+        if isinstance(claims, Refusal):
+            raise ResolverError(f'preload account error for "{key}": {claims.detail}')
         if claims.sub != key:
             raise ResolverError(f'preload account error for "{key}": it is the token of {claims.sub}')
         try:

@@ -11,23 +11,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ...accounts import Kind, Subscription
 from ...clock import SECOND
+from ...slices import SECONDS
 from .resolver import ResolverError
 
 if TYPE_CHECKING:
     from ...accounts import Account, InterestChange, Message, Parcel, Watch
     from ...clock import Clock, Timer
     from ...logging import Log
+    from ..reading import Reader, Reading
     from .folder import FolderResolver
 
 PACK = "$SYS.REQ.CLAIMS.PACK"
 QUEUE = "responder"
 SOON = SECOND // 4
-_SENT_AT_ONCE = 64
-_LOOKED_AT_ONCE = 16
 
 
 class _Responder:
@@ -61,6 +62,7 @@ class Sync:
         clock: Clock,
         log: Log,
         changed: Callable[[str], None],
+        reader: Reader,
     ) -> None:
         self._resolver = resolver
         self._directory = resolver.directory
@@ -68,6 +70,8 @@ class Sync:
         self._clock = clock
         self._log = log
         self._changed = changed
+        self._reader = reader
+        self._reading = False
         self._inbox = resolver.peers.inbox()
         self._lines: deque[str] = deque()
         self._timers: dict[str, Timer] = {}
@@ -117,29 +121,45 @@ class Sync:
         if not message.body:
             self._lines.append("")
         self._lines.extend(line for line in message.body.decode("utf-8", "replace").split("\n") if line)
-        if "take" not in self._timers:
-            self._later("take", 0, self._take)
+        self._take_more()
 
     def _take(self) -> None:
+        """Look at what came until one must be read or was written: that takes its time."""
         del self._timers["take"]
-        for _ in range(min(_LOOKED_AT_ONCE, len(self._lines))):
-            line = self._lines.popleft()
+        until = perf_counter() + SECONDS
+        while self._lines and perf_counter() < until:
+            line = self._lines[0]
+            key, _, token = line.partition("|")
             if not line:
+                self._lines.popleft()
                 self._log.debug(
                     f"DirResolver - Merging finished and resulting in: {self._directory.digest.hex()}"
                 )
-                continue
-            key, _, token = line.partition("|")
-            try:
-                taken = self._directory.store(key, token, newer_only=True)
-            except ResolverError as error:
-                self._refuse(key, str(error))
-                continue
-            if taken:
-                self._changed(token)
-                break  # it was written, and that takes its time
-        if self._lines:
+            elif self._directory.known(key, token):
+                self._store(key, token)
+            else:
+                self._reading = True
+                self._reader.read(token, lambda reading, key=key: self._have(key, reading))  # type: ignore[misc]
+                return
+        self._take_more()
+
+    def _take_more(self) -> None:
+        if self._lines and not self._reading and "take" not in self._timers:
             self._later("take", 0, self._take)
+
+    def _have(self, key: str, reading: Reading) -> None:
+        self._reading = False
+        if self._lines:  # it was not stopped
+            self._store(key, reading.token)
+            self._take_more()
+
+    def _store(self, key: str, token: str) -> None:
+        self._lines.popleft()
+        try:
+            if self._directory.store(key, token, newer_only=True):
+                self._changed(token)
+        except ResolverError as error:
+            self._refuse(key, str(error))
 
     def _refuse(self, key: str, why: str) -> None:
         """Tell once of each reason: the same line comes again with every sync."""
@@ -160,7 +180,8 @@ class Sync:
         self._send(reply, self._directory.pairs())
 
     def _send(self, reply: str, pairs: Iterator[tuple[str, str]]) -> None:
-        for _ in range(_SENT_AT_ONCE):
+        until = perf_counter() + SECONDS
+        while perf_counter() < until:
             pair = next(pairs, None)
             if pair is None:
                 self._system.publish(reply)

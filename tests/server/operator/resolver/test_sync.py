@@ -9,6 +9,7 @@ from lib.operated import SECOND, Operated
 from pyjs.keys import KeyPair, Role
 from pyjs.server.accounts import Account, Message, Registry
 from pyjs.server.config.options import Options
+from pyjs.server.operator.reading import Reader
 from pyjs.server.operator.resolver.folder import FolderResolver
 from pyjs.server.operator.resolver.peers import Peers
 from pyjs.server.operator.resolver.sync import PACK, Sync
@@ -32,7 +33,7 @@ class Member:
             timeout=SECOND,
             interval=60 * SECOND,
         )
-        self.sync = Sync(resolver, system, operated.clock, operated.log, self.applied.append)
+        self.sync = Sync(resolver, system, operated.clock, operated.log, self.applied.append, Reader())
 
 
 @pytest.fixture
