@@ -25,8 +25,9 @@ class Pacemaker:
         self._timer: Timer | None = None
 
     def add(self, beat: Callable[[], None]) -> None:
-        """Call `beat` from now on."""
-        self._beats.append(beat)
+        """Call `beat` from now on; harmless when done twice."""
+        if beat not in self._beats:
+            self._beats.append(beat)
         if self._timer is None:
             self._timer = self._clock.call_later(self.tick, self._run)
 

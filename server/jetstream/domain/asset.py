@@ -157,9 +157,7 @@ class Asset:
         self._join(self.assignment.group, conversion.found(stream, self.assignment.group))
 
     def _begin_ticks(self) -> None:
-        pacemaker = self.domain.surroundings.pacemaker
-        pacemaker.remove(self._tick)
-        pacemaker.add(self._tick)
+        self.domain.surroundings.pacemaker.add(self._tick)
 
     def _config(self) -> StreamConfig:
         return StreamConfig.from_json(self.assignment.config)
@@ -332,6 +330,7 @@ class Asset:
         lifecycle.remove(consumer.stream, consumer)
         if not self._closed:
             self.unused(consumer)
+            self._begin_ticks()
 
     # --- the membership's watcher
 
@@ -394,10 +393,10 @@ class Asset:
         if self._ticks % _EVERY:
             return
         if membership is None:
-            if has_begun(self.assignment):
-                self.domain.surroundings.pacemaker.remove(self._tick)
-            else:
+            if not has_begun(self.assignment):
                 self._settle_alone()
+            elif not self._leadership.ask_deletions():
+                self.domain.surroundings.pacemaker.remove(self._tick)
             return
         hopeless = membership.hopeless
         if hopeless and not self._hopeless:

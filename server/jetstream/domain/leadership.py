@@ -82,8 +82,13 @@ class Leadership:
         """A second has passed while the replica here leads."""
         self.settle()
         self._compare()
+        self.ask_deletions()
+
+    def ask_deletions(self) -> bool:
+        """Ask again that unused consumers be deleted, as what was asked may be lost; whether there are any."""
         for name in list(self._unused):
             self._ask_deletion(name)
+        return bool(self._unused)
 
     def _ask_deletion(self, name: str) -> None:
         asset, created = self._asset, self._unused[name]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from lib.assets import STREAM, Site, Sites
 from lib.fake_disk import FakeDisk
 from pyjs.protocol.errors import ApiError
+from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.replica import Replica
 from pyjs.server.jetstream.replica.refill import SenderError
 
@@ -75,6 +78,24 @@ def test_one_copy_is_a_plain_stream_that_settles() -> None:
     assert bodies(sites) == texts(range(5))
     assert sites.fetch("C", 1) == [b"m2"]
     assert sites["two"].asset is not None and sites["two"].asset.membership is None
+
+
+def test_a_consumer_that_ends_while_nobody_decides_is_asked_to_be_deleted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sites = Sites().start()
+    sites.create("two")
+    sites.consumer("C", inactive_threshold=5 * SECOND)
+    sites.run(1)
+    lost: list[Any] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(sites["two"], "tell", lost.append)
+        sites.until(lambda: lost)
+    asset = sites["two"].asset
+    assert asset is not None and asset.consumer("C") is not None
+    sites.until(lambda: asset.consumer("C") is None)
+    sites.run(2)
+    assert asset._tick not in asset.domain.surroundings.pacemaker._beats
 
 
 def test_the_only_copy_that_was_lost_is_told_as_such() -> None:
