@@ -14,7 +14,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ..config.options import AuthorizationOptions
 from .permissions import Permissions
+from .registry import GLOBAL
 from .users import User
 
 if TYPE_CHECKING:
@@ -111,13 +113,15 @@ class Authenticator:
             )
         self._anyone = User(everyone, permissions=None if defaults is None else Permissions(defaults))
         self._no_auth_user = self.find(options.no_auth_user) if options.no_auth_user else None
+        if _is_system_only(options, registry):
+            self._no_auth_user = self._anyone
         self.uses_nkeys = bool(self._nkeys)
         self.required = bool(self._users or self._nkeys or self._token or self._single)
 
     @property
     def asks(self) -> bool:
         """Whether a client must identify itself (INFO's auth_required)."""
-        return self.required and self._no_auth_user is None
+        return self.required and self._no_auth_user in (None, self._anyone)
 
     @property
     def no_auth_user(self) -> User | None:
@@ -179,6 +183,20 @@ class Authenticator:
             self._nkeys[entry.nkey] = user
         else:
             self._users[entry.user] = user
+
+
+def _is_system_only(options: Options, registry: Registry) -> bool:
+    """Whether there are users of the system account and nothing else says who may log in.
+
+    All others are then of `$G`, without credentials (nats-server: configureAccounts in server.go, which lets
+    them in beside users of `$G`, too).
+    """
+    if registry.system is None or options.no_auth_user or "authorization" in options.positions:
+        return False
+    if options.authorization != AuthorizationOptions():  # as the command line has it
+        return False
+    others = [name for name, account in options.accounts.items() if account.users or name != GLOBAL]
+    return others == [registry.system.name] != [GLOBAL]
 
 
 def _compare(expected: str, given: str, user: User) -> Verdict:

@@ -192,3 +192,29 @@ def test_a_static_password_stays_out_of_every_info(serve: Callable[[str], Server
     with serve(USER).connect(**{"user": "bob", "pass": "pw"}) as wire:
         wire.sync()
         assert all("pw" not in str(info.values()) for info in wire.infos)
+
+
+@pytest.mark.parametrize(
+    ("more", "open_to_all"),
+    [
+        ("", True),
+        ("accounts { $SYS { users: [{ user: sys, password: pw }] }, A {} }", False),
+        ("accounts { A { users: [{ user: sys, password: pw }] } }, system_account: A", True),
+        ("authorization { timeout: 2 }", False),
+    ],
+)
+def test_beside_users_of_the_system_account_alone_nobody_needs_a_name(
+    serve: Callable[[str], ServerProcess], more: str, open_to_all: bool
+) -> None:
+    alone = "" if "accounts" in more else "accounts { $SYS { users: [{ user: sys, password: pw }] } }\n"
+    server = serve(LISTEN + alone + more)
+    assert accepted(server, user="sys", **{"pass": "pw"})
+    with server.raw() as wire:
+        assert wire.info["auth_required"] is True
+        if open_to_all:
+            wire.login()
+            assert wire.sync() == []
+        else:
+            assert refused(wire)
+    with server.raw() as wire:
+        assert refused(wire, user="sys", **{"pass": "wrong"})
