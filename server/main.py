@@ -65,11 +65,29 @@ def check_config(path: str, program: str = PROGRAM) -> int:
     warnings, refusals = unserved(options)
     for warning in warnings:
         _complain(f"{program}: warning: {warning}")
-    refusals = [*refusals, *places.problems(options)]
+    refusals = [*refusals, *places.problems(options), *_account_problems(options)]
     if refusals:
         return _report(refusals, program)
     _complain(f"{program}: configuration file {path} is valid ({options.config_digest})")
     return 0
+
+
+def _account_problems(options: Options) -> list[Problem]:
+    """Why there can be no such accounts, as with imports in a circle."""
+    import asyncio
+
+    from .accounts.draft import AccountsError
+    from .accounts.registry import Registry
+    from .clock import LoopClock
+
+    loop = asyncio.new_event_loop()
+    try:
+        Registry(options, LoopClock(loop)).stop()
+    except AccountsError as error:
+        return [Problem(options.positions.get("accounts"), str(error))]
+    finally:
+        loop.close()
+    return []
 
 
 def _report(problems: Sequence[Problem], program: str) -> int:

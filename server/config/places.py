@@ -30,7 +30,7 @@ def problems(options: Options) -> list[Problem]:
 def _store(path: Path) -> Iterator[str]:
     """A store directory is made when it is not there."""
     there = path
-    while not there.exists() and there != there.parent:
+    while not os.path.lexists(there) and there != there.parent:
         there = there.parent
     if not there.is_dir():
         yield f"storage directory is not a directory: {path}"

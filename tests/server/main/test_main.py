@@ -316,3 +316,20 @@ def test_what_a_start_refuses_is_said_in_one_line_by_the_check_too(
     assert done.returncode == 1
     assert said in done.stderr and "Traceback" not in done.stdout + done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_check_finds_accounts_that_cannot_be_and_a_store_that_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "x.conf").write_text(
+        'jetstream { store_dir: "loop" }\n'
+        "accounts {\n"
+        "  A { exports: [{ service: x }], imports: [{ service: { account: B, subject: y }, to: x }] }\n"
+        "  B { exports: [{ service: y }], imports: [{ service: { account: A, subject: x }, to: y }] }\n"
+        "}\n"
+    )
+    done = once("-t", "-c", "x.conf", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "pyjs-server: x.conf:1:13: storage directory is not a directory: loop",
+        "pyjs-server: x.conf:2:1: service import 'y' of account 'A' forms a cycle",
+    ]
