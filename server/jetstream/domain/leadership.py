@@ -85,7 +85,7 @@ class Leadership:
         self.ask_deletions()
 
     def ask_deletions(self) -> bool:
-        """Ask again that unused consumers be deleted, as what was asked may be lost; whether there are any."""
+        """Ask again that unused consumers be deleted, as that may have been lost; whether there are any."""
         for name in list(self._unused):
             self._ask_deletion(name)
         return bool(self._unused)
