@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from ...protocol.subject import has_wildcard, is_valid, matches
+from ...protocol.subject import ANY_REST, has_wildcard, is_valid, matches
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.wire.encode import tail as tail_of
 from ..slices import at_once
@@ -130,7 +130,7 @@ class Account:
         self.jetstream: Any = None
         self.flusher = flusher
         self.responses = Responses(self, flusher.clock, random_bytes)
-        self._watches: dict[str, list[Watch]] = {}  # by watched subject, "" for all
+        self._watches: SubjectTree[dict[Watch, None]] = SubjectTree()  # by watched subject, `>` for all
         self._draw = random.random
         self._sink = InternalSink()
         self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
@@ -321,33 +321,25 @@ class Account:
         """All present interest, imports included."""
         return iter(self.interest)
 
-    def watch_interest(self, callback: Watcher, subject: str = "") -> Watch:
+    def watch_interest(self, callback: Watcher, subject: str = ANY_REST) -> Watch:
         """Tell `callback` of every change from now on; with a literal `subject` only of those that match
         it.
         """
         watch = Watch(self, callback, subject)
-        self._watches.setdefault(subject, []).append(watch)
+        self._watches.setdefault(subject, {})[watch] = None
         return watch
 
     def unwatch(self, watch: Watch) -> None:
         """See Watch.cancel."""
-        watches = self._watches.get(watch.subject, [])
-        if watch in watches:
-            watches.remove(watch)
+        watches = self._watches.get(watch.subject)
+        if watches is not None:
+            watches.pop(watch, None)
             if not watches:
-                del self._watches[watch.subject]
+                self._watches.pop(watch.subject)
 
     def _announce(self, subscription: Subscription, delta: int) -> None:
         subject, queue = subscription.subject, subscription.queue
-        if has_wildcard(subject):
-            concerned = [
-                watch
-                for watched, watches in self._watches.items()
-                if not watched or matches(subject, watched)
-                for watch in watches
-            ]
-        else:
-            concerned = [*self._watches.get("", ()), *self._watches.get(subject, ())]
+        concerned = [watch for watches in self._watches.colliding(subject) for watch in watches]
         if concerned:
             count = self.interest.weight(subject, queue)
             change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)

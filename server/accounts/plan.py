@@ -8,7 +8,9 @@ see `Target`.
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, cast
 
 from .source import Kind
@@ -53,18 +55,45 @@ Target = tuple["Subscription", Outbox, Callable[[bytes], None], bytes, bytes]
 
 
 class Group:
-    """A queue group: members in this cluster, and the more distant ones of leafs, each as often as it weighs.
+    """A queue group: members in this cluster, and the more distant ones of leafs, each drawn as often as it
+    weighs.
 
     What a route tells on behalf of a leaf (`origin`) is distant too.
     """
 
-    __slots__ = ("members", "queue", "remotes")
+    __slots__ = ("_ends", "_remote_ends", "members", "queue", "remotes")
 
     def __init__(self, queue: str, members: list[Subscription]) -> None:
         self.queue = queue.encode("utf-8", "surrogateescape")
-        near = [m for m in members if m.kind != Kind.LEAF and not (m.kind == Kind.ROUTER and m.origin)]
-        self.members = tuple(m for m in near for _ in range(m.weight if m.kind in _REMOTE else 1))
-        self.remotes = tuple(m for m in members if m not in near for _ in range(max(1, m.weight)))
+        near: list[Subscription] = []
+        distant: list[Subscription] = []
+        for member in members:
+            if member.kind == Kind.LEAF or (member.kind == Kind.ROUTER and member.origin):
+                distant.append(member)
+            elif member.kind != Kind.ROUTER or member.weight > 0:
+                near.append(member)
+        self.members, self.remotes = tuple(near), tuple(distant)
+        self._ends = _ends([m.weight if m.kind == Kind.ROUTER else 1 for m in near])
+        self._remote_ends = _ends([max(1, m.weight) for m in distant])
+
+    def first(self) -> int:
+        """The place among `members` of the one to serve, which must not be empty."""
+        return _drawn(len(self.members), self._ends)
+
+    def first_remote(self) -> int:
+        """The place among `remotes` of the one to serve, which must not be empty."""
+        return _drawn(len(self.remotes), self._remote_ends)
+
+
+def _ends(weights: list[int]) -> tuple[int, ...] | None:
+    """Where each one's share of the whole ends; None when all have the same. A weight is a peer's word: it
+    costs nothing here, however large.
+    """
+    return tuple(accumulate(weights)) if any(weight != 1 for weight in weights) else None
+
+
+def _drawn(count: int, ends: tuple[int, ...] | None) -> int:
+    return int(random.random() * count) if ends is None else bisect_right(ends, random.randrange(ends[-1]))
 
 
 _NARROW = 16

@@ -7,7 +7,6 @@ blocks, never keeps a parcel.
 from __future__ import annotations
 
 import enum
-import random
 from typing import TYPE_CHECKING, Any, cast
 
 from .plan import Group, Plan, shown_to
@@ -132,7 +131,7 @@ def _serve(group: Group, parcel: Parcel) -> tuple[bool, Subscription | None]:
     """Give the message to a member here, or name one of a route, starting anywhere; else one of a leaf."""
     members = group.members
     count = len(members)
-    start = int(random.random() * count)
+    start = group.first() if count else 0
     for i in range(count):
         member = members[(start + i) % count]
         if may_hear(parcel, member):
@@ -142,7 +141,7 @@ def _serve(group: Group, parcel: Parcel) -> tuple[bool, Subscription | None]:
                 return True, None
     remotes = group.remotes
     count = len(remotes)
-    start = int(random.random() * count)
+    start = group.first_remote() if count else 0
     for i in range(count):
         member = remotes[(start + i) % count]
         if may_hear(parcel, member):

@@ -147,6 +147,7 @@ class ClientConnection(Connection):
         count = size_sum = 0
         reader: Subscription | None = None
         run: list[Publish] = []
+        fresh: Plan | None = None
         for operation in operations:
             code = operation[0]
             if code > HPUB:
@@ -162,7 +163,7 @@ class ClientConnection(Connection):
             size_sum += size
             plan = plans.get(subject)
             if plan is None and quick and account is not None:
-                plan = account.shared_plan(subject)
+                plan = fresh = account.shared_plan(subject)
             if (
                 not quick
                 or plan is None
@@ -193,7 +194,9 @@ class ClientConnection(Connection):
                 if not box.dirty:
                     box.dirty = True
                     dirty.append(box)
-            if plan.special and self._serve_special(plan, reply, header_size, size, tail, operations):
+            if (plan.special or plan is fresh) and self._serve_special(
+                plan, reply, header_size, size, tail, operations, fresh=plan is fresh
+            ):
                 break
         if run:
             _hand_over(reader, run)
@@ -217,8 +220,13 @@ class ClientConnection(Connection):
         size: int,
         tail: bytes,
         operations: Iterator[Op],
+        *,
+        fresh: bool,
     ) -> bool:
-        """What a plan may ask for once its targets are served. Gives whether to rest before `operations`."""
+        """What a plan may ask for once its targets are served. Gives whether to rest before `operations`.
+
+        fresh: it was worked out just now, which may have taken long however little there was to do.
+        """
         if plan.wide:
             self._spread += plan.wide
             if self._spread > _SPREAD:
@@ -232,7 +240,8 @@ class ClientConnection(Connection):
         elif plan.silent:
             if reply:
                 self._no_responders(plan.subject, reply)
-            return False  # hardly anything was done
+            if not fresh:
+                return False  # hardly anything was done
         return self._rests(operations)
 
     def _publish(

@@ -21,6 +21,8 @@ SLOW_PENDING = "Slow Consumer (Pending Bytes)"
 SLOW_DEADLINE = "Slow Consumer (Write Deadline)"
 # Bytes gathered by one producer before they are written without waiting for the batch's end.
 _EARLY_FLUSH = 1 << 20
+# Payloads above which what is queued is joined piece by piece.
+_MOST_JOINED = 4 << 20
 
 
 class Outbound:
@@ -50,6 +52,7 @@ class Outbound:
         self._control = 0
         self._gathered = 0
         self._handed = 0
+        self._flushed = 0  # out_bytes when this was last flushed
         self._due = 0
         self._deadline: Timer | None = None
         self._open = True
@@ -95,14 +98,20 @@ class Outbound:
         if not self._open:
             out.clear()
             return
-        data = b"".join(out)
         self.out_msgs += (len(out) - self._control) >> 1
-        out.clear()
         self._control = 0
         self._gathered = 0
-        self._handed += len(data)
+        size, self._flushed = self.out_bytes - self._flushed, self.out_bytes
         wire = self.wire
-        wire.write(data)
+        if size > _MOST_JOINED:
+            queued = out[:]
+            out.clear()
+            self._write_in_pieces(queued)
+        else:
+            data = b"".join(out)
+            out.clear()
+            self._handed += len(data)
+            wire.write(data)
         pending = wire.get_write_buffer_size()
         if not pending:
             if self._behind:
@@ -119,6 +128,26 @@ class Outbound:
         if self._deadline is None:
             self._due = self._handed
             self._deadline = self.clock.call_later(self.write_deadline, self._check_deadline)
+
+    def _write_in_pieces(self, queued: list[bytes]) -> None:
+        """Write until the peer has left too much unread: the same large message may be queued thousands of
+        times, once for each subscription, and would take its size each time.
+        """
+        wire = self.wire
+        piece: list[bytes] = []
+        size = 0
+        for each in queued:
+            piece.append(each)
+            size += len(each)
+            if size > _EARLY_FLUSH:
+                wire.write(b"".join(piece))
+                self._handed += size
+                piece.clear()
+                size = 0
+                if wire.get_write_buffer_size() > self.max_pending:
+                    return  # the peer is about to be closed
+        wire.write(b"".join(piece))
+        self._handed += size
 
     @property
     def pending(self) -> int:

@@ -7,6 +7,7 @@ same requests: what it takes must be taken.
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -95,6 +96,27 @@ def test_a_flood(server: ServerProcess, callbacks: Callbacks, kind: str) -> None
 def _read_pongs(wire: Wire, count: int) -> None:
     while count:
         count -= wire.next() == b"PONG"
+
+
+def test_a_large_queue_group(server: ServerProcess, callbacks: Callbacks) -> None:
+    with server.connect() as wire:
+        wire.send(b"".join(b"SUB a group %d\r\n" % number for number in range(4000)))
+        wire.sync()
+        with callbacks.bounded(server):
+            wire.pub("a", b"x")
+            assert wire.msg().body == b"x"
+
+
+def test_messages_of_which_each_is_looked_for_in_many_places(
+    server: ServerProcess, callbacks: Callbacks
+) -> None:
+    patterns = (".".join(tokens) + ".end" for tokens in itertools.product("a*", repeat=11))
+    with server.connect() as wire:
+        wire.send("".join(f"SUB {pattern} {number}\r\n" for number, pattern in enumerate(patterns)).encode())
+        wire.sync()
+        with callbacks.bounded(server):
+            wire.send(b"".join(b"PUB a.a.a.a.a.a.a.a.a.a.a.%d 0\r\n\r\n" % number for number in range(100)))
+            wire.sync()
 
 
 def test_a_client_with_many_subscriptions_leaves(server: ServerProcess, callbacks: Callbacks) -> None:

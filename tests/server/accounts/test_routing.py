@@ -171,6 +171,17 @@ def test_weights_decide_between_leafs(account: Account) -> None:
     assert 10 <= len(light.got) <= 120
 
 
+def test_a_weight_costs_nothing_however_large_it_is(account: Account) -> None:
+    heavy, light, route = Party(Kind.LEAF), Party(Kind.LEAF), Party(Kind.ROUTER)
+    hears(account, heavy, "s", "q", weight=2**62)
+    hears(account, light, "s", "q", weight=1)
+    hears(account, route, "r", "q", weight=2**62)
+    for _ in range(10):
+        send(account, Party(Kind.CLIENT), b"s")
+        send(account, Party(Kind.CLIENT), b"r")
+    assert (len(heavy.got), len(light.got), len(route.got)) == (10, 0, 10)
+
+
 def test_a_message_from_a_leaf_serves_only_the_groups_it_names(account: Account) -> None:
     q, r, leaf = Party(Kind.CLIENT), Party(Kind.CLIENT), Party(Kind.LEAF)
     hears(account, q, "s", "q")

@@ -34,6 +34,28 @@ def test_too_much_unread_ends_the_consumer_not_the_producer(house: House) -> Non
     assert producer.says("PING\r\n").startswith(b"PONG")
 
 
+def test_a_large_message_for_thousands_of_subscriptions_is_no_large_buffer(house: House) -> None:
+    producer, consumer = house.connected(), house.connected()
+    consumer.says("".join(f"SUB a {number}\r\n" for number in range(2000)))
+    consumer.wire.stuck = True
+    producer.connection.receive(b"PUB a 50000\r\n" + b"x" * 50_000 + b"\r\n")
+    assert consumer.closed == "Slow Consumer (Pending Bytes)"
+    assert consumer.wire.buffered < 2_000_000  # of a hundred million
+    assert not producer.closed
+
+
+def test_what_is_written_in_pieces_is_all_there_in_order() -> None:
+    house = House(Options(max_pending=1 << 30, max_payload=50_000))
+    producer, consumer = house.connected(), house.connected()
+    consumer.says("".join(f"SUB a {number}\r\n" for number in range(200)))
+    producer.connection.receive(b"PUB a 50000\r\n" + b"x" * 50_000 + b"\r\nPUB a 1\r\ny\r\n")
+    message = "MSG a {} 50000\r\n" + "x" * 50_000 + "\r\n"
+    expected = "".join(message.format(number) for number in range(200))
+    expected += "".join(f"MSG a {number} 1\r\ny\r\n" for number in range(200))
+    assert consumer.read() == expected.encode()
+    assert consumer.connection.out_msgs == 400
+
+
 def test_what_is_sent_in_time_keeps_the_consumer(house: House) -> None:
     producer, consumer = pair(house)
     for _ in range(5):
