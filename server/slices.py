@@ -57,6 +57,57 @@ class OneByOne:
                 self._clock.call_later(0, self._turn)
 
 
+class Shared:
+    """Callbacks in the order in which they came, together about `SECONDS` of each turn of the loop.
+
+    later: runs a callback in the next turn.
+    """
+
+    __slots__ = ("_asked", "_due", "_later", "_spent")
+
+    def __init__(self, later: Callable[[Callable[[], None]], object]) -> None:
+        self._later = later
+        self._due: deque[Callable[[], object]] = deque()
+        self._asked = False  # whether a turn is to come
+        self._spent = 0.0  # by what was run at once since the last turn
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def soon(self, callback: Callable[[], object]) -> None:
+        """See Turns."""
+        self._due.append(callback)
+        self._ask()
+
+    def now(self, callback: Callable[[], object]) -> None:
+        """Run it at once, if nothing waits and little was run at once since the last turn; else soon."""
+        if self._due or self._spent >= SECONDS:
+            self.soon(callback)
+            return
+        began = perf_counter()
+        try:
+            callback()
+        finally:
+            self._spent += perf_counter() - began
+
+    def _ask(self) -> None:
+        if not self._asked:
+            self._asked = True
+            self._later(self._turn)
+
+    def _turn(self) -> None:
+        self._asked, self._spent = False, 0.0
+        until = perf_counter() + SECONDS
+        try:
+            for _ in range(len(self._due)):  # what comes meanwhile waits for the next turn
+                self._due.popleft()()
+                if perf_counter() >= until:
+                    break
+        finally:
+            if self._due:
+                self._ask()
+
+
 def at_once(steps: Steps[T]) -> T:
     """Do all steps now; give what they come to."""
     while True:

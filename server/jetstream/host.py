@@ -14,18 +14,21 @@ from ...protocol import headers
 from ...protocol.identifier import new_id
 from ..clock import Clock
 from ..logging import Log, Silent
+from ..slices import Shared
 
 if TYPE_CHECKING:
     from .stream.commit import Runner
 
 DEFAULT_MAX_PENDING = 64 * 1024 * 1024
+MOST_WAITING = 10_000  # requests of all accounts, for their turn
 
 
 @dataclass(slots=True)
 class Host:
     """The surroundings of JetStream. Durations in ns, sizes in bytes, 0 = no limit.
 
-    server_name is shown in advisories and as the leader; domain "" is none.
+    server_name is shown in advisories and as the leader; domain "" is none. turns: what takes long takes
+    them here, in slices, so that all of it together leaves time for the rest.
     """
 
     clock: Clock
@@ -41,6 +44,10 @@ class Host:
     max_pending: int = DEFAULT_MAX_PENDING
     log: Log = field(default_factory=Silent)
     random_bytes: Callable[[int], bytes] = random.randbytes
+    turns: Shared = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turns = Shared(self.runner.soon)
 
     def random_below(self, bound: int) -> int:
         """Draw a number in [0, bound)."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator
 
+import pytest
 from lib.streams import HandRunner
+from pyjs.server import slices
 from pyjs.server.jetstream.api.written import Written, to_text
-from pyjs.server.slices import Slices, at_once, each, in_order, matching, paced
+from pyjs.server.slices import Shared, Slices, at_once, each, in_order, matching, paced
 
 
 class Turns(HandRunner):
@@ -100,3 +102,84 @@ def test_sorting_keeps_the_order_of_equals() -> None:
         found = at_once(in_order(rows, lambda row: row[0], downwards=downwards))
         assert found == sorted(rows, key=lambda row: row[0], reverse=downwards)
     assert at_once(in_order([], str)) == []
+
+
+class Watch:
+    """A clock that moves when work says how long it took."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.done: list[str] = []
+        monkeypatch.setattr(slices, "perf_counter", lambda: self.now)
+
+    def work(self, name: str, seconds: float) -> Callable[[], None]:
+        def work() -> None:
+            self.done.append(name)
+            self.now += seconds
+
+        return work
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    return Watch(monkeypatch)
+
+
+def test_work_of_many_takes_no_more_in_a_turn_than_work_of_one(watch: Watch) -> None:
+    turns = Turns()
+    line = Shared(turns.soon)
+    for name in "abcdefg":
+        line.soon(watch.work(name, slices.SECONDS * (0.4 if name < "e" else 1)))
+    for done in ("abc", "abcde", "abcdef", "abcdefg"):
+        turns.turn()
+        assert "".join(watch.done) == done
+    assert (len(line), turns.next) == (0, [])
+
+
+def test_what_comes_while_others_work_waits_for_the_next_turn() -> None:
+    turns, done = Turns(), list[int]()
+    line = Shared(turns.soon)
+
+    def again() -> None:
+        done.append(len(done))
+        if len(done) < 3:
+            line.soon(again)
+
+    line.soon(again)
+    for count in (1, 2, 3):
+        turns.turn()
+        assert len(done) == count
+    assert turns.next == []
+
+
+def test_what_is_short_runs_at_once_until_it_adds_up(watch: Watch) -> None:
+    turns = Turns()
+    line = Shared(turns.soon)
+    for name in "abcd":
+        line.now(watch.work(name, slices.SECONDS * 0.5))
+    assert ("".join(watch.done), len(line)) == ("ab", 2)
+    turns.turn()
+    line.now(watch.work("e", 0))
+    assert ("".join(watch.done), turns.next) == ("abcde", [])
+
+
+def test_a_fault_does_not_stop_the_line() -> None:
+    turns, done = Turns(), list[int]()
+    line = Shared(turns.soon)
+
+    def fail() -> None:
+        raise ValueError("x")
+
+    line.soon(fail)
+    line.soon(lambda: done.append(1))
+    with pytest.raises(ValueError, match="x"):
+        turns.turn()
+    turns.turn()
+    assert done == [1]
+
+
+def test_work_in_line_needs_no_deep_stack_where_the_next_turn_is_at_once() -> None:
+    ended: list[object] = []
+    line = Shared(HandRunner().soon)
+    Slices(line, steps([], 5000), ended.append, ended.append)
+    assert ended == ["end"]

@@ -16,6 +16,7 @@ from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339
 from ...slices import Slices, Steps
+from ..host import MOST_WAITING
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -104,7 +105,13 @@ class Request:
         return self.body.lstrip()[:1] in {b"{", b"["}
 
     def work(self, steps: Steps[Response]) -> Response:
-        """Work the response out in slices: give it if the first is enough, else LATER."""
+        """Work the response out in slices: give it if the first is enough and can be done now, else LATER.
+
+        Raises ApiError 10023 when too many requests wait for their turn.
+        """
+        turns = self.account.host.turns
+        if len(turns) >= MOST_WAITING:
+            raise api_error("JSInsufficientResourcesErr")
         outcome: list[Response | Exception] = []
         returned = False
 
@@ -118,7 +125,7 @@ class Request:
             elif result is not LATER:
                 self.respond(result)
 
-        Slices(self.account.host.runner, steps, done, done)
+        turns.now(lambda: Slices(turns, steps, done, done))
         returned = True
         if not outcome:
             return LATER

@@ -37,7 +37,7 @@ class Purging:
         self._subject, self._up_to, self._keep = wanted.subject, wanted.up_to, wanted.keep
         self._purged = 0
         filters = (wanted.subject,) if wanted.subject else ()
-        Slices(stream.host.runner, stream.prepared(filters), lambda _: self._propose(), done)
+        Slices(stream.host.turns, stream.prepared(filters), lambda _: self._propose(), done)
 
     def _propose(self) -> None:
         stream, subject = self._stream, self._subject

@@ -17,7 +17,7 @@ from ....protocol.timestamp import format_rfc3339
 from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ...slices import Slices, Steps
-from ..host import serves_level
+from ..host import MOST_WAITING, serves_level
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,8 +137,11 @@ class DirectGet:
         self._serve(request, message.reply)
 
     def _serve(self, request: MsgGetRequest, reply: str) -> None:
-        """Answer in slices; what takes only one is answered now."""
-        Slices(self._stream.host.runner, self._serving(request, reply), _nothing, self._fault(reply))
+        """Answer in slices; what takes only one is answered now, unless others wait."""
+        turns = self._stream.host.turns
+        if len(turns) >= MOST_WAITING:
+            raise _Refused("503 Insufficient Resources")
+        turns.now(lambda: Slices(turns, self._serving(request, reply), _nothing, self._fault(reply)))
 
     def _serving(self, request: MsgGetRequest, reply: str) -> Steps[None]:
         if request.multi_last:

@@ -39,7 +39,7 @@ class Removal:
             elif isinstance(outcome, Exception) and not self._stream.stopped:
                 self._stream.alarm(f"could not remove messages: {type(outcome).__name__}: {outcome}")
 
-        Slices(self._stream.host.runner, self._while_served(steps), over, over)
+        Slices(self._stream.host.turns, self._while_served(steps), over, over)
 
     def _while_served(self, steps: Steps[int]) -> Steps[int]:
         """A stream that stopped may have given its store to another one."""
@@ -54,8 +54,8 @@ class Removal:
 
     def release(self, remains: list[Heap]) -> None:
         """Give memory back in slices, also of a stream that has ended."""
-        runner = self._stream.host.runner
-        Slices(runner, releasing(remains), lambda _: None, lambda fault: self._stream.alarm(str(fault)))
+        turns = self._stream.host.turns
+        Slices(turns, releasing(remains), lambda _: None, lambda fault: self._stream.alarm(str(fault)))
 
     def sweeping(self) -> Steps[int]:
         """Let go of what nobody wants; one sweep at a time, and once more for who asks meanwhile."""
