@@ -17,7 +17,8 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
-from pyjs.store.consumer import ConsumerState, FileConsumer
+from pyjs.store.consumer import FileConsumer
+from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.file import FileStream
 from pyjs.store.memory import MemoryStream
 from pyjs.store.stream import StreamStore

@@ -2,8 +2,9 @@
 
 The file is a small log of checksummed records: a checkpoint with the whole state, then what changed from save
 to save; so a save costs by what changed, not by how much is pending. When the log has grown to several times
-its checkpoint, a new file with a new checkpoint takes its place in one step. `save` only keeps the state;
-`Commit.run` compares it with the one before, writes and syncs: all that is slow runs in the commit's thread.
+its checkpoint, a new file with a new checkpoint takes its place in one step. `save` only keeps the state, or
+what the caller knows to have changed; `Commit.run` compares it with the one before, writes and syncs: all
+that is slow runs in the commit's thread.
 
 The log is kept twice, `state` and `state.copy`: every save goes to both, and only the first is synced, so
 that damage to one of them costs nothing (`mended`) and a save no second sync. Records are numbered from save
@@ -15,12 +16,12 @@ messages are then delivered again, none is lost. Two damaged checkpoints raise.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from errno import EIO
-from struct import Struct, iter_unpack, pack
 from typing import Protocol
 
 from . import record
+from .consumer_state import ConsumerChange, ConsumerState, apply_change, copied, encode_change
 from .copies import COPY
 from .errors import Damaged, StoreClosed, StoreError, StoreFailed
 from .fs import Disk, FileSystem, read_file, write_file, write_unsynced
@@ -30,27 +31,8 @@ from .stream import Commit
 STATE = "state"
 _KEPT = ".damaged"
 _SEED = 0x636F6E73
-_FACTS = Struct("<QQQQIIII")
-_PENDING = Struct("<QQq")
-_GONE = Struct("<Q")
-_COUNT = Struct("<QQ")
 _SMALLEST = 64 << 10  # bytes of log before a new checkpoint is worth its two syncs
 _GROWTH = 4  # the log may grow to so many times its checkpoint
-
-
-@dataclass(slots=True)
-class ConsumerState:
-    """Where a consumer stands.
-
-    `delivered` and `ack_floor` are (consumer sequence, stream sequence); `pending` maps a stream sequence to
-    (consumer sequence, time of the last delivery in ns); `redelivered` maps a stream sequence to how often it
-    was redelivered.
-    """
-
-    delivered: tuple[int, int] = (0, 0)
-    ack_floor: tuple[int, int] = (0, 0)
-    pending: dict[int, tuple[int, int]] = field(default_factory=dict)
-    redelivered: dict[int, int] = field(default_factory=dict)
 
 
 class ConsumerStore(Protocol):
@@ -66,8 +48,11 @@ class ConsumerStore(Protocol):
         """Give the state as last saved; None if none ever was. Raises Damaged and OSError."""
         ...
 
-    def save(self, state: ConsumerState) -> None:
-        """Keep a state, which the caller does not change any more, for the next commit."""
+    def save(self, state: ConsumerState | ConsumerChange) -> None:
+        """Keep a state, or what changed since the last one, for the next commit.
+
+        The caller does not change it any more. A change comes after a state, in the life of the store.
+        """
         ...
 
     def begin_commit(self) -> Commit | None:
@@ -103,9 +88,12 @@ class MemoryConsumer:
         """Give the state as last saved."""
         return self._state
 
-    def save(self, state: ConsumerState) -> None:
+    def save(self, state: ConsumerState | ConsumerChange) -> None:
         """Keep a state."""
-        self._state = state
+        if isinstance(state, ConsumerState):
+            self._state = copied(state)
+        elif self._state is not None:
+            state.apply(self._state)
 
     def begin_commit(self) -> Commit | None:
         """Give None: there is no disk."""
@@ -125,65 +113,11 @@ class MemoryConsumer:
         self._state = None
 
 
-def encode_change(state: ConsumerState, before: ConsumerState | None) -> bytes:
-    """Say what changed since `before`, or everything: for `apply_change`."""
-    if before is None:
-        pending, redelivered = state.pending, state.redelivered
-        acked: list[int] = []
-        settled: list[int] = []
-    else:
-        old, counted = before.pending, before.redelivered
-        pending = {seq: entry for seq, entry in state.pending.items() if old.get(seq) != entry}
-        redelivered = {seq: count for seq, count in state.redelivered.items() if counted.get(seq) != count}
-        acked = [seq for seq in old if seq not in state.pending]
-        settled = [seq for seq in counted if seq not in state.redelivered]
-    return b"".join(
-        [
-            _FACTS.pack(
-                *state.delivered,
-                *state.ack_floor,
-                len(pending),
-                len(redelivered),
-                len(acked),
-                len(settled),
-            ),
-            *[_PENDING.pack(seq, *entry) for seq, entry in pending.items()],
-            *[_COUNT.pack(seq, count) for seq, count in redelivered.items()],
-            pack(f"<{len(acked)}Q", *acked),
-            pack(f"<{len(settled)}Q", *settled),
-        ]
-    )
-
-
-def _encode(number: int, state: ConsumerState, before: ConsumerState | None) -> bytes:
+def _encode(number: int, state: ConsumerState | ConsumerChange, before: ConsumerState | None) -> bytes:
     """Build the record of save `number`: what changed since `before`, or everything."""
     kind = record.CHECKPOINT if before is None else record.DELTA
     body = encode_change(state, before)
     return record.encode(kind, state.delivered[1], _SEED, time=number, body=body)
-
-
-def apply_change(body: bytes, state: ConsumerState) -> None:
-    """Bring `state` forward by what `encode_change` said. Raises struct.error when that is cut off."""
-    *facts, pending, redelivered, acked, settled = _FACTS.unpack_from(body)
-    at = _FACTS.size
-
-    def part(size: int) -> bytes:
-        nonlocal at
-        at += size
-        return body[at - size : at]
-
-    entries = part(pending * _PENDING.size)
-    counts = part(redelivered * _COUNT.size)
-    for (seq,) in _GONE.iter_unpack(part(acked * _GONE.size)):
-        state.pending.pop(seq, None)
-    for (seq,) in _GONE.iter_unpack(part(settled * _GONE.size)):
-        state.redelivered.pop(seq, None)
-    for seq, number, time in _PENDING.iter_unpack(entries):
-        state.pending[seq] = (number, time)
-    for seq, count in iter_unpack(_COUNT.format, counts):
-        state.redelivered[seq] = count
-    state.delivered = (facts[0], facts[1])
-    state.ack_floor = (facts[2], facts[3])
 
 
 @dataclass(slots=True)
@@ -227,17 +161,17 @@ def _read(fs: FileSystem, path: str) -> _Log | None:
 class _Commit:
     """One save of a `FileConsumer` on its way to the disk."""
 
-    def __init__(self, store: "FileConsumer", state: ConsumerState) -> None:
+    def __init__(self, store: "FileConsumer", saves: list[ConsumerState | ConsumerChange]) -> None:
         self._store = store
-        self.state = state
-        self.last_seq = state.delivered[1]
+        self._saves = saves
+        self.last_seq = saves[-1].delivered[1]
         self.error: BaseException | None = None
         self.done = False
 
     def run(self) -> None:
         """Write and sync; raises OSError. In any thread, once."""
         try:
-            self._store._write(self.state)
+            self._store._write(self._saves)
             self.done = True
         except BaseException as error:
             self.error = error
@@ -259,10 +193,11 @@ class FileConsumer:
         self._fs: FileSystem = Disk() if fs is None else fs
         self._own_handles = handles is None
         self._handles = Handles(self._fs, 1) if handles is None else handles
-        self._next: ConsumerState | None = None
+        # Saved and not committed: the last state, and the changes since; or changes only.
+        self._next: list[ConsumerState | ConsumerChange] = []
         self._commit: _Commit | None = None
         self._refusal: StoreError | None = None
-        # As both files have it; only `load` and the commit under way touch these.
+        # As both files have it, and shared with nobody; only `load` and the commit under way touch these.
         self._written: ConsumerState | None = None
         self._number = 0
         self._end = 0
@@ -286,7 +221,7 @@ class FileConsumer:
         self._mend(best, first, copy)
         self._number = best.number
         if not best.torn:
-            self._written, self._end, self._checkpoint = _copied(best.state), len(best.data), best.checkpoint
+            self._written, self._end, self._checkpoint = copied(best.state), len(best.data), best.checkpoint
         # Else the next save writes whole new files.
         return best.state
 
@@ -314,11 +249,13 @@ class FileConsumer:
         if not self._fs.exists(self.path + _KEPT):
             write_unsynced(self._fs, self.path + _KEPT, read_file(self._fs, path))
 
-    def save(self, state: ConsumerState) -> None:
+    def save(self, state: ConsumerState | ConsumerChange) -> None:
         """Keep a state for the next commit."""
         if self._refusal is not None:
             raise self._refusal
-        self._next = state
+        if isinstance(state, ConsumerState):
+            self._next.clear()
+        self._next.append(state)
 
     def begin_commit(self) -> Commit | None:
         """Take the last state saved."""
@@ -326,31 +263,34 @@ class FileConsumer:
             raise RuntimeError("the last commit is not finished")
         if self._refusal is not None:
             raise self._refusal
-        if self._next is None:
+        if not self._next:
             return None
         self._commit = _Commit(self, self._next)
-        self._next = None
+        self._next = []
         return self._commit
 
-    def _write(self, state: ConsumerState) -> None:
-        """Write a state durably; in the commit's thread."""
-        number = self._number + 1
-        if self._written is not None and self._end < max(_SMALLEST, _GROWTH * self._checkpoint):
-            data = _encode(number, state, self._written)
+    def _write(self, saves: list[ConsumerState | ConsumerChange]) -> None:
+        """Write what was saved durably; in the commit's thread."""
+        number, written = self._number + 1, self._written
+        saved = _together(saves)
+        if written is not None and self._end < max(_SMALLEST, _GROWTH * self._checkpoint):
+            data = _encode(number, saved, written)
             with self._handles.pinned(self.path) as file:
                 self._fs.write(file, data, self._end)
                 self._fs.sync(file)
             if self._copied:
                 self._append_copy(data)
             self._end += len(data)
+            self._written = _after(saved, written)
         else:
-            data = _encode(number, state, None)
+            self._written = _after(saved, written)
+            data = _encode(number, self._written, None)
             self._handles.forget(self.path)
             self._fs.make_directory(self.directory)
             write_file(self._fs, self.path, data)
             self._copy(data)
             self._end = self._checkpoint = len(data)
-        self._written, self._number = state, number
+        self._number = number
 
     def _append_copy(self, data: bytes) -> None:
         try:
@@ -406,5 +346,29 @@ def _wrong(log: _Log | None) -> str:
     return "damaged" if log.damaged else "behind"
 
 
-def _copied(state: ConsumerState) -> ConsumerState:
-    return ConsumerState(state.delivered, state.ack_floor, dict(state.pending), dict(state.redelivered))
+def _together(saves: list[ConsumerState | ConsumerChange]) -> ConsumerState | ConsumerChange:
+    """Make one save of several."""
+    first, *more = saves
+    if not more:
+        return first
+    together = copied(first) if isinstance(first, ConsumerState) else ConsumerChange()
+    for one in saves:
+        if not isinstance(one, ConsumerChange):
+            continue
+        if isinstance(together, ConsumerState):
+            one.apply(together)
+        else:
+            together.delivered, together.ack_floor = one.delivered, one.ack_floor
+            together.pending.update(one.pending)
+            together.redelivered.update(one.redelivered)
+    return together
+
+
+def _after(saved: ConsumerState | ConsumerChange, written: ConsumerState | None) -> ConsumerState:
+    """Give the state after a save, which nobody else has."""
+    if isinstance(saved, ConsumerState):
+        return copied(saved)
+    if written is None:
+        raise StoreError("a change was saved of a state that never was")
+    saved.apply(written)
+    return written

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk
-from pyjs.store.consumer import ConsumerState, FileConsumer, MemoryConsumer
+from pyjs.store.consumer import FileConsumer, MemoryConsumer
+from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.errors import Damaged, StoreClosed, StoreFailed
 
 PENDING = 2_000

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk
-from pyjs.store.consumer import ConsumerState
+from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.meta import Asset, Storage, directory_name
 
 NAMES = ["S", "$G", "..", ".", "a/b", "A b", "ü", "%2E", "x" * 255, "x" * 254 + "y", "", "con:1", "a~b"]

@@ -15,7 +15,7 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamState
 from ....protocol.archive.entries import CONSUMERS, STATE, ArchiveError, Entry
 from ....protocol.errors import ApiError
-from ....store.consumer import ConsumerState
+from ....store.consumer_state import ConsumerState
 
 Json = dict[str, Any]
 

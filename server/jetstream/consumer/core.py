@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
 from ....protocol.errors import api_error
 from ....protocol.identifier import name_hash
-from ....store.consumer import ConsumerState, ConsumerStore
+from ....store.consumer import ConsumerStore
+from ....store.consumer_state import ConsumerState
+from ...slices import Slices
 from . import acks, statuses
+from .ackwaits import AckWaits
 from .alarm import Alarm
 from .backlog import Backlog
 from .config import sample_percentage
@@ -26,21 +29,23 @@ from .inactivity import Inactivity
 from .info import describe
 from .intake import Intake
 from .ledger import Ledger
-from .notices import LIMITS_REASON, Notices
+from .notices import Notices
 from .pace import Pace, RateLimit
 from .pulling import Pulling
 from .pushing import Pushing
+from .repair import repair
 from .saver import Keeper, Saver
 from .sender import Sender
 from .start import Picks, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ...accounts.account import Account
     from ...accounts.parcel import Message
     from ...accounts.subscription import Subscription
     from ...clock import Clock
+    from ...slices import Steps
     from ..stream.core import Stream
     from .post import Post
 
@@ -71,13 +76,14 @@ class Consumer:
         self.stopped = False
         self.ledger: Ledger = Ledger(track=config.ack_policy != "none")
         self.backlog = Backlog(stream.store, config.filters)
+        self.ack_waits = waits = AckWaits(self)
         self.feed = Feed(
             stream,
             self.ledger,
             config.filters,
             lost=self._lost,
-            dropped=self._dropped,
-            exhausted=self._give_up,
+            dropped=waits.dropped,
+            exhausted=waits.give_up,
         )
         self.sender = Sender(self.account, stream.name, self.name, self.ledger, self.backlog)
         self.notices = Notices(self.account, self.host, stream.name, self.name)
@@ -91,7 +97,6 @@ class Consumer:
             self._saver = post.keeper(self.ledger)
         elif store is not None:
             self._saver = Saver(store, self.ledger, self.host, self.label)
-        self._expiry = Alarm(self.clock, self._expire)
         self._pause = Alarm(self.clock, self._unpause)
         self._subscriptions: list[Subscription] = []
         self._removed_by: Callable[[Consumer], None] | None = None
@@ -119,7 +124,7 @@ class Consumer:
         self.inactivity.configure()
         if self.paused(self.clock.now()):
             self._pause.at(config.pause_until)
-        self.arm_expiry()
+        self.ack_waits.arm()
         if isinstance(self.delivery, Pushing):
             self.delivery.listen()
 
@@ -134,8 +139,8 @@ class Consumer:
             self.ledger.start(start.next_seq - 1)
             self.changed()
             return
-        self.ledger.restore(state)
-        for line in self.ledger.repair(store.first_seq, store.last_seq):
+        self.ledger.restore(state, self.clock.now())
+        for line in repair(self.ledger, store.first_seq, store.last_seq):
             self.host.log.warning(f"{self.label}: repaired its state: {line}")
             self.changed()
         self.feed.next_seq = self.ledger.stream_seq + 1
@@ -143,9 +148,9 @@ class Consumer:
     def _take_over(self, post: Post) -> None:
         """Go on where another server was, as far as that is agreed on."""
         store, ledger = self.stream.store, self.ledger
-        ledger.restore(post.state())
+        ledger.restore(post.state(), self.clock.now())
         # What was pending and left the stream meanwhile is no fault here.
-        if ledger.repair(store.first_seq, store.last_seq):
+        if repair(ledger, store.first_seq, store.last_seq):
             self.changed()
         self.feed.start(post.start())
         self.last_active = post.last_active()
@@ -190,7 +195,7 @@ class Consumer:
             self.account.unsubscribe(subscription)
         self._subscriptions.clear()
         self.inactivity.stop()
-        self._expiry.clear()
+        self.ack_waits.stop()
         self._pause.clear()
         self.delivery.stop(status)
 
@@ -226,6 +231,8 @@ class Consumer:
         self._halt(statuses.CONSUMER_DELETED)
         if self._saver is not None:
             self._saver.abandon()
+        self.ledger.drop_all()
+        self._release()
         if not self.config.direct:
             self.notices.deleted()
         if self._removed_by is not None:
@@ -262,9 +269,7 @@ class Consumer:
         if config.rate_limit_bps != old.rate_limit_bps:
             self.delivery.pace.rate = self._rate_limit()
         if config.ack_wait != old.ack_wait or config.backoff != old.backoff:
-            self._expiry.clear()
-            self.ledger.retime()
-            self.arm_expiry()
+            self.ack_waits.retime()
         if config.inactive_threshold != old.inactive_threshold:
             self.inactivity.configure()
         if config.pause_until != old.pause_until:
@@ -274,10 +279,13 @@ class Consumer:
             self.backlog.recount(self.feed.tail, self.feed.picked, config.filters)
             self.stream.consumer_changed()
         if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, Pushing):
-            for seq in self.ledger.expire_all():
-                self._give_up(seq)
-            self.delivery.listen()
+            self.delivery.stop(b"")
+            self.ack_waits.end_all(self._listen_anew)
         self.delivery.run()
+
+    def _listen_anew(self) -> None:
+        if isinstance(self.delivery, Pushing):
+            self.delivery.listen()
 
     # -- pause
 
@@ -313,31 +321,32 @@ class Consumer:
             self.backlog.count -= 1
         else:
             self.backlog.removed(seq, subject, self.feed.tail)
-        if seq in self.ledger.pending:
-            self._dropped(seq)
+        if self.ledger.entry(seq) is not None:
+            self.ack_waits.dropped(seq)
         elif seq in self.ledger.redelivered:
             self.ledger.gone(seq)
             self.changed()
 
-    def on_purging(self, gone: Sequence[int] | None) -> None:
+    def on_purging(self, gone: Sequence[int] | None) -> Steps[None]:
         """Hear that these left the stream, as a part of what is purged; None: all below its first."""
-        ledger, first = self.ledger, self.stream.store.first_seq
+        first = self.stream.store.first_seq
         stalled = self.feed.stalled()
-        ledger.purged(first, gone)
         self.feed.purged(first, gone or ())
         self.backlog.recount(self.feed.tail, self.feed.picked)
+        yield from self.ledger.purging(first, gone)
+        self._release()
         self.changed()
         if stalled and not self.feed.stalled():
             self.delivery.run()
 
-    def after_purge(self) -> None:
+    def after_purge(self) -> Steps[None]:
         """Hear that all that was to be purged has left the stream."""
         ledger, first = self.ledger, self.stream.store.first_seq
-        if not ledger.pending and ledger.stream_seq < first - 1:
+        if not ledger.outstanding and ledger.stream_seq < first - 1:
             ledger.pass_by(first - 1)
         # What was about to come again waits for its ack once more, as on the reference.
-        ledger.unqueue()
-        self.arm_expiry()
+        yield from ledger.unqueueing()
+        self.ack_waits.arm()
         self.backlog.recount(self.feed.tail, self.feed.picked)
         self.changed()
 
@@ -368,44 +377,33 @@ class Consumer:
     def _lost(self, seq: int, where: str) -> None:
         self.host.log.error(f"{self.label}: message {seq} can not be delivered: {where}")
 
-    def _dropped(self, seq: int) -> None:
-        """A pending message is gone from the stream."""
-        stalled = self.feed.stalled()
-        entry = self.ledger.gone(seq)
-        if entry is not None:
-            self.notices.terminated(entry[0], seq, entry[1], LIMITS_REASON)
-            self.changed()
-            if stalled:
-                self.clock.call_later(0, self._run)
-
-    def _give_up(self, seq: int) -> None:
-        """A pending message is out of deliveries."""
-        stalled = self.feed.stalled()
-        self.notices.max_deliveries(seq, self.ledger.give_up(seq))
-        self.changed()
-        if stalled:
-            self.clock.call_later(0, self._run)
+    def run_later(self) -> None:
+        """Deliver what can be, in the loop's next turn."""
+        self.clock.call_later(0, self._run)
 
     def _run(self) -> None:
         if not self.stopped:
             self.delivery.run()
 
-    # -- ack waits
+    # -- what takes several turns of the loop
 
-    def arm_expiry(self) -> None:
-        """See that the timer rings for the first ack that is late."""
-        deadline = self.ledger.next_deadline()
-        if deadline is not None:
-            self._expiry.at(deadline)
+    def spread(self, steps: Iterator[None], then: Callable[[], None]) -> None:
+        """Do the steps in slices, as long as the consumer lives, and then call `then`."""
+        Slices(self.host.runner, self._while_served(steps, then), lambda _: None, self._failed)
 
-    def _expire(self) -> None:
-        ledger = self.ledger
-        for seq in ledger.expire(self.clock.now()):
-            self._give_up(seq)
-        self.arm_expiry()
-        if ledger.queued:
-            self.changed()
-            self.delivery.run()
+    def _while_served(self, steps: Iterator[None], then: Callable[[], None]) -> Steps[None]:
+        for _ in steps:
+            yield
+            if self.stopped:
+                return
+        then()
+
+    def _failed(self, fault: Exception) -> None:
+        self.host.log.error(f"{self.label}: {type(fault).__name__}: {fault}")
+
+    def _release(self) -> None:
+        if remains := self.ledger.remains():
+            self.stream.removal.release(remains)
 
     # -- what the parts tell
 
@@ -417,8 +415,7 @@ class Consumer:
     def delivered(self) -> None:
         """Hear that a round of deliveries is over."""
         self.sender.outlet.done()
-        if self.ledger.pending and (self.ledger.irregular or not self._expiry.pending):
-            self.arm_expiry()
+        self.ack_waits.delivered()
         self.changed()
 
     def changed(self) -> None:
@@ -475,14 +472,16 @@ class Consumer:
             seq = self.ledger.floor_stream + 1
         else:
             self._check_reset(seq)
+        self.intake.restart()
         self.ledger.start(seq - 1)
+        self._release()
         self.feed.restart(seq)
         self.backlog.recount(seq)
         self.last_active = 0, 0
-        self._expiry.clear()
+        self.ack_waits.stop()
         self.changed()
         self.stream.consumer_changed()
-        self.clock.call_later(0, self._run)
+        self.run_later()
         return seq
 
     def _check_reset(self, seq: int) -> None:

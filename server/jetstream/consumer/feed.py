@@ -90,7 +90,7 @@ class Feed:
 
     def stalled(self) -> bool:
         """Tell whether no new message may be delivered before some are acked."""
-        return 0 < self.limit <= len(self._ledger.pending)
+        return 0 < self.limit <= self._ledger.outstanding
 
     def take(self) -> tuple[StoredMessage, int] | None:
         """Give the next message and which delivery of it this is; None at the end, or when stalled."""
@@ -98,7 +98,7 @@ class Feed:
             again = self._take_again()
             if again is not None:
                 return again
-        if 0 < self.limit <= len(self._ledger.pending):
+        if 0 < self.limit <= self._ledger.outstanding:
             return None
         if self._held is not None:
             message, self._held = self._held, None

@@ -59,7 +59,7 @@ class Inactivity:
                 self._alarm.at(now + self.threshold)
                 return
             until = consumer.ledger.last_deadline() + self.threshold
-            if consumer.ledger.pending and until > now:
+            if consumer.ledger.outstanding and until > now:
                 self._alarm.at(until)
                 return
         elif delivery.active:

@@ -49,7 +49,7 @@ def describe(consumer: Consumer) -> ConsumerInfo:
         config=config,
         delivered=SequenceInfo(ledger.consumer_seq, ledger.stream_seq, consumer.sender.delivered_at),
         ack_floor=SequenceInfo(ledger.floor_consumer, ledger.floor_stream, consumer.intake.acked_at),
-        num_ack_pending=len(ledger.pending),
+        num_ack_pending=ledger.outstanding,
         # with a single delivery there is no redelivery, only the memory of a message given up
         num_redelivered=0 if config.max_deliver == 1 else len(ledger.redelivered),
         num_waiting=delivery.waiting() if isinstance(delivery, Pulling) else 0,

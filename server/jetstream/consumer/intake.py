@@ -11,23 +11,29 @@ from typing import TYPE_CHECKING
 from ...accounts.parcel import message_of
 from . import acks
 from .acks import Delivery, Verb
+from .ledger import STEP
 from .notices import chosen
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
     from ...accounts.subscription import Publish
+    from ...slices import Steps
     from .core import Consumer
 _PLAIN = (b"+ACK", b"+OK")
+FEW = 16  # messages acknowledged at once by one ack; there may be hundreds of acks in a read
 
 
 class Intake:
     """Acks of one consumer."""
 
-    __slots__ = ("_consumer", "_ledger", "acked_at", "sampling")
+    __slots__ = ("_confirms", "_consumer", "_ledger", "_through", "acked_at", "sampling")
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
         self._ledger = consumer.ledger
+        # An ack of very many, in slices: (consumer sequence, stream sequence), and who wants to hear.
+        self._through: tuple[int, int] | None = None
+        self._confirms: list[str] = []
         self.acked_at = 0
         self.sampling = 0  # percent of acks that make a metric
 
@@ -91,7 +97,7 @@ class Intake:
             self._nak(delivery, rest)
         elif verb is Verb.PROGRESS:
             if self._ledger.touch(delivery.stream_seq, self._consumer.clock.now()):
-                self._consumer.arm_expiry()  # the wait may be shorter than a delay asked for before
+                self._consumer.ack_waits.arm()  # the wait may be shorter than a delay asked for before
                 self._consumer.changed()
         elif verb is Verb.TERM:
             if not self._known(delivery):
@@ -115,7 +121,10 @@ class Intake:
         def confirm() -> None:
             account.publish(reply)
 
-        self._consumer.after_save(confirm)
+        if self._through is not None:
+            self._confirms.append(reply)
+        else:
+            self._consumer.after_save(confirm)
 
     def _ack(self, delivery: Delivery, *, sample: bool) -> None:
         if self._consumer.config.ack_policy == "all":
@@ -134,21 +143,45 @@ class Intake:
             consumer.delivery.run()
 
     def ack_through(self, number: int, seq: int) -> None:
-        """Acknowledge all up to stream sequence `seq`, delivered as `number`."""
-        consumer = self._consumer
-        stalled = consumer.feed.stalled()
-        acked = self._ledger.ack_through(number, min(seq, self._ledger.stream_seq))
-        if acked is None:
-            return
+        """Acknowledge all up to stream sequence `seq`, delivered as `number`; what is much goes in slices."""
+        seq = min(seq, self._ledger.stream_seq)
+        if self._through is not None:
+            self._through = max(self._through, (number, seq))
+        elif not self._acked_through(number, seq, FEW):
+            self._through = (number, seq)
+            self._consumer.spread(self._acking(), self._all_acked)
+
+    def _acking(self) -> Steps[None]:
+        while self._through is not None and not self._acked_through(*self._through, STEP):
+            yield
+
+    def _acked_through(self, number: int, seq: int, most: int) -> bool:
+        """Acknowledge up to `most` messages; whether those are all up to `seq`."""
+        consumer, ledger = self._consumer, self._ledger
+        stalled, floor = consumer.feed.stalled(), ledger.floor_consumer
+        acked, over = ledger.ack_through(number, seq, most)
+        if not acked and ledger.floor_consumer == floor:
+            return over
         self.acked_at = consumer.clock.now()
         consumer.changed()
         if self.releases:
             consumer.stream.remove_all_acked(acked, consumer)
         if stalled:
             consumer.delivery.run()
+        return over
+
+    def _all_acked(self) -> None:
+        self._through = None
+        confirms, self._confirms = self._confirms, []
+        for reply in confirms:
+            self._confirm(reply)
+
+    def restart(self) -> None:
+        """Forget the ack that is under way: the consumer begins anew."""
+        self._through = None
 
     def _sample(self, delivery: Delivery) -> None:
-        entry = self._ledger.pending.get(delivery.stream_seq)
+        entry = self._ledger.entry(delivery.stream_seq)
         if entry is not None and chosen(self.sampling):
             waited = self._consumer.clock.now() - entry[1]
             notices = self._consumer.notices
@@ -158,7 +191,7 @@ class Intake:
         consumer, ledger, seq = self._consumer, self._ledger, delivery.stream_seq
         if not ledger.floor_consumer < delivery.consumer_seq <= ledger.consumer_seq:
             return
-        if seq not in ledger.pending:
+        if ledger.entry(seq) is None:
             return
         consumer.notices.naked(delivery.consumer_seq, seq, delivery.deliveries)
         try:
@@ -169,7 +202,7 @@ class Intake:
         consumer.changed()
         if delay > 0:
             ledger.delay(seq, consumer.clock.now(), delay)
-            consumer.arm_expiry()
+            consumer.ack_waits.arm()
             return
         ledger.queue(seq)
         consumer.delivery.run()

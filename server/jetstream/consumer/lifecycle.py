@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....protocol.api.stream import StreamConfig
-    from ....store.consumer import ConsumerState, ConsumerStore
+    from ....store.consumer import ConsumerStore
+    from ....store.consumer_state import ConsumerState
     from ....store.meta import Asset
     from ...accounts.account import Account
     from ..account import JetStreamAccount

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ....store.consumer import ConsumerState
+    from ....store.consumer_state import ConsumerState
     from .ledger import Ledger
     from .saver import Keeper
     from .start import Start

@@ -294,7 +294,7 @@ class Pulling:
         if policy == "pinned_client":
             return self.pin.turn(pull)
         if policy == "overflow":
-            return overflow_turn(pull, self._consumer.backlog.count, len(self._consumer.ledger.pending))
+            return overflow_turn(pull, self._consumer.backlog.count, self._consumer.ledger.outstanding)
         return Turn.SERVE
 
     # -- the end of requests

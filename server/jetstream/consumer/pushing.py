@@ -193,7 +193,7 @@ class Pushing:
             status = statuses.idle_heartbeat(ledger.consumer_seq, last, stalled)
             self._account.publish(self._subject, header=status)
             # At the end of the stream nothing else would ever make the receiver acknowledge.
-            wants = consumer.config.ack_policy == "flow_control" and ledger.pending
+            wants = consumer.config.ack_policy == "flow_control" and ledger.outstanding
             if flow is not None and wants and not flow.asked:
                 self._ask(flow)
         self._rest()

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..stream.commit import Job
 
 INTERVAL = 100_000_000
-PER_PENDING = 5_000  # ns more of rest per pending message: the state is written whole
 
 
 class Keeper(Protocol):
@@ -92,8 +91,7 @@ class Saver:
             self._arm()
 
     def _arm(self) -> None:
-        rest = INTERVAL + len(self._ledger.pending) * PER_PENDING
-        self._alarm.at(max(self._last + rest, self._host.clock.now()))
+        self._alarm.at(max(self._last + INTERVAL, self._host.clock.now()))
 
     def after(self, done: Callable[[], None]) -> None:
         """Save as soon as the disk is free, and then call `done`."""
@@ -112,7 +110,7 @@ class Saver:
         waiting, self._waiting = self._waiting, []
         self._last = self._host.clock.now()
         try:
-            self._store.save(self._ledger.state())
+            self._store.save(self._ledger.to_save())
             commit = self._store.begin_commit()
         except (OSError, StoreError) as error:
             self._failed(error)
@@ -180,7 +178,7 @@ class Saver:
         self._wait()
         try:
             if self._dirty and not self._broken:
-                self._store.save(self._ledger.state())
+                self._store.save(self._ledger.to_save())
                 self._store.commit_sync()
             self._store.close()
         except (OSError, StoreError) as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ....store.consumer import ConsumerState, encode_change
+from ....store.consumer_state import ConsumerState, encode_change
 from ..consumer.alarm import Alarm
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Relay:
             self._arm()
 
     def _arm(self) -> None:
-        rest = REST + len(self._ledger.pending) * PER_PENDING
+        rest = REST + self._ledger.outstanding * PER_PENDING
         self._alarm.at(max(self._last + rest, self._clock.now()))
 
     def after(self, done: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.subject import matches
-from ....store.consumer import ConsumerState, apply_change
+from ....store.consumer_state import ConsumerState, apply_change
 from ..consumer.start import Start
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from ....protocol import headers
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
-from ....store.consumer import ConsumerState, apply_change, encode_change
+from ....store.consumer_state import ConsumerState, apply_change, encode_change
 from ....store.errors import StoreError
 from ..stream.dedupe import HEADER as MSG_ID
 from ..stream.positions import Position

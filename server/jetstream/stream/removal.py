@@ -84,13 +84,13 @@ class Removal:
                 if stream.limits.keep:
                     self._keep_no_more(gone)
                 for consumer in list(stream.consumers.values()):
-                    consumer.on_purging(gone)
+                    yield from consumer.on_purging(gone)
                 stream.settle()
                 stream.committer.wake()
             yield
             before = store.messages
         for consumer in list(stream.consumers.values()):
-            consumer.after_purge()
+            yield from consumer.after_purge()
         stream.limits.rearm()
         stream.committer.wake()
         return purged

@@ -242,7 +242,7 @@ class Run:
             model.delivered = model.floor = (model.delivered[0], info.delivered.stream_seq)
         ledger = self.consumer.ledger
         assert info.ack_floor.stream_seq <= info.delivered.stream_seq
-        assert set(ledger.queued) <= set(ledger.pending)
+        assert set(ledger.queued) <= set(ledger.aside)
 
 
 @pytest.mark.parametrize("seed", range(60))

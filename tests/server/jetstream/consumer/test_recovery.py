@@ -13,7 +13,8 @@ from lib.fake_disk import FakeDisk
 from pyjs.server.accounts.parcel import Message
 from pyjs.server.jetstream.api.table import Api
 from pyjs.server.jetstream.consumer.ledger import Ledger
-from pyjs.store.consumer import ConsumerState
+from pyjs.server.jetstream.consumer.repair import repair
+from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.meta import Storage
 
 FILE = {"storage": "file"}
@@ -197,9 +198,10 @@ def pull_all(rig: Rig, name: str) -> list[Message]:
 def test_a_state_past_its_stream_is_brought_back_with_a_word_in_the_log() -> None:
     ledger = Ledger(track=True, ack_wait=SECOND)
     ledger.restore(
-        ConsumerState((9, 90), (5, 50), {60: (6, 1), 70: (7, 1), 80: (8, 1), 90: (9, 1)}, {60: 1, 90: 2})
+        ConsumerState((9, 90), (5, 50), {60: (6, 1), 70: (7, 1), 80: (8, 1), 90: (9, 1)}, {60: 1, 90: 2}),
+        now=SECOND,
     )
-    said = ledger.repair(65, 75)
+    said = repair(ledger, 65, 75)
     assert said
     assert ledger.stream_seq == 75
     assert set(ledger.pending) == {70}
@@ -210,8 +212,8 @@ def test_a_state_past_its_stream_is_brought_back_with_a_word_in_the_log() -> Non
 def test_a_state_that_fits_its_stream_is_left_as_it_is() -> None:
     ledger = Ledger(track=True, ack_wait=SECOND)
     state = ConsumerState((9, 90), (5, 59), {60: (6, 1), 70: (7, 1)}, {60: 1})
-    ledger.restore(state)
-    assert ledger.repair(1, 100) == []
+    ledger.restore(state, SECOND)
+    assert repair(ledger, 1, 100) == []
     assert ledger.state() == state
 
 

@@ -1,0 +1,61 @@
+"""Ranked: sequences with a number each, the one with the smallest number first.
+
+Costs: O(log n) to set and to take the first, O(1) to drop. What is dropped or set anew leaves a stale entry
+in the heap, until there are more of those than of others.
+"""
+
+import heapq
+
+_STALE = 1024
+
+
+class Ranked:
+    """A mapping of sequences to numbers that knows which number is the smallest."""
+
+    __slots__ = ("_heap", "_numbers")
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._heap: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, seq: int) -> bool:
+        return seq in self._numbers
+
+    def set(self, seq: int, number: int) -> None:
+        """Note a sequence, or give it another number."""
+        numbers = self._numbers
+        numbers[seq] = number
+        heapq.heappush(self._heap, (number, seq))
+        if len(self._heap) > 2 * len(numbers) + _STALE:
+            self._heap = [(at, one) for one, at in numbers.items()]
+            heapq.heapify(self._heap)
+
+    def drop(self, seq: int) -> None:
+        """Forget a sequence, if it is known."""
+        if self._numbers:
+            self._numbers.pop(seq, None)
+
+    def first(self) -> int | None:
+        """Tell the smallest number; None if nothing is known."""
+        heap, numbers = self._heap, self._numbers
+        while heap and numbers.get(heap[0][1]) != heap[0][0]:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None
+
+    def take(self, most: int) -> int:
+        """Take the sequence with the smallest number, if that is not above `most`; 0 if there is none."""
+        first = self.first()
+        if first is None or first > most:
+            return 0
+        seq = heapq.heappop(self._heap)[1]
+        del self._numbers[seq]
+        return seq
+
+    def remains(self) -> list[list[tuple[int, int]] | dict[int, int]]:
+        """Forget everything; what held it is given, to be let go of bit by bit."""
+        held: list[list[tuple[int, int]] | dict[int, int]] = [self._heap, self._numbers]
+        self._heap, self._numbers = [], {}
+        return held
