@@ -171,8 +171,11 @@ class AccountDirectory:
         return f"{self._stream(stream)}/consumers/{directory_name(consumer)}"
 
     def is_new(self) -> bool:
-        """Tell whether nothing was ever stored here."""
-        return not self._fs.exists(self.path)
+        """Tell whether nothing was ever stored here; what the disk does not let see is not new."""
+        try:
+            return not self._fs.exists(self.path)
+        except OSError:
+            return False
 
     def streams(self) -> list[Asset]:
         """List all streams, damaged ones too; mends documents."""

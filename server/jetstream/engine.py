@@ -186,13 +186,16 @@ class JetStream:
     async def _find_owners(self) -> None:
         """Look up the accounts that have files here and are not known yet."""
         assert self._storage is not None
-        owners = [name for name in self._storage.accounts() if name not in self.registry.accounts]
+        try:
+            owners = [name for name in self._storage.accounts() if name not in self.registry.accounts]
+        except OSError as error:
+            self._log.error(f"JetStream cannot list its accounts: {error}")
+            return
         if self._find is None or not owners:
             return
         await asyncio.gather(*(self._find(name) for name in owners))
-        for name in owners:
-            if name not in self.registry.accounts:
-                self._log.warning(f"JetStream has streams of account {name}, which cannot be found")
+        for name in [name for name in owners if name not in self.registry.accounts]:
+            self._log.warning(f"JetStream has streams of account {name}, which cannot be found")
 
     def _is_clustered(self) -> bool:
         """Whether this server is one of several. Raises ValueError for what these need and is not there."""
@@ -244,10 +247,7 @@ class JetStream:
         try:
             disk.flush()
         except OSError as error:
-            self._alarm(f"JetStream could not sync: {error}")
-
-    def _alarm(self, text: str) -> None:
-        self._log.error(text)
+            self._log.error(f"JetStream could not sync: {error}")
 
     def _refuse_others(self) -> None:
         """Let accounts without JetStream be told so."""
@@ -353,7 +353,7 @@ class JetStream:
             if lacking:
                 account.charter.faults[_FAULT] = lacking
         if lacking:
-            self._alarm(f"Error configuring jetstream for account [{account.label}]: {lacking}")
+            self._log.error(f"Error configuring jetstream for account [{account.label}]: {lacking}")
         if grants is None:
             self.disable(account.name)
         elif held is not None:

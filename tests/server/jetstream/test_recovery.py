@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from lib.streams import Ear, World
 from pyjs.server.jetstream import waiting
+from pyjs.store.fs import Disk
 
 TEMPORARILY = 10008
 
@@ -231,3 +232,19 @@ def test_where_the_streams_cannot_be_listed_none_is_taken_for_absent(world: Worl
     (tmp_path / "aside").rename(streams)
     world.open()
     assert world.call("STREAM.NAMES")["streams"] == ["A", "B"]
+
+
+class Closed(Disk):
+    """A disk that lets nobody look into the store."""
+
+    def exists(self, path: str) -> bool:
+        raise PermissionError(13, "Permission denied", path)
+
+    def names(self, path: str) -> list[str]:
+        raise PermissionError(13, "Permission denied", path)
+
+
+def test_what_the_disk_does_not_let_see_is_not_new(tmp_path: Path) -> None:
+    world = World(str(tmp_path), fs=Closed())
+    assert "cannot list the streams of account '$G'" in world.recovery.progress()
+    assert error(world.call("STREAM.INFO.A")) == TEMPORARILY
