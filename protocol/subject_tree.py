@@ -9,16 +9,21 @@ whoever needs one keeps positions as values. Do not change a tree while walking 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
 from .subject import ANY_REST, ANY_TOKEN
 
+T = TypeVar("T")
 V = TypeVar("V")
+Steps = Generator[None, None, T]  # one is short: about a millisecond
 
 
 # For each subject so many places are looked at, at most, to tell what a list's subjects have in common.
 _PATIENCE = 32
+_LETTERS = 8192  # of subjects put into a tree in one step
+_LOOKS = 2048  # pairs looked at in one step
+_LARGE = 256  # subjects of one owner, from which on it has a tree of its own
 
 
 class TooEntangled(ValueError):  # noqa: N818 - what the subjects are, not what went wrong
@@ -222,10 +227,18 @@ class SubjectTree(Generic[V]):
 
         Raises TooEntangled when wildcards in different places make that more than can be waited for.
         """
+        return _at_once(self.parting())
+
+    def parting(self) -> Steps[bool]:
+        """As `disjoint`, in steps. The tree must stay as it is."""
+        looked = 0
         left = _PATIENCE * (self._count + 1)
         stack: list[_Node[V]] = [self._root]
         while stack:
             node = stack.pop()
+            looked += 1
+            if not looked % _LOOKS:
+                yield
             children = node.children
             if not children:
                 continue
@@ -236,7 +249,7 @@ class SubjectTree(Generic[V]):
             if star is None or len(children) == 1:
                 continue
             others = [(star, child) for child in children.values() if child is not star]
-            left = _meet(others, left)
+            left = yield from _meet(others, left)
             if not left:
                 return False
         return True
@@ -246,8 +259,12 @@ class SubjectTree(Generic[V]):
 
         Raises TooEntangled, unless `patient`; see `disjoint`.
         """
+        return _at_once(self.meeting(other, patient=patient))
+
+    def meeting(self, other: SubjectTree[Any], *, patient: bool = False) -> Steps[bool]:
+        """As `meets`, in steps. What changes in a tree meanwhile may be seen or not."""
         left = sys.maxsize if patient else _PATIENCE * (self._count + other._count + 1)
-        return not _meet([(self._root, other._root)], left)
+        return not (yield from _meet([(self._root, other._root)], left))
 
     def _path(self, tokens: list[str]) -> list[_Node[V]]:
         """The nodes from the root along `tokens`, or [] when they are not there."""
@@ -260,12 +277,24 @@ class SubjectTree(Generic[V]):
         return path
 
 
-def _meet(pairs: list[tuple[_Node[Any], _Node[Any]]], left: int) -> int:
+def _at_once(steps: Steps[T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def _meet(pairs: list[tuple[_Node[Any], _Node[Any]]], left: int) -> Steps[int]:
     """Whether subjects collide that go on from nodes whose own subjects do: 0, or what is `left` of the
     pairs that may be looked at. Uses the list up.
     """
+    looked = 0
     while pairs:
         left -= 1
+        if looked >= _LOOKS:
+            looked = 0
+            yield
         if left <= 0:
             raise TooEntangled
         a, b = pairs.pop()
@@ -278,6 +307,7 @@ def _meet(pairs: list[tuple[_Node[Any], _Node[Any]]], left: int) -> int:
         few, many = a.children, b.children
         if len(few) > len(many):
             few, many = many, few
+        looked += 1 + len(few)
         if not few:
             continue
         star = many.get(ANY_TOKEN)
@@ -286,6 +316,7 @@ def _meet(pairs: list[tuple[_Node[Any], _Node[Any]]], left: int) -> int:
                 if len(many) > left:
                     raise TooEntangled
                 pairs.extend((child, each) for each in many.values())
+                looked += len(many)
                 continue
             same = many.get(token)
             if same is not None:
@@ -325,8 +356,18 @@ def _below(start: _Node[V]) -> Iterator[V]:
 
 def places(subjects: Iterable[str]) -> SubjectTree[list[int]]:
     """A tree of a list of subjects, whose values are the places in the list where each of them stands."""
+    return _at_once(placing(subjects))
+
+
+def placing(subjects: Iterable[str]) -> Steps[SubjectTree[list[int]]]:
+    """As `places`, in steps."""
     tree: SubjectTree[list[int]] = SubjectTree()
+    letters = 0
     for place, subject in enumerate(subjects):
+        letters += len(subject)
+        if letters > _LETTERS:
+            letters = 0
+            yield
         tree.setdefault(subject, []).append(place)
     return tree
 
@@ -336,13 +377,20 @@ def nested(subjects: Sequence[str]) -> bool:
 
     Raises TooEntangled; see `SubjectTree.disjoint`.
     """
-    tree = places(subjects)
+    return _at_once(nesting(subjects))
+
+
+def nesting(subjects: Sequence[str]) -> Steps[bool]:
+    """As `nested`, in steps."""
+    tree = yield from placing(subjects)
     if len(tree) < len(subjects):
         return True
-    if tree.disjoint():
+    if (yield from tree.parting()):
         return False
     left = _PATIENCE * len(subjects)
-    for subject in subjects:
+    for number, subject in enumerate(subjects):
+        if not number % _LARGE:
+            yield
         found, looked = tree._above(*_split(subject))
         if len(found) > 1:
             return True
@@ -356,14 +404,16 @@ class SubjectOwners:
     """Which owners' subjects collide with a subject: the streams of an account, by name.
 
     The owners change in many places: `follow` compares each one's list of subjects with the one known, by
-    identity, before a question. Such a list must never be changed in place.
+    identity, before a question. Such a list must never be changed in place. An owner of many subjects has a
+    tree of its own, which is not merged with the others'.
     """
 
-    __slots__ = ("_known", "_tree")
+    __slots__ = ("_known", "_large", "_tree")
 
     def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}
         self._tree: SubjectTree[set[str]] = SubjectTree()
+        self._large: dict[str, SubjectTree[Any]] = {}
 
     def follow(self, owners: Iterable[tuple[str, list[str]]]) -> None:
         """Know from now on exactly these owners with these subjects."""
@@ -371,41 +421,65 @@ class SubjectOwners:
         gone = set(known)
         for name, subjects in owners:
             gone.discard(name)
-            if known.get(name) is not subjects:
-                self._forget(name)
-                self._learn(name, subjects)
+            before = known.get(name)
+            if before is subjects:
+                continue
+            if before == subjects:
+                known[name] = subjects
+            else:
+                self.know(name, subjects)
         for name in gone:
             self._forget(name)
 
+    def know(self, name: str, subjects: list[str], tree: SubjectTree[Any] | None = None) -> None:
+        """Know that this owner has these subjects; `tree` is one of them that nobody changes, if there is."""
+        self._forget(name)
+        self._learn(name, subjects, tree)
+
     def colliding(self, subject: str) -> set[str]:
         """The names of those that have a subject in common with `subject`."""
-        return {name for names in self._tree.colliding(subject) for name in names}
+        found = {name for names in self._tree.colliding(subject) for name in names}
+        found.update(name for name, tree in self._large.items() if any(True for _ in tree.colliding(subject)))
+        return found
 
     def overlap(self, itself: str, subjects: Iterable[str], *, patient: bool = False) -> bool:
         """Whether an owner other than `itself` has something in common with one of `subjects`.
 
         What `itself` has already is taken to be apart. Raises TooEntangled, unless `patient`.
         """
-        own = self._known.get(itself, [])
-        known = set(own)
+        known = set(self._known.get(itself, ()))
         added = places(subject for subject in subjects if subject not in known)
-        if not added.meets(self._tree, patient=patient):
+        return _at_once(self.overlapping(itself, added, patient=patient))
+
+    def overlapping(self, itself: str, tree: SubjectTree[Any], *, patient: bool = False) -> Steps[bool]:
+        """As `overlap`, of the subjects in a tree, in steps: the answer is of owners that stay the same."""
+        for name, large in list(self._large.items()):
+            if name != itself and (yield from tree.meeting(large, patient=patient)):
+                return True
+        if not (yield from tree.meeting(self._tree, patient=patient)):
             return False
-        if not own:
+        own = self._known.get(itself)
+        if not own or itself in self._large:
             return True
-        self._forget(itself)
+        self._forget(itself)  # it may have met itself
         try:
-            return added.meets(self._tree, patient=patient)
+            return tree.meets(self._tree, patient=patient)
         finally:
             self._learn(itself, own)
 
-    def _learn(self, name: str, subjects: list[str]) -> None:
+    def _learn(self, name: str, subjects: list[str], tree: SubjectTree[Any] | None = None) -> None:
         self._known[name] = subjects
+        if len(subjects) > _LARGE:
+            self._large[name] = places(subjects) if tree is None else tree
+            return
         for subject in subjects:
             self._tree.setdefault(subject, set()).add(name)
 
     def _forget(self, name: str) -> None:
-        for subject in self._known.pop(name, ()):
+        subjects = self._known.pop(name, ())
+        if self._large.pop(name, None) is not None:
+            return
+        for subject in subjects:
             names = self._tree.get(subject)
             if names is not None:
                 names.discard(name)

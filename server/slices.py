@@ -10,6 +10,7 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -191,6 +192,45 @@ async def finish(turns: Turns, steps: Steps[T]) -> T:
         return await future
     finally:
         slices.stop()
+
+
+class InTurn:
+    """Pieces of work that must not mix: each begins when the one before has ended."""
+
+    def __init__(self, runner: Turns) -> None:
+        self._runner = runner
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._busy = False
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def begin(
+        self, steps: Steps[T], done: Callable[[T], object], failed: Callable[[Exception], object]
+    ) -> None:
+        """See Slices; the first step is done at once when nothing is under way."""
+
+        def ended(tell: Callable[[U], object], outcome: U) -> None:
+            try:
+                tell(outcome)
+            finally:
+                self._next()
+
+        def start() -> None:
+            Slices(self._runner, steps, partial(ended, done), partial(ended, failed))
+
+        if self._busy:
+            self._waiting.append(start)
+        else:
+            self._busy = True
+            start()
+
+    def _next(self) -> None:
+        if self._waiting:
+            self._runner.soon(self._waiting.popleft())
+        else:
+            self._busy = False
 
 
 class Slices:

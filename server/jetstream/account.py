@@ -12,18 +12,18 @@ from ...protocol.api.account import AccountInfo, AccountLimits, AccountTier, Api
 from ...protocol.api.stream import StreamConfig
 from ...protocol.errors import api_error
 from ...protocol.limits import API_LEVEL
-from ...protocol.subject_tree import SubjectOwners, TooEntangled
+from ...protocol.subject_tree import SubjectOwners, SubjectTree
 from ...protocol.timestamp import format_rfc3339
 from ...store.errors import StoreError
 from ...store.memory import MemoryStream
 from ..config.options import AccountJetStream
-from . import advisories
+from ..slices import InTurn, Steps, at_once
+from . import changes
 from .host import Host
 from .quota import Quota
 from .stream.core import Stream
 from .stream.report import stamped
 from .stream.rules.create import check
-from .stream.rules.update import check_update
 from .stream.rules.world import World
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .backup.restore import Restore
     from .backup.staged import Staged
     from .mark import Mark
+    from .stream.rules.subjects import Judged
 
 UNLIMITED = -1
 
@@ -47,8 +48,10 @@ class JetStreamAccount:
     of these are known. See `recovery`.
 
     grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
-    marks: of the streams that a cluster assigned, by name. restores: those under way, by stream.
-    staged: what was restored, and is to be the content of the stream of that name when it is made.
+    owners: who has which subjects, see `current_owners`. changes: of its streams, one after the other.
+    left: whether it serves nothing more. marks: of the streams that a cluster assigned, by name. restores:
+    those under way, by stream. staged: what was restored, and is to be the content of the stream of that name
+    when it is made.
     """
 
     def __init__(
@@ -70,7 +73,9 @@ class JetStreamAccount:
         self._by_tier: dict[tuple[str, int], Quota] = {}
         self.set_limits(grants)
         self.streams: dict[str, Stream] = {}
-        self._subjects = SubjectOwners()
+        self.owners = SubjectOwners()
+        self.changes = InTurn(host.turns)
+        self.left = False
         self.offline: dict[str, str] = {}
         self.unopened: dict[str, StreamConfig] = {}
         self.surveyed = True
@@ -125,7 +130,7 @@ class JetStreamAccount:
             raise api_error("JSNoLimitsErr")
         return share
 
-    def world(self, replicas: int = 1, *, pedantic: bool = False) -> World:
+    def world(self, replicas: int = 1, *, pedantic: bool = False, judged: Judged | None = None) -> World:
         """What configurations of streams with so many replicas are judged against."""
         share = self.limits(replicas) or AccountJetStream()
         return World(
@@ -135,6 +140,7 @@ class JetStreamAccount:
             memory_max_stream_bytes=share.memory_max_stream_bytes,
             storage_max_stream_bytes=share.store_max_stream_bytes,
             pedantic=pedantic,
+            judged=judged,
         )
 
     def config_of(self, name: str) -> StreamConfig | None:
@@ -142,7 +148,8 @@ class JetStreamAccount:
         stream = self.streams.get(name)
         return stream.config if stream is not None else self.unopened.get(name)
 
-    def _check_limits(self, config: StreamConfig, extra_bytes: int) -> None:
+    def check_limits(self, config: StreamConfig, extra_bytes: int) -> None:
+        """Raise ApiError when the account may not have such a stream, or so many bytes more."""
         limits = self.must_limits(config.num_replicas)
         if 0 < limits.max_consumers < config.max_consumers:
             raise api_error("JSMaximumConsumersLimitErr")
@@ -161,11 +168,11 @@ class JetStreamAccount:
         """Find a stream. Raises ApiError 10059, 10008 when it is not open yet, 10194 when it cannot be."""
         stream = self.streams.get(name)
         if stream is None:
-            self._must_not_be_here(name)
+            self.must_not_be_here(name)
             raise api_error("JSStreamNotFoundErr")
         return stream
 
-    def _must_not_be_here(self, name: str) -> None:
+    def must_not_be_here(self, name: str) -> None:
         """Raise ApiError when the disk has a stream of that name that is not served (yet)."""
         if name in self.unopened or not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
@@ -184,34 +191,29 @@ class JetStreamAccount:
         """
         if not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
-        return sorted(self._owners().colliding(subject) if subject else [*self.unopened, *self.streams])
+        return sorted(
+            self.current_owners().colliding(subject) if subject else [*self.unopened, *self.streams]
+        )
 
     def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
-        name = config.name
-        config = self.judged(config, pedantic=pedantic)
-        existing = self.streams.get(name)
-        if existing is not None:
-            if existing.config == config:
-                return existing
-            raise api_error("JSStreamNameExistErr")
-        self._must_not_be_here(name)
-        if self._overlaps(config, ""):
-            raise api_error("JSStreamSubjectOverlapErr")
-        stream = self.make(config, self.host.clock.now())
-        advisories.stream_action(self.account, self.host, name, "create")
-        return stream
+        return at_once(changes.creating(self, config, pedantic=pedantic))
 
-    def judged(self, config: StreamConfig, *, pedantic: bool = False) -> StreamConfig:
-        """What a new stream's configuration comes to, by itself and the account's limits. Raises ApiError."""
+    def judged(
+        self, config: StreamConfig, *, pedantic: bool = False, judged: Judged | None = None
+    ) -> StreamConfig:
+        """What a new stream's configuration comes to, by itself and the account's limits. Raises ApiError.
+
+        judged: what is known already about its subjects.
+        """
         name = config.name
         share = self.must_limits(config.num_replicas)
         others = sum(1 for other in (*self.unopened, *self.streams) if other != name)
         if 0 < share.max_streams <= others:
             raise api_error("JSMaximumStreamsLimitErr")
         if name not in self.streams:
-            self._check_limits(config, config.max_bytes or UNLIMITED)
-        config = check(stamped(config), self.world(config.num_replicas, pedantic=pedantic))
+            self.check_limits(config, config.max_bytes or UNLIMITED)
+        config = check(stamped(config), self.world(config.num_replicas, pedantic=pedantic, judged=judged))
         if config.num_replicas > 1:
             raise api_error("JSStreamReplicasNotSupportedErr")
         return config
@@ -220,13 +222,18 @@ class JetStreamAccount:
         """Give what was judged, if a stream may be restored by it now. Raises ApiError."""
         if config.name in self.streams:
             raise api_error("JSStreamNameExistRestoreFailedErr")
-        self._must_not_be_here(config.name)
-        if self._overlaps(config, ""):
-            raise api_error("JSStreamSubjectOverlapErr")
+        self.must_not_be_here(config.name)
+        at_once(changes.overlapping(self, config))
         return config
 
     def make(self, config: StreamConfig, created: int) -> Stream:
         """Make a stream that was judged, here or by the cluster. Raises ApiError: its store refuses."""
+        return at_once(self.making(config, created))
+
+    def making(
+        self, config: StreamConfig, created: int, tree: SubjectTree[list[int]] | None = None
+    ) -> Steps[Stream]:
+        """As `make`, bit by bit: the stream is there from the first step on. tree: of its subjects."""
         if config.storage == "file":
             try:
                 self.put_down(config, created)
@@ -242,10 +249,12 @@ class JetStreamAccount:
             store.skip_to(config.first_seq - 1)
         stream = Stream(config, store, self, created)
         self.streams[config.name] = stream
+        self.owners.know(config.name, config.subjects, tree)
         self.reserve(config, 1)
-        stream.start()
-        stream.start_inflow()
-        self.appeared(config.name)
+        yield from stream.beginning()
+        if not stream.stopped:
+            stream.start_inflow()
+            self.appeared(config.name)
         return stream
 
     def open_store(
@@ -291,43 +300,26 @@ class JetStreamAccount:
         except OSError as error:
             self.alarm(f"Positions of the sources of '{self.name} > {stream.name}' not saved: {error}")
 
-    def _overlaps(self, config: StreamConfig, itself: str) -> bool:
-        """Whether another stream takes some of its subjects. Raises ApiError 10008: one not open yet may."""
-        try:
-            overlaps = self._owners().overlap(itself, config.subjects)
-        except TooEntangled as error:
-            raise api_error("JSStreamInvalidConfigF", err=str(error)) from None
-        if overlaps and self.unopened:
-            raise api_error("JSClusterNotAvailErr")
-        return overlaps
-
-    def _owners(self) -> SubjectOwners:
+    def current_owners(self) -> SubjectOwners:
         """The streams, open or not, by their subjects, as they are now."""
-        unopened = [(name, config.subjects) for name, config in self.unopened.items()]
-        opened = [(name, stream.config.subjects) for name, stream in self.streams.items()]
-        self._subjects.follow([*unopened, *opened])
-        return self._subjects
+        self.owners.follow(self.subjects().items())
+        return self.owners
+
+    def subjects(self) -> dict[str, list[str]]:
+        """The subjects of the streams, open or not, by name."""
+        taken = {name: config.subjects for name, config in self.unopened.items()}
+        return taken | {name: stream.config.subjects for name, stream in self.streams.items()}
 
     def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Change a stream. Raises ApiError."""
-        world = self.world(config.num_replicas, pedantic=pedantic)
-        check(config, world)
-        stream = self.lookup(config.name)
-        self.must_limits(config.num_replicas)
-        old = stream.config
-        new = check_update(old, stamped(config), world)
-        self._check_consumers(stream, new)
-        if self._overlaps(new, new.name):
-            raise api_error("JSStreamSubjectOverlapErr")
-        grown = max(new.max_bytes, 0) - max(old.max_bytes, 0)
-        if grown > 0:
-            self._check_limits(new, grown)
-        self.change(stream, new)
-        advisories.stream_action(self.account, self.host, new.name, "modify")
-        return stream
+        return at_once(changes.updating(self, config, pedantic=pedantic))
 
     def change(self, stream: Stream, config: StreamConfig) -> None:
         """Let a stream take over a configuration that was judged. Raises ApiError."""
+        at_once(self.changing(stream, config))
+
+    def changing(self, stream: Stream, config: StreamConfig) -> Steps[None]:
+        """As `change`, bit by bit."""
         old = stream.config
         if config.storage == "file":
             try:
@@ -336,28 +328,11 @@ class JetStreamAccount:
                 raise api_error("JSStreamUpdateErrF", err=str(error)) from error
         self.reserve(old, -1)
         self.reserve(config, 1)
-        stream.apply(config)
-
-    def _check_consumers(self, stream: Stream, config: StreamConfig) -> None:
-        new, old = config.consumer_limits, stream.config.consumer_limits
-        if new == old:
-            return
-        names = [
-            consumer.name
-            for consumer in stream.consumers.values()
-            if 0 < new.inactive_threshold < consumer.config.inactive_threshold
-            or 0 < new.max_ack_pending < consumer.config.max_ack_pending
-        ]
-        if names:
-            raise api_error(
-                "JSStreamUpdateErrF", err=f"change to limits violates consumers: {', '.join(names)}"
-            )
+        yield from stream.applying(config)
 
     def delete(self, name: str) -> None:
         """Remove a stream, its messages and consumers. Raises ApiError."""
-        self.lookup(name)
-        self.remove(name)
-        advisories.stream_action(self.account, self.host, name, "delete")
+        at_once(changes.deleting(self, name))
 
     def remove(self, name: str) -> None:
         """Remove a stream that is there. Raises ApiError: the disk refuses, it is served no more."""
@@ -435,6 +410,7 @@ class JetStreamAccount:
 
     def leave(self) -> list[Stream]:
         """Serve nothing more; gives the streams, which are to be stopped."""
+        self.left = True
         for restore in list(self.restores.values()):
             restore.stop()
         streams = list(self.streams.values())

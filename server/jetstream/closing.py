@@ -29,6 +29,8 @@ class Closing:
     def _halting(self, streams: Sequence[Stream]) -> Steps[None]:
         """Silence one stream after the other, and have each written out."""
         for stream in streams:
+            if not stream.stopped:
+                yield from stream.silencing()
             if stream.stopped:
                 self._ended()
             else:

@@ -20,7 +20,7 @@ from ...protocol.errors import ApiError
 from ...protocol.limits import KNOWN_API_LEVEL
 from ...protocol.timestamp import parse_rfc3339
 from ...store.errors import StoreError
-from ..slices import Slices, Steps, paced
+from ..slices import Slices, Steps, at_once, paced
 from .consumer import lifecycle
 from .stream.core import Stream
 from .waiting import Room, Waiting
@@ -338,8 +338,8 @@ class _Account:
         if self._stopped:
             close(loaded)
         else:
-            loaded.stream.serve()
-            self._waits.pop(loaded.stream.name).stop()
+            loaded.stream.hearing.take(self._waits.pop(loaded.stream.name).hand_over())
+            at_once(loaded.stream.serving())
             self.account.opened(loaded.stream)
         self._next()
 

@@ -79,15 +79,19 @@ class Waiting:
         return message
 
     def stop(self) -> None:
-        """Hear nothing more: the stream hears its subjects by itself."""
-        for subscription in self._subscriptions:
+        """Hear nothing more."""
+        for subscription in self.hand_over():
             self._account.account.unsubscribe(subscription)
-        self._subscriptions.clear()
+
+    def hand_over(self) -> list[Subscription]:
+        """Give what it hears with to the stream, which is open."""
+        subscriptions, self._subscriptions = self._subscriptions, []
         if self._dropped:
             self._account.alarm(
                 f"{self._dropped} messages for stream '{self._account.name} > {self._name}' came before it "
                 "was open and could not wait: they are not stored"
             )
+        return subscriptions
 
     def refuse(self, reason: str | None) -> None:
         """Nothing that has waited can be stored. reason: why the stream is offline; None: not for now."""

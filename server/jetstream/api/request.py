@@ -15,7 +15,7 @@ from ....protocol.api.messages import error_response
 from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339
-from ...slices import Slices, Steps
+from ...slices import InTurn, Slices, Steps
 from ..host import MOST_WAITING
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..account import JetStreamAccount
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 Response = dict[str, Any]
 Way = Callable[[str, bytes, bytes], None]  # takes an answer's subject, header block and body
 LATER: Final[Response] = {}
@@ -132,6 +133,28 @@ class Request:
         if isinstance(outcome[0], Exception):
             raise outcome[0]
         return outcome[0]
+
+    def work_in_turn(self, queue: InTurn, steps: Steps[T], then: Callable[[T], Steps[Response]]) -> Response:
+        """Let the steps be done when it is their turn in the queue, and then those of the response.
+
+        Raises ApiError 10023 when too many wait already.
+        """
+        if len(queue) >= MOST_WAITING:
+            raise api_error("JSInsufficientResourcesErr")
+
+        def ended(result: Response | Exception) -> None:
+            if isinstance(result, ApiError):
+                self.fail(result)
+            elif isinstance(result, Exception):
+                self.trip(result)
+            elif result is not LATER:
+                self.respond(result)
+
+        def respond(result: T) -> None:
+            Slices(self.account.host.turns, then(result), ended, ended)
+
+        queue.begin(steps, respond, ended)
+        return LATER
 
     def respond(self, response: Response) -> None:
         """Answer a request whose handler returned LATER."""

@@ -10,6 +10,7 @@ from ....protocol.api.record import invalid_json
 from ....protocol.api.stream import StreamInfo
 from ....protocol.errors import ApiError, api_error
 from ...slices import Steps, paced
+from .. import changes
 from ..stream import report
 from ..stream.core import Ordered, Stream
 from ..stream.rules.world import invalid
@@ -48,7 +49,16 @@ def read_create(request: Request) -> StreamRequest:
 def create(request: Request) -> Response:
     """Answer STREAM.CREATE.<stream>."""
     asked = read_create(request)
-    stream = request.account.create(asked.config(), pedantic=asked.pedantic)
+    held = request.account
+    return request.work_in_turn(
+        held.changes,
+        changes.creating(held, asked.config(), pedantic=asked.pedantic),
+        lambda stream: _created(request, stream),
+    )
+
+
+def _created(request: Request, stream: Stream) -> Steps[Response]:
+    yield from ()
     return response(request.kind, _brief(stream), did_create=True)
 
 
@@ -69,12 +79,17 @@ def read_update(request: Request) -> StreamRequest:
 
 def update(request: Request) -> Response:
     """Answer STREAM.UPDATE.<stream>."""
-    return request.work(_updating(request, read_update(request)))
+    asked = read_update(request)
+    held = request.account
+    return request.work_in_turn(
+        held.changes,
+        changes.updating(held, asked.config(), pedantic=asked.pedantic),
+        lambda stream: _updated(request, stream),
+    )
 
 
-def _updating(request: Request, asked: StreamRequest) -> Steps[Response]:
+def _updated(request: Request, stream: Stream) -> Steps[Response]:
     """The answer comes when what the new configuration does not allow is gone."""
-    stream = request.account.update(asked.config(), pedantic=asked.pedantic)
     while stream.removal.under_way and not stream.stopped:
         yield
     return response(request.kind, _brief(stream))
@@ -167,7 +182,14 @@ def _written(subjects: dict[str, int]) -> Steps[Written]:
 def delete(request: Request) -> Response:
     """Answer STREAM.DELETE.<stream>."""
     request.must_be_empty()
-    request.account.delete(request.tokens[2])
+    held = request.account
+    return request.work_in_turn(
+        held.changes, changes.deleting(held, request.tokens[2]), lambda _: _deleted(request)
+    )
+
+
+def _deleted(request: Request) -> Steps[Response]:
+    yield from ()
     return response(request.kind, success=True)
 
 

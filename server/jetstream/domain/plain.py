@@ -64,7 +64,7 @@ class Opening:
             )
 
     def _starting(self, loaded: recovery.Loaded) -> Steps[None]:
-        for steps in (recovery.adopt(loaded, self._asset.ended), loaded.stream.starting()):
+        for steps in (recovery.adopt(loaded, self._asset.ended), loaded.stream.beginning()):
             for _ in steps:
                 if self._stopped is not None:
                     return
@@ -74,7 +74,6 @@ class Opening:
         if self._stopped is not None:
             self._fail(StoreError("it is stopped"))
             return
-        loaded.stream.serve()
         self._held.opened(loaded.stream)
         self._opened(loaded.stream)
 

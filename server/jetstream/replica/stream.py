@@ -16,10 +16,12 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....store.errors import StoreError
+from ...slices import Steps, at_once
 from ..consumer.core import Consumer
 from ..consumer.start import choose
 from ..quota import Quota
 from ..stream.core import Ordered, Stream
+from ..stream.hearing import Hearing
 from ..stream.ingest import Duplicate
 from ..stream.positions import Position
 from ..stream.rules.basis import Rules
@@ -143,21 +145,26 @@ class ReplicatedStream(Stream):
         """Begin as a follower: nothing is enforced but by entries, nothing heard."""
         self.settle()
 
+    def beginning(self) -> Steps[None]:
+        """As `start`."""
+        self.start()
+        yield from ()
+
     def start_inflow(self) -> None:
         """Follow origins only as the leader."""
         if self.leading:
             super().start_inflow()
 
+    def _hearing(self) -> Hearing:
+        """What is heard goes to the log first."""
+        return Hearing(self.account.account, self._desk.receive, self._desk.read)
+
+    def _wanted(self) -> list[str]:
+        """Hear the subjects only as the leader."""
+        return super()._wanted() if self.leading else []
+
     def _listen(self) -> None:
-        """Hear the subjects only as the leader; what is heard goes to the log first."""
-        account = self.account.account
-        wanted = set(self.config.subjects) if self.leading and self.config.mirror is None else set()
-        for subject in set(self._subscriptions) - wanted:
-            account.unsubscribe(self._subscriptions.pop(subject))
-        for subject in wanted - set(self._subscriptions):
-            self._subscriptions[subject] = account.subscribe(
-                subject, self._desk.receive, reader=self._desk.read
-            )
+        at_once(self.hearing.changing(self._wanted()))
 
     def lead(self) -> None:
         """Everything before this leadership is applied: speak for the stream."""

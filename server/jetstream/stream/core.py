@@ -24,6 +24,7 @@ from .commit import Committer, Settler
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
 from .direct import DirectGet
+from .hearing import Hearing
 from .ingest import Duplicate, Ingest
 from .interest import Interest
 from .limits import Limits
@@ -36,8 +37,6 @@ from .upkeep import Upkeep
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ...accounts.subscription import Subscription
-    from ...slices import Steps
     from ..account import JetStreamAccount
     from ..consumer.core import Consumer
     from .commit import Done
@@ -80,7 +79,6 @@ class Stream:
         self._halted: list[Consumer] = []
         self._counted = 0
         self._on_disk = config.storage == "file"
-        self._subscriptions: dict[str, Subscription] = {}
         self.removal = Removal(self)
         spread = self.removal.begin if self.spreads else None
         self.limits = Limits(config, store, self.rules.age_clock, self.removed, spread=spread)
@@ -93,6 +91,7 @@ class Stream:
         self.upkeep = Upkeep(store, self.clock, self.host.runner, self._upkeep_failed)
         self.positions = Positions(store, self.clock, self._save_positions)
         self.ingest = Ingest(self)
+        self.hearing = self._hearing()
         self.direct = DirectGet(self)
 
     def _rules(self) -> Rules:
@@ -105,6 +104,10 @@ class Stream:
         return Committer(
             self.store, self.host.runner, self.send, self.send_each, self._committed, self._failed
         )
+
+    def _hearing(self) -> Hearing:
+        """How its subjects are heard."""
+        return Hearing(self.account.account, self.ingest.receive, self.ingest.read)
 
     @property
     def identity(self) -> str:
@@ -140,9 +143,12 @@ class Stream:
 
     def start(self) -> None:
         """Begin to keep the stream's limits, and hear its subjects."""
-        for _ in self.starting():
-            pass
-        self.serve()
+        at_once(self.beginning())
+
+    def beginning(self) -> Steps[None]:
+        """As `start`, bit by bit."""
+        yield from self.starting()
+        yield from self.serving()
 
     def starting(self) -> Steps[None]:
         """Begin to keep the stream's limits, bit by bit."""
@@ -152,9 +158,11 @@ class Stream:
         yield from self.interest.recover()
         self.settle()
 
-    def serve(self) -> None:
-        """Hear the stream's subjects."""
-        self._listen()
+    def serving(self) -> Steps[None]:
+        """Hear the stream's subjects. A stream that stops in between hears nothing, and the steps end."""
+        yield from self.hearing.changing(self._wanted())
+        if self.stopped:
+            return
         self.direct.configure()
         if self.store.last_seq != self.committed_seq:
             self.committer.wake()
@@ -167,15 +175,9 @@ class Stream:
             self.inflow = Inflow(self)
             self.inflow.start()
 
-    def _listen(self) -> None:
-        account = self.account.account
-        wanted = set() if self.config.mirror is not None else set(self.config.subjects)
-        for subject in set(self._subscriptions) - wanted:
-            account.unsubscribe(self._subscriptions.pop(subject))
-        for subject in wanted - set(self._subscriptions):
-            self._subscriptions[subject] = account.subscribe(
-                subject, self.ingest.receive, reader=self.ingest.read
-            )
+    def _wanted(self) -> list[str]:
+        """The subjects that it is to hear."""
+        return [] if self.config.mirror is not None else self.config.subjects
 
     def stop(self) -> None:
         """Hear and send nothing more, and leave everything on disk. Blocks; raises OSError if that fails."""
@@ -209,6 +211,10 @@ class Stream:
         self.quota.add(-self._counted)
         self._counted = 0
 
+    def silencing(self) -> Steps[None]:
+        """Hear its subjects no more, before it is stopped or deleted."""
+        yield from self.hearing.changing(())
+
     def hand_over(self) -> StreamStore:
         """Hear and send nothing more, and give the store, committed, to whom goes on with it."""
         self._silence()
@@ -234,9 +240,7 @@ class Stream:
 
     def _silence(self) -> None:
         self.stopped = True
-        for subscription in self._subscriptions.values():
-            self.account.account.unsubscribe(subscription)
-        self._subscriptions.clear()
+        at_once(self.silencing())
         self.direct.stop()
         if self.inflow is not None:
             self.inflow.stop()
@@ -417,6 +421,10 @@ class Stream:
 
     def apply(self, config: StreamConfig) -> None:
         """Take over a configuration that `check_update` allowed."""
+        at_once(self.applying(config))
+
+    def applying(self, config: StreamConfig) -> Steps[None]:
+        """As `apply`, bit by bit; a stream that stops in between is left as it is."""
         old, self.config = self.config, config
         self.limits.configure(config)
         self.interest.configure(config)
@@ -426,7 +434,9 @@ class Stream:
             self._read_back(self.store.first_seq, self.expiry.load)
             self.expiry.rearm()
         self.ingest.configure()
-        self._listen()
+        yield from self.hearing.changing(self._wanted())
+        if self.stopped or self.config is not config:
+            return
         self.direct.configure()
         self._follow(old)
         self.let_go(self._fitting(old))

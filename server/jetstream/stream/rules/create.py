@@ -69,7 +69,7 @@ def check(config: StreamConfig, world: World) -> StreamConfig:
     check_sources(config, world)
     check_prefixes(config, world)
     check_cycles(config, world)
-    config = check_subjects(config)
+    config = check_subjects(config, world.judged)
     _check_byte_limits(config, world)
     check_transform(config)
     config = with_republish(config, world)

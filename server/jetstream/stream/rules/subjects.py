@@ -6,41 +6,68 @@ account.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .....protocol.api.stream import StreamConfig
-from .....protocol.errors import api_error
+from .....protocol.errors import ApiError, api_error
 from .....protocol.subject import collide, is_subset, is_valid
-from .....protocol.subject_tree import TooEntangled, places
+from .....protocol.subject_tree import SubjectTree, TooEntangled, placing
 from .....protocol.transform import SubjectTransform, TransformError
+from ....slices import Steps, at_once
 from .mapping import mapping_fault
 from .world import World, invalid, pedantic
 
+STEP = 1024  # subjects looked at in one step
 INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
 
 
-def check_subjects(config: StreamConfig) -> StreamConfig:
-    """Judge the subjects; a stream without any, without mirror and sources, listens to its name."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found about a configuration's subjects. tree: of them; fault: why they are not accepted."""
+
+    subjects: list[str]
+    tree: SubjectTree[list[int]]
+    fault: ApiError | None = None
+
+
+def judging(config: StreamConfig) -> Steps[Judged]:
+    """Judge the subjects by themselves, in steps."""
+    subjects = config.subjects
+    tree: SubjectTree[list[int]] = yield from placing(subjects)
+    try:
+        apart = len(tree) == len(subjects) and (yield from tree.parting())
+        for place, subject in enumerate(subjects):
+            if not (place + 1) % STEP:
+                yield
+            if not is_valid(subject):
+                raise invalid("invalid subject")
+            _check_spaces(subject, config)
+            if apart:
+                continue
+            later = [one for found in tree.colliding(subject) for one in found if one != place]
+            if later:
+                raise invalid(f'subject "{subject}" overlaps with "{subjects[min(later)]}"')
+    except TooEntangled as error:
+        return Judged(subjects, tree, invalid(str(error)))
+    except ApiError as error:
+        return Judged(subjects, tree, error)
+    return Judged(subjects, tree)
+
+
+def check_subjects(config: StreamConfig, judged: Judged | None) -> StreamConfig:
+    """Refuse what is wrong about the subjects, if there are any; a stream without them, without mirror and
+    sources, listens to its name.
+    """
     if not config.subjects:
         if config.mirror is None and not config.sources:
             return replace(config, subjects=[config.name])
         return config
     if config.mirror is not None:
         raise api_error("JSMirrorWithSubjectsErr")
-    tree = places(config.subjects)
-    try:
-        apart = len(tree) == len(config.subjects) and tree.disjoint()
-    except TooEntangled as error:
-        raise invalid(str(error)) from None
-    for place, subject in enumerate(config.subjects):
-        if not is_valid(subject):
-            raise invalid("invalid subject")
-        _check_spaces(subject, config)
-        if apart:
-            continue
-        later = [one for found in tree.colliding(subject) for one in found if one != place]
-        if later:
-            raise invalid(f'subject "{subject}" overlaps with "{config.subjects[min(later)]}"')
+    if judged is None or judged.subjects is not config.subjects:
+        judged = at_once(judging(config))
+    if judged.fault is not None:
+        raise judged.fault
     return config
 
 
@@ -49,7 +76,7 @@ def _check_spaces(subject: str, config: StreamConfig) -> None:
     if subject == ">":
         if not config.no_ack:
             raise invalid("capturing all subjects requires no-ack to be true")
-        if config.num_replicas != 1:
+        if config.num_replicas > 1:
             raise invalid("capturing all subjects requires replicas of 1")
     if config.no_ack or subject[0] not in "$*>":
         return

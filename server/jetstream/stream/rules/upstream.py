@@ -13,7 +13,7 @@ from dataclasses import replace
 from .....protocol.api.stream import StreamConfig, StreamSource, SubjectTransformConfig
 from .....protocol.errors import api_error
 from .....protocol.subject import collide, is_literal, is_valid
-from .....protocol.subject_tree import TooEntangled, nested, places
+from .....protocol.subject_tree import SubjectTree, TooEntangled, nested, places
 from ..provenance import consumer_index, source_index
 from .mapping import mapping_fault
 from .world import World, invalid, pedantic
@@ -161,12 +161,14 @@ def check_prefixes(config: StreamConfig, world: World) -> None:
     literal, apart from the local API and from the origins' subjects.
     """
     origins = [source for source in [config.mirror, *(config.sources or ())] if source is not None]
+    externals = [origin.external for origin in origins if origin.external is not None]
+    if not externals:
+        return
     subjects: list[str] = []
     for name in dict.fromkeys(origin.name for origin in origins if origin.external is None):
         local = world.lookup(name)
         subjects.extend((local.subjects or ()) if local is not None else ())
     tree = places(subjects)
-    externals = [origin.external for origin in origins if origin.external is not None]
     for external in externals:
         prefix = external.deliver
         if not prefix:
@@ -202,11 +204,14 @@ def check_cycles(config: StreamConfig, world: World) -> None:
     while visit:
         current = visit.popleft()
         visited.add(current.name)
+        tree: SubjectTree[list[int]] | None = None
         for source in current.sources or ():
             if source.external is not None:
                 continue
             if source.name in visited:
-                if _overlaps(current.subjects or [], source.filter_subject):
+                if tree is None:
+                    tree = places(current.subjects or ())
+                if not source.filter_subject or any(True for _ in tree.colliding(source.filter_subject)):
                     raise invalid("detected cycle")
             else:
                 follow(source.name)
@@ -216,7 +221,3 @@ def check_cycles(config: StreamConfig, world: World) -> None:
         if mirror.name in visited:
             raise invalid("detected cycle")
         follow(mirror.name)
-
-
-def _overlaps(subjects: list[str], pattern: str | None) -> bool:
-    return not pattern or any(collide(subject, pattern) for subject in subjects)

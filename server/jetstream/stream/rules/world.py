@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import ApiError, api_error
+
+if TYPE_CHECKING:
+    from .subjects import Judged
 
 
 def nowhere(_name: str) -> StreamConfig | None:
@@ -24,7 +28,7 @@ class World:
     `lookup` gives the configuration of another stream of the account, or None. `duplicates_limit` is the
     server's longest duplicate window (ns, 0 = none). `max_bytes_required` and the two `max_stream_bytes`
     limits are the account's (-1 or 0 = none). `pedantic`: what the server would otherwise adjust is refused.
-    `clustered`: there are other servers for replicas.
+    `clustered`: there are other servers for replicas. `judged`: what is known already about the subjects.
     """
 
     lookup: Callable[[str], StreamConfig | None] = nowhere
@@ -34,6 +38,7 @@ class World:
     storage_max_stream_bytes: int = -1
     pedantic: bool = False
     clustered: bool = False
+    judged: Judged | None = None
 
 
 def invalid(text: str) -> ApiError:

@@ -1,0 +1,150 @@
+"""Streams of many subjects are made, changed and deleted bit by bit, as if it were done at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lib.streams import Ear, World
+from pyjs.server.jetstream.api import request as api_request
+from pyjs.server.slices import InTurn
+
+MANY = [f"s.{number}.*" for number in range(1000)]
+
+
+class Turns:
+    """Keeps what is to run in the next turn."""
+
+    def __init__(self) -> None:
+        self.next: list[Callable[[], None]] = []
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        self.next.append(callback)
+
+    def turn(self) -> None:
+        due, self.next = self.next, []
+        for callback in due:
+            callback()
+
+    def finish(self) -> None:
+        while self.next:
+            self.turn()
+
+
+@pytest.fixture
+def turns() -> Turns:
+    return Turns()
+
+
+@pytest.fixture
+def world(tmp_path: Path, turns: Turns) -> Iterator[World]:
+    made = World(str(tmp_path))
+    made.js.changes = InTurn(turns)
+    yield made
+    made.close()
+
+
+def ask(world: World, call: str, **config: Any) -> Callable[[], dict[str, Any] | None]:
+    """Send a request; what is given gives the answer, or None before it came."""
+    ear = Ear(world.account, f"_INBOX.{world.host.new_id()}")
+    reply = next(one.subject for one in world.account.subscriptions() if one.callback == ear.messages.append)
+    body = json.dumps({"name": call.split(".")[2], **config}).encode() if config else b""
+    world.account.publish(f"$JS.API.{call}", body, reply=reply, own=True)
+    return lambda: json.loads(ear.bodies[0]) if ear.bodies else None
+
+
+def code(answer: dict[str, Any] | None) -> int:
+    assert answer is not None
+    return int(answer.get("error", {}).get("err_code", 0))
+
+
+def heard(world: World) -> int:
+    return sum(one.subject.startswith("s.") for one in world.account.subscriptions())
+
+
+def test_a_creation_is_answered_when_all_subjects_are_heard(world: World, turns: Turns) -> None:
+    answer = ask(world, "STREAM.CREATE.S", subjects=MANY)
+    counts = set()
+    while answer() is None:
+        counts.add(heard(world))
+        turns.turn()
+    assert len(counts) > 4
+    assert (code(answer()), heard(world)) == (0, 1000)
+
+
+def test_changes_of_an_account_wait_for_each_other(world: World, turns: Turns) -> None:
+    answers = [
+        ask(world, "STREAM.CREATE.S", subjects=MANY),
+        ask(world, "STREAM.CREATE.S", subjects=MANY),
+        ask(world, "STREAM.CREATE.S", subjects=["other"]),
+        ask(world, "STREAM.CREATE.T", subjects=["s.77.a"]),
+        ask(world, "STREAM.UPDATE.S", subjects=[*MANY[:10], "more"]),
+        ask(world, "STREAM.CREATE.T", subjects=["s.77.a"]),
+        ask(world, "STREAM.DELETE.S"),
+        ask(world, "STREAM.CREATE.U", subjects=MANY[:77]),
+        ask(world, "STREAM.DELETE.S"),
+    ]
+    assert [answer() for answer in answers] == [None] * len(answers)
+    turns.finish()
+    assert [code(answer()) for answer in answers] == [0, 0, 10058, 10065, 0, 0, 0, 0, 10059]
+    assert sorted(world.js.streams) == ["T", "U"]
+    assert heard(world) == 78
+
+
+def test_one_that_is_refused_leaves_nothing(world: World, turns: Turns) -> None:
+    answers = [
+        ask(world, "STREAM.CREATE.S", subjects=[*MANY, "s.7.7"]),
+        ask(world, "STREAM.CREATE.S", subjects=[*MANY, "not..valid"]),
+    ]
+    turns.finish()
+    assert [code(answer()) for answer in answers] == [10052, 10052]
+    assert (world.js.streams, heard(world)) == ({}, 0)
+
+
+def test_an_account_that_is_left_in_between_has_nothing_of_it(world: World, turns: Turns) -> None:
+    for early in range(2, 20, 3):
+        answer = ask(world, "STREAM.CREATE.S", subjects=MANY)
+        for _ in range(early):
+            turns.turn()
+        world.close()
+        turns.finish()
+        assert code(answer()) in {0, 10008}
+        assert heard(world) == 0
+        world.open()
+        world.js.changes = InTurn(turns)
+        assert heard(world) in {0, 1000}
+        if "S" in world.js.streams:
+            world.js.delete("S")
+
+
+def test_a_deletion_that_is_overtaken_is_refused(world: World, turns: Turns) -> None:
+    world.stream("S", subjects=MANY)
+    answer = ask(world, "STREAM.DELETE.S")
+    turns.turn()
+    assert 0 < heard(world) < 1000
+    world.js.remove("S")
+    turns.finish()
+    assert (code(answer()), heard(world)) == (10059, 0)
+
+
+def test_no_more_wait_than_can_be_kept(world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_request, "MOST_WAITING", 10)
+    first = ask(world, "STREAM.CREATE.S", subjects=MANY)
+    answers = [ask(world, "STREAM.DELETE.X") for _ in range(11)]
+    assert code(answers[-1]()) == 10023
+    turns.finish()
+    assert code(first()) == 0
+    assert {code(answer()) for answer in answers[:-1]} == {10059}
+
+
+def test_subjects_are_heard_after_a_restart(world: World) -> None:
+    world.stream("S", subjects=MANY, storage="file")
+    world.close()
+    world.open()
+    assert heard(world) == 1000
+    assert json.loads(world.publish("s.5.a"))["seq"] == 1
+    world.js.delete("S")
+    assert heard(world) == 0
