@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..cluster.meta.health import Problem
+from ..slices import Steps
 from .request import asked
 from .view import Monitored
 
@@ -32,10 +33,10 @@ class HealthzRequest:
     details: bool = asked(False, "details")
 
 
-def healthz(server: Monitored, request: HealthzRequest | None = None) -> tuple[int, dict[str, Any]]:
+def healthz(server: Monitored, request: HealthzRequest | None = None) -> Steps[tuple[int, dict[str, Any]]]:
     """The HTTP status and the document; the status is not in the document, which is how HTTP shows it."""
     request = request or HealthzRequest()
-    code, problems = _look(server, request)
+    code, problems = yield from _look(server, request)
     if not problems:
         return OK, {"status": "ok"}
     if request.details:
@@ -44,7 +45,7 @@ def healthz(server: Monitored, request: HealthzRequest | None = None) -> tuple[i
     return code, {"status": status, "error": problems[0].error}
 
 
-def _look(server: Monitored, request: HealthzRequest) -> tuple[int, list[Problem]]:
+def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[Problem]]]:
     """(status, what is wrong), the worst first."""
     wanted = _mistake(request)
     if wanted:
@@ -74,7 +75,9 @@ def _look(server: Monitored, request: HealthzRequest) -> tuple[int, list[Problem
     missing = _missing(engine, request) if cluster is None else _unassigned(cluster, request)
     if missing is not None:
         return NOT_FOUND, [missing]
-    return UNAVAILABLE, [*_cluster_problems(cluster, request), *_damage(engine, request)]
+    problems = yield from _cluster_problems(cluster, request)
+    problems += yield from _damage(engine, request)
+    return UNAVAILABLE, problems
 
 
 def _mistake(request: HealthzRequest) -> str:
@@ -133,30 +136,33 @@ def _unassigned(cluster: Domain, request: HealthzRequest) -> Problem | None:
     return None
 
 
-def _cluster_problems(cluster: Domain | None, request: HealthzRequest) -> list[Problem]:
+def _cluster_problems(cluster: Domain | None, request: HealthzRequest) -> Steps[list[Problem]]:
     if cluster is None:
         return []
     from ..jetstream.domain.monitoring import stream_problems
 
-    found = stream_problems(
+    found = yield from stream_problems(
         cluster, lambda one: request.account in ("", one.account) and request.stream in ("", one.name)
     )
     return [one for one in found if request.consumer in ("", one.consumer) or not one.consumer]
 
 
-def _damage(engine: JetStream, request: HealthzRequest) -> Iterator[Problem]:
+def _damage(engine: JetStream, request: HealthzRequest) -> Steps[list[Problem]]:
     """What damage has taken: streams that are off or lost messages, consumers that are off or went back."""
-    for name, account in engine.accounts.items():
+    found: list[Problem] = []
+    for name, account in list(engine.accounts.items()):
         if request.account not in ("", name):
             continue
-        for stream, reason in account.offline.items():
+        for stream, reason in list(account.offline.items()):
             if request.stream in ("", stream):
-                yield Problem(
-                    "STREAM", f"JetStream stream '{name} > {stream}' is offline: {reason}", name, stream
-                )
-        for one in account.streams.values():
-            if request.stream in ("", one.name):
-                yield from _stream_damage(name, one, request.consumer)
+                text = f"JetStream stream '{name} > {stream}' is offline: {reason}"
+                found.append(Problem("STREAM", text, name, stream))
+                yield
+        for one in list(account.streams.values()):
+            if request.stream in ("", one.name) and not one.stopped:
+                found += _stream_damage(name, one, request.consumer)
+                yield
+    return found
 
 
 def _stream_damage(account: str, stream: Stream, consumer: str) -> Iterator[Problem]:

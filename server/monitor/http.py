@@ -212,7 +212,7 @@ class Monitor:
         if path == "/":
             return Answer(200, "text/html; charset=utf-8", self._index())
         if path == "/healthz":
-            status, document = healthz(self._server, from_query(HealthzRequest, query))
+            status, document = yield from healthz(self._server, from_query(HealthzRequest, query))
             return Answer(status, _JSON, json.dumps(document, separators=(",", ":")).encode())
         if path == "/varz":
             found: Document = varz(self._server, self.requests)

@@ -47,9 +47,9 @@ Document = dict[str, Any] | Steps[dict[str, Any]]
 Service = Callable[[Monitored, Body], Document]
 
 
-def _health(server: Monitored, request: HealthzRequest) -> dict[str, Any]:
+def _health(server: Monitored, request: HealthzRequest) -> Steps[dict[str, Any]]:
     # no HTTP status goes with this answer: the document says it (`nats server report health` reads it)
-    code, document = healthz(server, request)
+    code, document = yield from healthz(server, request)
     return {"status": document.pop("status"), "status_code": code, **document}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...cluster.meta import health, report
 from ...cluster.meta.health import Problem, StreamFacts
 from ...cluster.meta.report import GroupView, MetaLog, PeerView
+from ...slices import Steps
 
 if TYPE_CHECKING:
     from ...cluster.meta.assignment import StreamAssignment
@@ -68,11 +69,14 @@ def meta_problem(domain: Domain) -> Problem | None:
     return Problem("JETSTREAM", found) if found else None
 
 
-def stream_problems(domain: Domain, wanted: Callable[[StreamAssignment], bool]) -> list[Problem]:
+def stream_problems(domain: Domain, wanted: Callable[[StreamAssignment], bool]) -> Steps[list[Problem]]:
     """What is wrong with the wanted ones of the streams that are assigned to this server."""
-    found = []
+    found: list[Problem] = []
     now = domain.surroundings.clock.now()
     for stream in filter(wanted, domain.state.held_by(domain.me)):
+        yield
+        if domain.state.stream(stream.account, stream.name) is None:
+            continue  # it was deleted meanwhile
         account, name = key = (stream.account, stream.name)
         asset = domain.assets.get(key)
         if key in domain.failures:
@@ -84,6 +88,7 @@ def stream_problems(domain: Domain, wanted: Callable[[StreamAssignment], bool]) 
             found.append(Problem("STREAM", wrong, account, name))
             continue
         for consumer in domain.state.consumers_of(account, name):
+            yield
             there = asset is not None and asset.has_consumer(consumer.name)
             age = now - consumer.created
             wrong = health.consumer_problem(account, name, consumer.name, found=there, age=age)

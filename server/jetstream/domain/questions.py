@@ -1,7 +1,7 @@
 """Questions: what the meta leader asks the leaders of streams, and what these tell it unasked.
 
 `$JSC.UP` tells that a new stream or consumer is served, for the request that waits for it; `$JSC.ASK` asks
-for infos, answered to `$JSC.TELL.<node>`. Nothing is promised of delivery: who waits gives up.
+for infos, answered to `$JSC.TELL.<node>` in slices. Nothing is promised of delivery: who waits gives up.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ....protocol.errors import ApiError
 from ...cluster.meta.answering import DELAY, PATIENCE
 from ...cluster.meta.gathering import TIMEOUT
+from ...slices import Shared, Slices, Steps, paced
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -43,6 +44,7 @@ class Questions:
         self._carrier = carrier
         self._clock = clock
         self._runner = runner
+        self._turns = Shared(runner.soon)
         self._assets = assets
         self._waiting: dict[Key, list[_Wait]] = {}
         self._asked: dict[int, Take] = {}
@@ -147,27 +149,36 @@ class Questions:
         """Answer for what this server leads; for a group without a leader later, as others may, too."""
         kind, account, stream, consumer, names, node, number = question
         wanted = set(names) | ({consumer} if consumer else set())
-        late = []
+        here, late = [], []
         for (held, name), asset in list(self._assets.items()):
             if held != account or (stream and name != stream):
                 continue
             if kind == "SI" and wanted and name not in wanted:
                 continue
             if asset.leads():
-                self._tell(node, number, _infos(kind, asset, wanted))
+                here.append(asset)
             elif (led := asset.led()) is not None and not led.leader and led.since > PATIENCE:
                 late.append(asset)
 
-        def leaderless() -> None:
-            for asset in late:
-                self._tell(node, number, _infos(kind, asset, wanted))
+        def tell(assets: list[Asset]) -> None:
+            steps = self._telling(assets, lambda asset: _infos(kind, asset, wanted), node, number)
+            Slices(self._turns, paced(steps), lambda _: None, _fail)
 
+        tell(here)
         if late:
-            self._later(DELAY, leaderless)
+            self._later(DELAY, lambda: tell(late))
 
-    def _tell(self, node: str, number: int, infos: Iterator[tuple[str, Json]]) -> None:
-        for name, info in infos:
-            self._say(TELL + node, [number, name, info])
+    def _telling(
+        self,
+        assets: list[Asset],
+        infos: Callable[[Asset], Iterator[tuple[str, Json]]],
+        node: str,
+        number: int,
+    ) -> Steps[None]:
+        for asset in assets:
+            for name, info in infos(asset):
+                self._say(TELL + node, [number, name, info])
+                yield
 
     def _told(self, told: list[Any]) -> None:
         number, name, info = told
@@ -202,6 +213,10 @@ class _Wait:
 
     def __init__(self, done: Callable[[Json | None], None]) -> None:
         self.done = done
+
+
+def _fail(error: Exception) -> None:
+    raise error
 
 
 def _infos(kind: Kind, asset: Asset, names: Collection[str]) -> Iterator[tuple[str, Json]]:

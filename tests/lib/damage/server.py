@@ -19,6 +19,7 @@ from lib.damage.harm import HARMS
 from lib.fake_disk import FakeDisk, Inode
 from lib.streams import Ear, World
 from pyjs.server.monitor.healthz import healthz
+from pyjs.server.slices import at_once
 from pyjs.store import meta
 from pyjs.store.file import FileStream
 
@@ -157,7 +158,7 @@ def judge(files: Files, promised: Promised) -> Verdict:
         verdict.lines = log.lines
         lost = _compare(world, promised, verdict)
         verdict.lost = sum(map(len, lost.values()))
-        healthy = healthz(_monitored(world))[0] == 200
+        healthy = at_once(healthz(_monitored(world)))[0] == 200
         if verdict.lost and healthy:
             verdict.broken.append("a loss is not told in healthz")
         if verdict.lost and not log.lines:

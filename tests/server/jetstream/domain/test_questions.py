@@ -11,6 +11,7 @@ from lib.fake_clock import FakeClock
 from pyjs.protocol.api.consumer import ConsumerInfo
 from pyjs.protocol.api.stream import StreamConfig, StreamInfo
 from pyjs.protocol.errors import api_error
+from pyjs.server import slices
 from pyjs.server.clock import SECOND
 from pyjs.server.cluster.meta.answering import Led
 from pyjs.server.jetstream.domain.questions import ASK, Questions
@@ -155,3 +156,31 @@ def test_a_stop_leaves_no_timer(places: Places) -> None:
     assert places.clock.pending() <= 2  # what is on its way to this server, and is not heard
     places.clock.advance(SECOND)
     assert told == [] and places.clock.pending() == 0
+
+
+def test_who_leads_many_tells_them_in_slices(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn, seconds, told_in = 0, 0.0, list[int]()
+    later = places.clock.call_later
+
+    def counted(delay: int, callback: Any) -> Any:
+        def run() -> None:
+            nonlocal turn
+            turn += 1
+            callback()
+
+        return later(delay, run)
+
+    class Large(FakeAsset):
+        def info(self) -> StreamInfo:
+            nonlocal seconds
+            seconds += slices.SECONDS
+            told_in.append(turn)
+            return super().info()
+
+    monkeypatch.setattr(places.clock, "call_later", counted)
+    monkeypatch.setattr(slices, "perf_counter", lambda: seconds)
+    names = [f"S{number}" for number in range(10)]
+    for name in names:
+        places.hold("n2", "A", Large(name))
+    assert places.ask("SI") == names
+    assert len(set(told_in)) == 10
