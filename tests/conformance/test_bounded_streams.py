@@ -28,13 +28,13 @@ def js(server: ServerProcess) -> Iterator[JetStream]:
         yield found
 
 
-def fill(js: JetStream, name: str, subjects: int = SUBJECTS, rounds: int = 1) -> None:
-    """Messages on w.<group>.<number>, 100 numbers in each group."""
+def fill(js: JetStream, name: str, subjects: int = SUBJECTS, rounds: int = 1, already: int = 0) -> None:
+    """Messages on w.<group>.<number>, 100 numbers in each group, in a stream that has some already."""
     for _ in range(rounds):
         for start in range(0, subjects, 1000):
             names = (f"{name}.{number // 100}.{number}" for number in range(start, start + 1000))
             js.wire.send("".join([f"PUB {one} 1\r\nx\r\n" for one in names]))
-    wanted = subjects * rounds
+    wanted = subjects * rounds + already
     eventually(lambda: js.state(name)["messages"] == wanted, seconds=30)
 
 
@@ -81,6 +81,38 @@ def test_a_purge_of_many_subjects_keeps_what_comes_meanwhile(
         assert js.state("w")["first_seq"] == SUBJECTS + 1
         assert js.call("STREAM.PURGE.w")["purged"] == 50
         assert js.state("w")["messages"] == 0
+
+
+@pytest.mark.parametrize("storage", ["file", "memory"])
+def test_rollups_keep_what_comes_meanwhile(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks, storage: str
+) -> None:
+    js.create("w", subjects=["w.>"], storage=storage, allow_rollup_hdrs=True)
+    fill(js, "w")
+    js.consumer("w", "c", filter_subject="w.*.*")
+    with callbacks.bounded(server), JetStream.of(server) as other:
+        other.publish("w.0.0", headers={"Nats-Rollup": "sub"})
+        assert js.state("w")["messages"] == SUBJECTS
+        block = b"NATS/1.0\r\nNats-Rollup: sub\r\n\r\n"
+        other.wire.sub("rolled")
+        late = b"".join([b"PUB w.late.%d 0\r\n\r\n" % number for number in range(20)])
+        other.wire.send(b"HPUB w.*.* rolled %d %d\r\n%b\r\n%b" % (len(block), len(block), block, late))
+        assert other.wire.msg().json()["seq"] == SUBJECTS + 2
+        other.wire.sync()
+        state = js.state("w")
+        assert (state["messages"], state["num_subjects"]) == (21, 21)
+        assert js.consumer_info("w", "c")["num_pending"] == 21
+        fill(js, "w", already=21)
+        js.publish("w.all", headers={"Nats-Rollup": "all"})
+        assert js.state("w")["messages"] == 1
+        js.wire.send("PUB w.one 1\r\nx\r\n" * SUBJECTS)
+        js.publish("w.one", headers={"Nats-Rollup": "sub"})
+        assert js.state("w")["messages"] == 2
+    if storage == "file":
+        server.crash()
+        server.launch()
+        with JetStream.of(server) as again:
+            assert again.state("w")["messages"] == 2
 
 
 @pytest.mark.parametrize("storage", ["file", "memory"])

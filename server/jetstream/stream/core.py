@@ -20,7 +20,7 @@ from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...slices import Steps, at_once
-from .commit import Committer, Settler
+from .commit import Answer, Committer, Settler
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
 from .direct import DirectGet
@@ -324,12 +324,12 @@ class Stream:
             self.host.log.warning(f"No delete marker for {subject!r} in '{self.name}': {error.description}")
         self.committer.wake()
 
-    def roll_up(self, rollup: bytes, subject: str, *, keep: int) -> None:
-        """Let the message just stored replace those before it."""
-        if rollup == b"sub":
-            self.purge(subject=subject, keep=keep)
-        elif rollup == b"all":
-            self.purge(keep=keep)
+    def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
+        """Let the message just stored as `sequence` replace those before it.
+
+        Gives None when that is done; else a list: what it holds then is answered when it is durable.
+        """
+        return self.removal.roll_up(subject if rollup == b"sub" else "", sequence) if rollup else None
 
     def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
         """Remove many messages; see StreamStore.purge. Gives their number."""

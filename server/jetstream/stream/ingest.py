@@ -21,6 +21,7 @@ from .envelope import Envelope, judge
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
     from ...accounts.subscription import Publish
+    from .commit import Answer
     from .core import Stream
 
 MAX_HEADER = 65535
@@ -49,6 +50,7 @@ class Ingest:
         self._expiry = stream.expiry
         self._interest = stream.interest
         self._quota = stream.quota
+        self._rolling: list[Answer] | None = None  # answers that wait until the last message has rolled up
         self.configure()
 
     def configure(self) -> None:
@@ -133,6 +135,7 @@ class Ingest:
 
     def _accept(self, subject: str, reply: bytes, header: bytes, body: bytes) -> None:
         committer = self._committer
+        self._rolling = None
         try:
             sequence = self.store(subject, header, body)
         except Duplicate as duplicate:
@@ -146,7 +149,8 @@ class Ingest:
             return
         else:
             if reply and self._acks:
-                committer.answers.append((reply, b"%b%d}" % (self._ack, sequence)))
+                answers = committer.answers if self._rolling is None else self._rolling
+                answers.append((reply, b"%b%d}" % (self._ack, sequence)))
         if committer.idle:
             committer.wake()
 
@@ -257,7 +261,7 @@ class Ingest:
             if envelope.identifier:
                 self._dedupe.last_id = envelope.identifier
                 self._dedupe.remember(envelope.identifier, sequence, now)
-            self._stream.roll_up(envelope.rollup, subject, keep=0)
+            self._rolling = self._stream.roll_up(envelope.rollup, subject, sequence)
         return sequence
 
     def _note(self, envelope: Envelope, subject: str, sequence: int, now: int) -> None:
@@ -267,7 +271,7 @@ class Ingest:
         if envelope.ttl:
             self._expiry.stored(sequence, envelope.header, now)
         if envelope.rollup:
-            self._stream.roll_up(envelope.rollup, subject, keep=1)
+            self._rolling = self._stream.roll_up(envelope.rollup, subject, sequence)
 
     def _send_again(
         self, subject: str, header: bytes, body: bytes, sequence: int, time: int, previous: int

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from ....store.errors import StoreClosed
 from ....store.subjects import Heap, releasing
-from ...slices import Slices, Steps
+from ...slices import Slices, Steps, at_once, paced
 
 if TYPE_CHECKING:
+    from .commit import Answer
     from .core import Stream
 
 
@@ -70,6 +71,28 @@ class Removal:
         finally:
             self._sweeps = False
         return gone
+
+    def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
+        """Remove what is before `sequence`, of this subject if one is given; see `Stream.roll_up`."""
+        stream, steps = self._stream, paced(self.purging(subject=subject, up_to=sequence))
+        if not stream.spreads:
+            at_once(steps)
+            return None
+        answers: list[Answer] = []
+        under_way = True
+
+        def over(outcome: int | Exception) -> None:
+            nonlocal under_way
+            under_way = False
+            if isinstance(outcome, Exception):
+                refusal = stream.ingest.refusal(outcome)
+                stream.send_each([(reply, refusal) for reply, _ in answers])
+            elif answers:
+                stream.committer.answers.extend(answers)
+                stream.committer.wake()
+
+        self.begin(steps, over)
+        return answers if under_way else None
 
     def purging(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> Steps[int]:
         """Purge; see `StreamStore.purging`."""
