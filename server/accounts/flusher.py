@@ -1,53 +1,91 @@
 """When outbound slices are written: once per destination at the end of a batch.
 
-A batch is one read of a producer, or, for messages the server itself makes, one round of the loop.
+A batch is one read of a producer, or, for messages the server itself makes, one round of the loop. A batch
+for more destinations than one turn of the loop can write to is written over the next turns, and its producer
+waits for that; what others send to few goes before it.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..clock import Clock
     from .plan import Outbox
 
+_TURN = 4_000_000  # ns of one turn in which is written
+_STEP = 8  # destinations between two looks at the clock
+
 
 class Flusher:
     """dirty: connections that have something to write. behind: those that, after a write, have too much
-    unread; the
-    producer of the batch is held back for them.
+    unread; the producer of the batch is held back for them. overflows: how often there was more to write than
+    one turn allows.
     """
 
-    __slots__ = ("_scheduled", "behind", "clock", "dirty")
+    __slots__ = ("_late", "_scheduled", "_waiting", "behind", "clock", "dirty", "overflows")
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.dirty: list[Outbox] = []
         self.behind: list[Outbox] = []
+        self.overflows = 0
+        self._late: deque[Outbox] = deque()  # still marked as dirty, and in order
+        self._waiting: list[Callable[[], None]] = []
         self._scheduled = False
 
     def schedule(self) -> None:
         """Flush in the loop's next round, for what was not sent within a read."""
-        if self.dirty and not self._scheduled:
-            self._scheduled = True
-            self.clock.call_later(0, self._run)
+        if self.dirty:
+            self._again()
 
     def flush(self) -> None:
-        """Write everything now."""
+        """Write now to as many as one turn allows, to the rest in the next ones."""
+        until = self.clock.now() + _TURN
         while self.dirty:
             batch = self.dirty[:]
             self.dirty.clear()
-            for outbox in batch:
+            for written, outbox in enumerate(batch, 1):
                 outbox.dirty = False
                 outbox.flush()
+                if not written % _STEP and self.clock.now() >= until and written < len(batch):
+                    self.overflows += 1
+                    self._late.extend(batch[written:])
+                    self._again()
+                    return
+
+    def when_written(self, resume: Callable[[], None]) -> None:
+        """Call `resume` once when all that is queued now is written."""
+        self._waiting.append(resume)
 
     def take_behind(self) -> list[Outbox]:
         """Those behind since this was last asked."""
         behind, self.behind = self.behind, []
         return behind
 
+    def _again(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self.clock.call_later(0, self._run)
+
     def _run(self) -> None:
         self._scheduled = False
         self.flush()
-        # Nobody can be held back here: the producer is the server itself.
+        late = self._late
+        until = self.clock.now() + _TURN
+        while late:
+            outbox = late.popleft()
+            outbox.dirty = False
+            outbox.flush()
+            if self.clock.now() >= until:
+                break
+        if late or self.dirty:
+            self._again()
+            return
+        waiting, self._waiting = self._waiting, []
+        for resume in waiting:
+            resume()
+        # Nobody else can be held back here: the producer is the server itself.
         self.behind.clear()

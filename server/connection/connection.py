@@ -104,6 +104,8 @@ class Connection(Outbound):
     def _work(self) -> None:
         """Serve what was read until the turn is over, then see to it that the rest is."""
         now, unread = self.clock.now, self._unread
+        flusher = self.host.flusher
+        overflows = flusher.overflows
         began = now()
         self._until = began + _TURN
         while not (self.closed_reason or self._held):
@@ -120,7 +122,24 @@ class Connection(Outbound):
                 break
             if began >= self._until:
                 break
-        self.host.flusher.flush()
+        flusher.flush()
+        if flusher.overflows != overflows:
+            self._wait_for_writes()
+        elif self.dirty:
+            self.flush()  # among those to be written to late: what it was answered need not wait for that
+        self._read_on()
+
+    def _wait_for_writes(self) -> None:
+        """Read nothing until what this one caused is written, to more than one turn could write to."""
+        if self.closed_reason or self._stalled:
+            return
+        self._stalled = True
+        self._pause()
+        self.host.flusher.when_written(self._written)
+
+    def _written(self) -> None:
+        self._stalled = False
+        self.mind_the_slow()
         self._read_on()
 
     def _parse(self, piece: bytes, now: int) -> list[Op]:

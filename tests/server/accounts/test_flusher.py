@@ -1,0 +1,110 @@
+"""What is written when: at once to few, over several turns to many, and never out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lib.fake_clock import FakeClock, FakeTimer
+from lib.fake_wire import House
+from pyjs.server.accounts.flusher import Flusher
+
+MS = 1_000_000
+
+
+class SlowClock(FakeClock):
+    """A clock that goes on while something is done."""
+
+    def spend(self, ns: int) -> None:
+        self._now += ns
+
+
+class TurnClock:
+    """The loop's turns, one at a time."""
+
+    def __init__(self) -> None:
+        self.time = 0
+        self.due: list[Callable[[], None]] = []
+
+    def now(self) -> int:
+        return self.time
+
+    def call_later(self, delay: int, callback: Callable[[], None]) -> FakeTimer:
+        self.due.append(callback)
+        return FakeTimer(callback)
+
+    def turn(self) -> None:
+        due, self.due = self.due, []
+        for callback in due:
+            callback()
+
+
+class SlowBox:
+    """An outbox whose writes take a millisecond each."""
+
+    def __init__(self, flusher: Flusher, clock: TurnClock, written: list[int], number: int) -> None:
+        self.flusher = flusher
+        self.clock = clock
+        self.written = written
+        self.number = number
+        self.dirty = False
+
+    def mark(self) -> None:
+        if not self.dirty:
+            self.dirty = True
+            self.flusher.dirty.append(self)  # type: ignore[arg-type]
+
+    def flush(self) -> None:
+        self.clock.time += MS
+        self.written.append(self.number)
+
+
+def test_many_are_written_to_over_several_turns_and_few_go_before_them() -> None:
+    clock = TurnClock()
+    flusher = Flusher(clock)
+    written: list[int] = []
+    boxes = [SlowBox(flusher, clock, written, number) for number in range(100)]
+    one = SlowBox(flusher, clock, written, 1000)
+    done: list[bool] = []
+    for box in boxes:
+        box.mark()
+    flusher.flush()
+    assert 4 <= len(written) <= 8
+    assert flusher.overflows == 1
+    flusher.when_written(lambda: done.append(True))
+    one.mark()
+    boxes[99].mark()
+    flusher.flush()
+    assert written[-1] == 1000
+    assert flusher.overflows == 1
+    turns = 0
+    while not done:
+        before = len(written)
+        clock.turn()
+        turns += 1
+        assert len(written) - before <= 12
+    assert turns > 8
+    assert [number for number in written if number < 1000] == list(range(100))
+    assert not any(box.dirty for box in boxes)
+
+
+def test_the_producer_of_a_wide_message_reads_on_when_it_is_written() -> None:
+    clock = SlowClock()
+    house = House(clock=clock)
+    producer, other = house.connected(), house.connected()
+    consumers = [house.connected() for _ in range(50)]
+    for consumer in consumers:
+        consumer.says("SUB a 1\r\n")
+        write = consumer.wire.write
+
+        def slowly(data: bytes, write: object = write) -> None:
+            clock.spend(MS)
+            write(data)  # type: ignore[operator]
+
+        consumer.wire.write = slowly  # type: ignore[method-assign]
+    producer.connection.receive(b"PUB a 1\r\nx\r\n")
+    producer.connection.receive(b"PUB a 1\r\ny\r\n")
+    assert producer.wire.paused
+    assert other.says("PING\r\n").startswith(b"PONG\r\n")
+    house.clock.advance(1000 * MS)
+    assert not producer.wire.paused
+    assert all(consumer.wire.sent == b"MSG a 1 1\r\nx\r\nMSG a 1 1\r\ny\r\n" for consumer in consumers)
