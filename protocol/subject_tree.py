@@ -389,7 +389,7 @@ def nesting(subjects: Sequence[str]) -> Steps[bool]:
         return False
     left = _PATIENCE * len(subjects)
     for number, subject in enumerate(subjects):
-        if not number % _LARGE:
+        if number and not number % _LARGE:
             yield
         found, looked = tree._above(*_split(subject))
         if len(found) > 1:

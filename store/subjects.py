@@ -344,6 +344,8 @@ class SubjectIndex:
             return
         yield from self._ordering()
         view = self._view(filters)
+        if len(filters) > STEP:
+            yield
         while view.work is not None and not view.known:
             self._advance(view)
             yield
@@ -372,9 +374,13 @@ class SubjectIndex:
         literals = [one for one in dict.fromkeys(filters) if not has_wildcard(one)]
         for start in range(0, len(literals), STEP):
             yield [name for name in literals[start : start + STEP] if name in self.ids]
+        if len(filters) > STEP:
+            yield []
         patterns = [one for one in dict.fromkeys(filters) if has_wildcard(one)]
         if not patterns:
             return
+        if len(filters) > STEP:
+            yield []
         yield from ([] for _ in self._ordering())
         seen = set(literals) if len(filters) > 1 else None
         for pattern in patterns:

@@ -24,7 +24,7 @@ from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
 from ...slices import Steps, each, paced
 from ..consumer import lifecycle
-from ..consumer.config import check_group
+from ..consumer.config import check_group, judging
 from ..consumer.core import Consumer
 from ..consumer.info import shown
 from ..consumer.start import picks_last
@@ -100,6 +100,7 @@ def _creating(request: Request, asked: CreateConsumerRequest) -> Steps[Response]
     config = asked.config
     known = request.account.streams.get(asked.stream_name)
     picks = None
+    judged = yield from judging(config)
     if known is not None:
         yield from known.store.preparing(config.filters)
         there = (config.durable_name or config.name) in known.consumers
@@ -119,7 +120,9 @@ def _creating(request: Request, asked: CreateConsumerRequest) -> Steps[Response]
     if existing is not None:
         keep_from(existing.config, config)
     picks = picks if stream is known else None
-    consumer = lifecycle.create(stream, config, asked.action, pedantic=asked.pedantic, picks=picks)
+    consumer = lifecycle.create(
+        stream, config, asked.action, pedantic=asked.pedantic, picks=picks, judged=judged
+    )
     if config.sourcing and not config.direct:
         consumer.reset(0)
     return response(request.kind, _shown(consumer))

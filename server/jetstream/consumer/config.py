@@ -7,16 +7,19 @@ here, save for the defaults that `check` fills into the copy it gives back.
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ....protocol import duration
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal, is_subset, is_valid
-from ....protocol.subject_tree import TooEntangled, nested, places
+from ....protocol.subject_tree import TooEntangled, nesting, places
+from ...slices import Steps, at_once
 from .defaults import SOURCING_HEARTBEAT, Bounds, fill_in
 
 MAX_NAME = 255
+STEP = 1024  # filters looked at in one step
 MAX_DESCRIPTION = 4 * 1024
 MAX_METADATA = 128 * 1024
 _BAD_NAME = re.compile(r"[\s.*>/\\\x00]")
@@ -31,10 +34,12 @@ def check(
     *,
     pedantic: bool = False,
     recovering: bool = False,
+    judged: "Judged | None" = None,
 ) -> ConsumerConfig:
     """Give a copy of `config` with its defaults filled in, judged by every rule that needs no sibling.
 
     Raises ApiError. `recovering`: the configuration was accepted once, rules that came later are not applied.
+    judged: what is known already about its filters.
     """
     bounds = bounds or Bounds()
     made = config.replace()
@@ -58,7 +63,10 @@ def check(
             raise api_error("JSConsumerDirectRequiresPushErr")
         if made.durable_name:
             raise api_error("JSConsumerDirectRequiresEphemeralErr")
-    _check_filters(made)
+    if judged is None:
+        judged = at_once(judging(made))
+    if judged.fault is not None:
+        raise judged.fault
     _check_start(made)
     _check_rest(made)
     _check_priority(made)
@@ -153,21 +161,34 @@ def _check_bounds(config: ConsumerConfig, stream: StreamConfig, bounds: Bounds) 
         raise api_error("JSConsumerInactiveThresholdExcess", limit=limit_text)
 
 
-def _check_filters(config: ConsumerConfig) -> None:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found about a configuration's filters. fault: why they are not accepted."""
+
+    fault: ApiError | None
+
+
+def judging(config: ConsumerConfig) -> Steps[Judged]:
+    """Judge the filters by themselves, in steps."""
     if config.filter_subject and config.filter_subjects:
-        raise api_error("JSConsumerDuplicateFilterSubjects")
+        return Judged(api_error("JSConsumerDuplicateFilterSubjects"))
     if config.filter_subject and not is_valid(config.filter_subject):
-        raise _invalid("invalid subject")
+        return Judged(_invalid("invalid subject"))
     if "" in config.filter_subjects:
-        raise api_error("JSConsumerEmptyFilter")
+        return Judged(api_error("JSConsumerEmptyFilter"))
     filters = config.filters
-    if not all(map(is_valid, filters)):
-        raise _invalid("invalid subject")
-    try:
-        if nested(filters):
-            raise api_error("JSConsumerOverlappingSubjectFilters")
-    except TooEntangled as error:
-        raise _invalid(str(error)) from None
+    for start in range(0, len(filters), STEP):
+        if start:
+            yield
+        if not all(map(is_valid, filters[start : start + STEP])):
+            return Judged(_invalid("invalid subject"))
+    if len(filters) > 1:
+        try:
+            if (yield from nesting(filters)):
+                return Judged(api_error("JSConsumerOverlappingSubjectFilters"))
+        except TooEntangled as error:
+            return Judged(_invalid(str(error)))
+    return Judged(None)
 
 
 def _check_start(config: ConsumerConfig) -> None:

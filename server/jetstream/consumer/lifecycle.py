@@ -14,7 +14,7 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339, parse_rfc3339
 from ....store.errors import StoreError
-from .config import MAX_NAME, check, check_work_queue, is_asset_name
+from .config import MAX_NAME, Judged, check, check_work_queue, is_asset_name
 from .core import Consumer
 from .defaults import INACTIVE, Bounds
 from .info import stamped
@@ -54,15 +54,15 @@ def create(
     *,
     pedantic: bool = False,
     picks: Picks | None = None,
+    judged: Judged | None = None,
 ) -> Consumer:
     """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError.
 
-    picks: see `start.choose`.
+    picks: see `start.choose`. judged: what is known already about its filters.
     """
     stream.account.must_limits(stream.config.num_replicas)
-    config = check(
-        stamped(asked), stream.config, bounds(stream.account, stream.config.num_replicas), pedantic=pedantic
-    )
+    within = bounds(stream.account, stream.config.num_replicas)
+    config = check(stamped(asked), stream.config, within, pedantic=pedantic, judged=judged)
     name = config.durable_name or config.name
     stream.must_be_readable(name)
     existing = stream.consumers.get(name) if name else None
