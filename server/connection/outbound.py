@@ -131,18 +131,25 @@ class Outbound:
 
     def _write_in_pieces(self, queued: list[bytes]) -> None:
         """Write until the peer has left too much unread: the same large message may be queued thousands of
-        times, once for each subscription, and would take its size each time.
+        times, once for each subscription, and would take its size each time. A large one is not copied.
         """
         wire = self.wire
         piece: list[bytes] = []
         size = 0
         for each in queued:
-            piece.append(each)
+            if len(each) > _EARLY_FLUSH:
+                if piece:
+                    wire.write(b"".join(piece))
+                    piece.clear()
+                wire.write(each)
+            else:
+                piece.append(each)
             size += len(each)
             if size > _EARLY_FLUSH:
-                wire.write(b"".join(piece))
+                if piece:
+                    wire.write(b"".join(piece))
+                    piece.clear()
                 self._handed += size
-                piece.clear()
                 size = 0
                 if wire.get_write_buffer_size() > self.max_pending:
                     return  # the peer is about to be closed

@@ -56,6 +56,20 @@ def test_what_is_written_in_pieces_is_all_there_in_order() -> None:
     assert consumer.connection.out_msgs == 400
 
 
+def test_a_large_message_is_written_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House(Options(max_pending=100_000_000, max_payload=8_000_000))
+    consumer = house.connected()
+    consumer.says("PING\r\n")
+    written: list[bytes] = []
+    monkeypatch.setattr(consumer.wire, "write", written.append)
+    small, large = b"MSG a 1 5\r\n", b"x" * 5_000_000
+    for tail in (b"hello\r\n", large, b"again\r\n"):
+        consumer.connection.send_message(small, tail, len(tail))
+    consumer.connection.flush()
+    assert b"".join(written) == small + b"hello\r\n" + small + large + small + b"again\r\n"
+    assert any(each is large for each in written), "it was copied"
+
+
 def test_what_is_sent_in_time_keeps_the_consumer(house: House) -> None:
     producer, consumer = pair(house)
     for _ in range(5):
