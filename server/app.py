@@ -23,6 +23,7 @@ from .clock import SECOND, LoopClock
 from .config.options import Options
 from .identity import ServerIdentity
 from .logging import Log, Silent
+from .slices import Steps, at_once
 from .worker import Worker
 
 if TYPE_CHECKING:
@@ -331,8 +332,12 @@ class Server:
         return urls
 
     def reload(self, options: Options) -> None:
-        """Apply what of `options` can change while running: users, accounts, permissions, mappings, exports,
-        imports, limits, logging. What cannot is for `config.reload` to refuse before.
+        """See `reloading`; at once."""
+        at_once(self.reloading(options))
+
+    def reloading(self, options: Options) -> Steps[None]:
+        """Apply, in steps, what of `options` can change while running: users, accounts, permissions, exports,
+        imports, mappings, limits, logging. What cannot is for `config.reload` to refuse before.
 
         Raises AccountsError or TLSConfigError, and changes nothing, when the accounts or certificates cannot
         be.
@@ -343,9 +348,9 @@ class Server:
             self.leafs.listener.tls_context(options.leafnodes.tls)
         if self.operator is not None:
             self.operator.reload(options)
-        gone = self.registry.reload(options)
+        gone = yield from self.registry.reloading(options)
         self.options = options
-        self.clients.reload(options)
+        yield from self.clients.reloading(options)
         if options.jetstream.enabled != (self.jetstream is not None):
             switch = self._switch_jetstream(self._switch)
             self._switch = asyncio.get_running_loop().create_task(switch)

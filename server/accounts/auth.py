@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..config.options import AuthorizationOptions
+from ..slices import Steps, at_once
 from .permissions import Permissions
 from .registry import GLOBAL
 from .users import User
@@ -92,6 +93,16 @@ class Authenticator:
     """The users of one configuration. A reload makes a new one."""
 
     def __init__(self, options: Options, registry: Registry) -> None:
+        at_once(self._know(options, registry))
+
+    @classmethod
+    def making(cls, options: Options, registry: Registry) -> Steps[Authenticator]:
+        """The same in steps."""
+        made = cls.__new__(cls)
+        yield from made._know(options, registry)
+        return made
+
+    def _know(self, options: Options, registry: Registry) -> Steps[None]:
         authorization = options.authorization
         self._users: dict[str, User] = {}
         self._nkeys: dict[str, User] = {}
@@ -103,9 +114,11 @@ class Authenticator:
         defaults = authorization.default_permissions
         for entry in authorization.users:
             self._add(entry, registry, defaults, "$G")
+            yield
         for name, given in options.accounts.items():
             for entry in given.users:
                 self._add(entry, registry, given.default_permissions, name)
+                yield
         if authorization.user:
             permissions = None if defaults is None else Permissions(defaults)
             self._single = User(

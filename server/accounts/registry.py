@@ -8,18 +8,20 @@ Accounts made from tokens live here too; who makes them (`operator`) wires them,
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_valid
 from ...protocol.subject_tree import SubjectTree, places
 from ..config.options import AccountOptions, ExportOptions, ImportOptions, MappingOptions, Options
+from ..slices import Steps, at_once
 from .account import Account, AccountLimits
 from .draft import STREAM, AccountsError, AnyExport, Draft, Link, Links, comes_round, make_import
 from .exports import ResponseType, ServiceExport, StreamExport
 from .flusher import Flusher
 from .imports import ServiceImport, StreamImport
-from .mapping import Mapping, MappingError, Mappings
+from .mapping import Mapping, MappingError
+from .rewire import setting_imports
 
 if TYPE_CHECKING:
     from ..clock import Clock
@@ -48,7 +50,11 @@ class Registry:
         return self.accounts.get(name)
 
     def reload(self, options: Options) -> list[Account]:
-        """Make the accounts those of `options`; gives the ones that are no more.
+        """See `reloading`; at once."""
+        return at_once(self.reloading(options))
+
+    def reloading(self, options: Options) -> Steps[list[Account]]:
+        """Make the accounts those of `options`, in steps; gives the ones that are no more.
 
         Raises AccountsError, and then has changed nothing but empty new accounts.
         """
@@ -56,24 +62,25 @@ class Registry:
         names = {GLOBAL, *options.accounts, *([system] if system else [])}
         for name in sorted(names - self.accounts.keys()):
             self.make(name)
-        prepared = {
-            name: _Prepared(self, self.accounts[name], options.accounts.get(name), options)
-            for name in sorted(names)
-        }
+            yield
+        prepared: dict[str, _Prepared] = {}
+        for name in sorted(names):
+            plan = prepared[name] = _Prepared(self, self.accounts[name], options.accounts.get(name), options)
+            yield from plan.preparing()
         for plan in prepared.values():
-            plan.resolve(prepared)
+            yield from plan.resolve(prepared)
         for plan in prepared.values():
-            plan.refuse_cycles(prepared)
+            yield from plan.refuse_cycles(prepared)
         gone = [
             account
             for name, account in self.accounts.items()
             if name not in names and account.charter is None and account is not self._appointed
         ]
         for account in gone:
-            account.set_imports((), ())
+            yield from setting_imports(account, (), ())
             del self.accounts[account.name]
         for plan in prepared.values():
-            plan.apply()
+            yield from plan.apply()
         self.system = self._appointed or (self.accounts[system] if system else None)
         return gone
 
@@ -111,24 +118,35 @@ class _Prepared:
         self.registry = registry
         self.account = account
         self.options = given or AccountOptions(name=account.name)
-        mappings = self.options.mappings
+        self._mappings = self.options.mappings
         if account.name == GLOBAL:
-            mappings = [*mappings, *options.mappings]
-        exports, share = self.options.exports, self.options.jetstream
+            self._mappings = [*self._mappings, *options.mappings]
+        share = self.options.jetstream
         self.draft = Draft(
-            AccountLimits(self.options.limits),
-            [_stream_export(e) for e in exports if e.kind == "stream"],
-            [_service_export(e) for e in exports if e.kind == "service"],
-            _mappings(mappings),
-            None if share is None else {"": share},
+            AccountLimits(self.options.limits), jetstream=None if share is None else {"": share}
         )
-        self.draft.settle(account)
-        self.links = Links(_link(entry) for entry in self.options.imports)
+        self.links = Links()
         self._offers: dict[str, SubjectTree[list[int]]] = {}  # places of exports, by kind
         self.stream_imports: list[StreamImport] = []
         self.service_imports: list[ServiceImport] = []
 
-    def resolve(self, prepared: dict[str, _Prepared]) -> None:
+    def preparing(self) -> Steps[None]:
+        draft = self.draft
+        for export in self.options.exports:
+            if export.kind == "stream":
+                draft.streams.append(_stream_export(export))
+            else:
+                draft.services.append(_service_export(export))
+            yield
+        for mapping in self._mappings:
+            draft.mappings.add(_mapping(mapping))
+            yield
+        yield from draft.settling(self.account)
+        for entry in self.options.imports:
+            self.links.add(_link(entry))
+            yield
+
+    def resolve(self, prepared: dict[str, _Prepared]) -> Steps[None]:
         for link in self.links:
             exporter = prepared.get(link.account)
             if exporter is None:
@@ -136,6 +154,7 @@ class _Prepared:
                     f"account {self.account.name!r} imports from unknown account {link.account!r}"
                 )
             self._resolve(link, exporter)
+            yield
 
     def _resolve(self, link: Link, exporter: _Prepared) -> None:
         export = exporter.offered(link.kind, link.subject, self.account.name)
@@ -159,19 +178,21 @@ class _Prepared:
         found = sorted(place for each in tree.covering(subject) for place in each)
         return next((exports[place] for place in found if exports[place].allows(importer, subject)), None)
 
-    def refuse_cycles(self, prepared: dict[str, _Prepared]) -> None:
+    def refuse_cycles(self, prepared: dict[str, _Prepared]) -> Steps[None]:
         for link in self.links:
+            yield
             if comes_round(self.account.name, link, lambda name: prepared[name].links):
                 raise AccountsError(
                     f"{link.kind} import {link.subject!r} of account {self.account.name!r} forms a cycle"
                 )
 
-    def apply(self) -> None:
+    def apply(self) -> Steps[None]:
         account = self.account
         account.options = self.options
         account.nkey = self.options.nkey
         self.draft.apply(account)
-        account.set_imports(self.stream_imports, self.service_imports)
+        yield from setting_imports(account, self.stream_imports, self.service_imports)
+        yield
 
 
 def _link(entry: ImportOptions) -> Link:
@@ -207,11 +228,8 @@ def _names(entry: ExportOptions) -> frozenset[str] | None:
     return None if entry.accounts is None else frozenset(entry.accounts)
 
 
-def _mappings(entries: Iterable[MappingOptions]) -> Mappings:
+def _mapping(entry: MappingOptions) -> Mapping:
     try:
-        return Mappings(
-            Mapping(entry.source, [(d.subject, d.weight) for d in entry.destinations if not d.cluster])
-            for entry in entries
-        )
+        return Mapping(entry.source, [(d.subject, d.weight) for d in entry.destinations if not d.cluster])
     except MappingError as error:
         raise AccountsError(str(error)) from error

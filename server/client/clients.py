@@ -16,6 +16,7 @@ from ..accounts.auth import Authenticator, Gatekeeper
 from ..accounts.surplus import close_surplus
 from ..connection.buffered import Buffered
 from ..logging import Log, Silent
+from ..slices import Steps, at_once
 from .info import InfoDocument
 
 if TYPE_CHECKING:
@@ -139,24 +140,34 @@ class Clients:
             connection.close(reason)
 
     def reload(self, options: Options) -> None:
-        """Apply new options to everyone connected. The registry has been reloaded before.
+        """See `reloading`; at once."""
+        at_once(self.reloading(options))
+
+    def reloading(self, options: Options) -> Steps[None]:
+        """Apply new options to everyone connected, in steps. The registry has been reloaded before.
 
         Who may no longer connect is closed; permissions, limits and accounts of the others are those of the
         new configuration from the next message on.
         """
+        authenticator = self._gatekeeper or (yield from Authenticator.making(options, self.registry))
         advertised = self.options.client_advertise != options.client_advertise
         self.options = self.info.options = options
         self.buffered.limit = most_buffered(options)
-        self.authenticator = self._gatekeeper or Authenticator(options, self.registry)
+        self.authenticator = authenticator
         self.info.auth_required = self.authenticator.asks
         for connection in list(self.connections.values()):
-            connection.reload()
+            if not connection.closed_reason:
+                connection.reload()
+                self.flusher.schedule()
+                yield
         surplus = len(self.connections) - max(0, options.max_connections)
         if surplus > 0:
             for connection in list(self.connections.values())[-surplus:]:
                 connection.fail("maximum connections exceeded", "Maximum Connections Exceeded")
-        for account in self.registry.accounts.values():
+                yield
+        for account in list(self.registry.accounts.values()):
             close_surplus(account)
+            yield
         if advertised:
             self.announce()
         self.flusher.flush()

@@ -6,16 +6,19 @@ import asyncio
 import signal
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..accounts import AccountsError
 from ..app import Server
 from ..clock import LoopClock
-from ..config.reload import compare
+from ..config.reload import Reload, compare
 from ..config.support import unserved
 from ..config.tls import TLSConfigError
 from ..config.tree import ConfigError
 from ..logging import Logger
+from ..slices import OneByOne, finish, paced
 from .collector import Collector
 from .files import ports_path, write_pid, write_ports
 
@@ -30,6 +33,16 @@ if TYPE_CHECKING:
 _SWITCH_INTERVAL = 0.000_5
 
 
+class _Read(NamedTuple):
+    """A configuration that was read again, and what of it can be applied."""
+
+    options: Options
+    warnings: list[Problem]
+    refusals: list[Problem]
+    compared: Reload
+    tokens: list[object]  # known as long as they are held
+
+
 class Process:
     """A server and what the operating system sees and asks of it. `run` once."""
 
@@ -41,6 +54,8 @@ class Process:
         self.server = Server(options, log=log)
         self._ending = asyncio.Event()
         self._draining: asyncio.Task[None] | None = None
+        self._reloads: deque[Callable[[bool], None]] = deque()
+        self._reloading: asyncio.Task[None] | None = None
         self._ports_file: Path | None = None
 
     async def run(self, warnings: list[Problem]) -> int:
@@ -67,8 +82,9 @@ class Process:
             return 1
         finally:
             collector.stop()
-            if self._draining is not None:
-                self._draining.cancel()
+            for task in (self._draining, self._reloading):
+                if task is not None:
+                    task.cancel()
             await self.server.stop()
             if self._ports_file is not None:
                 self._ports_file.unlink(missing_ok=True)
@@ -106,26 +122,56 @@ class Process:
             self.log.error(f"Lame duck mode failed: {error}")
         self._ending.set()
 
-    def reload(self) -> bool:
-        """Read the configuration again and apply it; whether it was. Every reason why not is logged."""
+    def reload(self, done: Callable[[bool], None] = lambda _: None) -> None:
+        """Read the configuration again and apply it, after reloads that are under way; tell `done` whether it
+        was. Every reason why not is logged.
+        """
         self.log.info('Trapped "hangup" signal')
-        problems = self._try_reload()
-        for problem in problems:
-            self.log.error(f"Failed to reload server configuration: {problem}")
-        return not problems
+        self._reloads.append(done)
+        if self._reloading is None or self._reloading.done():
+            self._reloading = asyncio.get_running_loop().create_task(self._reload_all())
 
-    def _try_reload(self) -> list[str]:
+    async def _reload_all(self) -> None:
+        while self._reloads:
+            done = self._reloads.popleft()
+            problems = await self._try_reload()
+            for problem in problems:
+                self.log.error(f"Failed to reload server configuration: {problem}")
+            done(not problems)
+
+    async def _read(self) -> _Read:
+        """Read the configuration on a thread: a long one takes seconds. Raises what reading it raises."""
+        read: asyncio.Future[list[_Read | Exception]] = asyncio.get_running_loop().create_future()
+        before = self.options
+        made: list[_Read | Exception] = []
+
+        def work() -> bool:
+            try:
+                options = self.line.options()
+                warnings, refusals = unserved(options)
+                made.append(_Read(options, warnings, refusals, compare(before, options), _tokens(options)))
+            except Exception as error:
+                made.append(error)
+            return True
+
+        self.server.worker(work, lambda _: None if read.done() else read.set_result(made))
+        found = (await read)[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    async def _try_reload(self) -> list[str]:
         if not self.options.config_file:
             return ["can only reload config when a file is provided using -c or --config"]
         try:
-            options = self.line.options()
-            warnings, refusals = unserved(options)
+            read = await self._read()
+            options, warnings, refusals, found, _ = read
             if refusals:
                 return [str(problem) for problem in refusals]
-            found = compare(self.options, options)
             if found.refused:
                 return found.refused
-            self.server.reload(options)
+            turns = OneByOne(self.server.clock)
+            await finish(turns, paced(self.server.reloading(options)))
             self.log.configure(options)
             if options.pid_file and options.pid_file != self.options.pid_file:
                 write_pid(options.pid_file)
@@ -133,6 +179,9 @@ class Process:
             return [str(problem) for problem in error.problems]
         except (AccountsError, OSError, TLSConfigError) as error:
             return [_reason(error)]
+        except Exception as error:  # a fault of ours: the next reload must still be done
+            self.log.debug(traceback.format_exc())
+            return [f"{type(error).__name__}: {error}"]
         self.options = options
         for warning in (*options.warnings, *warnings):
             self.log.warning(str(warning))
@@ -147,6 +196,15 @@ class Process:
         if self.options.ports_file_dir:
             self._ports_file = ports_path(self.options.ports_file_dir, self.program.replace(" ", "-"))
             write_ports(self._ports_file, self.server.urls())
+
+
+def _tokens(options: Options) -> list[object]:
+    """What the preloaded tokens say, so that nobody has to read them while others wait."""
+    if not options.resolver_preload:
+        return []
+    from ..operator.reading import read
+
+    return [read(token.strip()) for token in options.resolver_preload.values()]
 
 
 def _reason(error: Exception) -> str:

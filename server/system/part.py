@@ -46,10 +46,10 @@ Answer = Callable[[str, "Message"], "services.Document | None"]
 
 
 class Reloader(Protocol):
-    """Reads the configuration again; whether it was applied."""
+    """Reads the configuration again and applies it."""
 
-    def __call__(self) -> bool:
-        """Do it."""
+    def __call__(self, done: Callable[[bool], None]) -> None:
+        """Begin; `done` is told whether it was applied, unless the server ends before."""
 
 
 class System:
@@ -126,7 +126,7 @@ class System:
         self._on(system, "$SYS.REQ.SERVER.PING", self._statsz)
         self._on(system, f"$SYS.REQ.SERVER.{own}.KICK", self._kick)
         self._on(system, f"$SYS.REQ.SERVER.{own}.LDM", self._send_away)
-        self._on(system, f"$SYS.REQ.SERVER.{own}.RELOAD", self._reload)
+        system.subscribe(f"$SYS.REQ.SERVER.{own}.RELOAD", partial(self._reload, system))
         for name in services.ACCOUNT:
             self._on(system, f"$SYS.REQ.ACCOUNT.*.{name}", self._account_service)
         system.subscribe("$SYS.REQ.ACCOUNT.*.CONNS", self._neighbours.asked)
@@ -267,10 +267,22 @@ class System:
         connection.handshake.send_info(ldm=True)
         return {"server": self._envelope.sender()}
 
-    def _reload(self, _subject: str, _message: Message) -> dict[str, Any]:
-        if self.reloader is None or not self.reloader():
-            return self._envelope.refusal(500, "the configuration was not reloaded: see the server's log")
-        return {"server": self._envelope.sender()}
+    def _reload(self, system: Account, message: Message) -> None:
+        """Answered when the configuration is in force, or is known not to be."""
+        if not message.reply:
+            return
+
+        def done(applied: bool) -> None:
+            document: dict[str, Any] = {"server": self._envelope.sender()}
+            if not applied:
+                text = "the configuration was not reloaded: see the server's log"
+                document = self._envelope.refusal(500, text)
+            system.publish(message.reply, encode(document))
+
+        if self.reloader is None:
+            done(False)
+        else:
+            self.reloader(done)
 
     # --- events
 
