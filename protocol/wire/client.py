@@ -53,10 +53,11 @@ class ClientParser(Parser):
         end = len(data)
         pos = 0
         last = last_reply = b""
-        while pos < end:
+        turns = iter(range(self.most))  # one for each operation
+        for _ in turns:
             newline = find(b"\n", pos)
             if newline < 0:
-                return self._unfinished(data[pos:])
+                return self._unfinished(data[pos:]) if pos < end else None
             parts = data[pos:newline].split(b" ")
             reply = b""
             size = None
@@ -78,25 +79,26 @@ class ClientParser(Parser):
             if size > limit:
                 return faults.payload_exceeded(size, limit)
             stop = newline + size + 3
-            if stop > end:
-                return self._hold(data, pos, stop)
             tail_at = pos + 5 + len(subject)
             if subject == last and reply == last_reply:
                 # A line that was there twice is likely to come again: then nothing of it needs to be read.
                 length = stop - pos
                 again = b"\r\n" + data[pos : newline + 1]
-                while data.startswith(again, stop - 2):
+                for _ in turns:
+                    if not data.startswith(again, stop - 2):
+                        break
                     append((PUB, subject, reply, 0, size, data[tail_at:stop]))
                     pos = stop
                     tail_at += length
                     stop += length
-                if stop > end:
-                    return self._hold(data, pos, stop)
+            if stop > end:
+                return self._hold(data, pos, stop)
             if data[stop - 2] != _CR or data[stop - 1] != _LF:
                 return faults.bad_payload_end("PUB")
             append((PUB, subject, reply, 0, size, data[tail_at:stop]))
             last, last_reply = subject, reply
             pos = stop
+        self.left = end - pos
         return None
 
     def _headed(self, data: bytes, pos: int, newline: int, parts: list[bytes], ops: list[Op]) -> int:

@@ -34,12 +34,15 @@ class LeafParser(Parser):
         tabs = data.find(b"\t") >= 0
         end = len(data)
         pos = 0
-        while 0 <= pos < end:
+        for _ in range(self.most):
+            if not 0 <= pos < end:
+                return self._fault
             newline = data.find(b"\n", pos)
             if newline < 0:
                 return self._unfinished(data[pos:])
             stop = 0 if tabs else self._common(data, pos, newline, ops)
             pos = stop or self._frame(data, pos, newline, ops)
+        self.left = end - pos if pos >= 0 else 0
         return self._fault
 
     def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:

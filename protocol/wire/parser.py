@@ -1,5 +1,8 @@
 """Parser: what the incremental parsers of all kinds of connections have in common.
 
+A piece is parsed in one go, but no more than `most` operations: a quarter of a megabyte may be ten of them,
+or forty thousand.
+
 Promises: any bytes in any pieces; never raises; every operation before a fault is returned, the fault is the
 last; between two reads it holds at most one control line, or one frame whose size was announced.
 
@@ -15,20 +18,33 @@ from .held import Held
 from .ops import FAULT, Op
 
 _UNTIL_CONNECTED = 1 << 62  # bytes that what follows CONNECT waits for
+_MOST = 512
 _FIRST_OF_CONNECT = b"Cc"
 
 
 class Parser:
     """`max_payload` (bytes, negative: no limit) and `max_control_line` (bytes of arguments) may be changed
-    between two calls of `feed`. held: what is left over of earlier reads.
+    between two calls of `feed`. held: what is left over of earlier reads. most: operations after which a
+    parse ends; then `left` is how many of the last bytes it was fed were not looked at, to be fed again.
     """
 
-    __slots__ = ("_awaits_connect", "_dead", "_fault", "held", "max_control_line", "max_payload")
+    __slots__ = (
+        "_awaits_connect",
+        "_dead",
+        "_fault",
+        "held",
+        "left",
+        "max_control_line",
+        "max_payload",
+        "most",
+    )
 
     def __init__(self, max_control_line: int, max_payload: int) -> None:
         self.max_control_line = max_control_line
         self.max_payload = max_payload
         self.held = Held()
+        self.most = _MOST
+        self.left = 0
         self._awaits_connect = False
         self._dead = False
         self._fault: PeerError | None = None
@@ -38,6 +54,7 @@ class Parser:
 
         After a fault, which is always the last of its list, nothing more is parsed.
         """
+        self.left = 0
         if self._dead:
             return []
         held = self.held

@@ -147,7 +147,6 @@ class ClientConnection(Connection):
         count = size_sum = 0
         reader: Subscription | None = None
         run: list[Publish] = []
-        fresh: Plan | None = None
         for operation in operations:
             code = operation[0]
             if code > HPUB:
@@ -159,11 +158,13 @@ class ClientConnection(Connection):
                 plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
                 continue
             _, subject, reply, header_size, size, tail = operation
-            count += 1
-            size_sum += size
             plan = plans.get(subject)
             if plan is None and quick and account is not None:
-                plan = fresh = account.shared_plan(subject)
+                if self._rests_before(operation, operations):
+                    break
+                plan = account.shared_plan(subject)
+            count += 1
+            size_sum += size
             if (
                 not quick
                 or plan is None
@@ -194,12 +195,9 @@ class ClientConnection(Connection):
                 if not box.dirty:
                     box.dirty = True
                     dirty.append(box)
-            if (plan.special or plan is fresh) and self._serve_special(
-                plan, reply, header_size, size, tail, operations, fresh=plan is fresh
-            ):
+            if plan.special and self._serve_special(plan, reply, header_size, size, tail, operations):
                 break
-        if run:
-            _hand_over(reader, run)
+        _hand_over(reader, run)
         self._count(account, count, size_sum)
 
     def _count(self, account: Account | None, messages: int, size: int) -> None:
@@ -220,13 +218,8 @@ class ClientConnection(Connection):
         size: int,
         tail: bytes,
         operations: Iterator[Op],
-        *,
-        fresh: bool,
     ) -> bool:
-        """What a plan may ask for once its targets are served. Gives whether to rest before `operations`.
-
-        fresh: it was worked out just now, which may have taken long however little there was to do.
-        """
+        """What a plan may ask for once its targets are served. Gives whether to rest before `operations`."""
         if plan.wide:
             self._spread += plan.wide
             if self._spread > _SPREAD:
@@ -240,8 +233,7 @@ class ClientConnection(Connection):
         elif plan.silent:
             if reply:
                 self._no_responders(plan.subject, reply)
-            if not fresh:
-                return False  # hardly anything was done
+            return False  # hardly anything was done
         return self._rests(operations)
 
     def _publish(
@@ -387,7 +379,7 @@ class ClientConnection(Connection):
 
 def _hand_over(reader: Subscription | None, run: list[Publish]) -> None:
     """Let a reader have the publishes gathered for it."""
-    if reader is not None and reader.reader is not None:
+    if run and reader is not None and reader.reader is not None:
         reader.delivered += len(run)
         reader.reader(run)
     run.clear()

@@ -114,9 +114,13 @@ class Connection(Outbound):
                 began = now()
             elif unread:
                 piece = unread.take_all() if self.parser.awaits_connect else unread.take()
-                self._serve(iter(self._parse(piece, began)))
+                operations = self._parse(piece, began)
+                left = self.parser.left
+                if left:
+                    unread.give_back(piece, left)
+                self._serve(iter(operations))
                 ended = now()
-                unread.took(len(piece), ended - began)
+                unread.took(len(piece) - left, ended - began)
                 began = ended
             else:
                 break
@@ -181,6 +185,14 @@ class Connection(Outbound):
     def _pause(self) -> None:
         self._paused = True
         self.wire.pause_reading()
+
+    def _rests_before(self, operation: Op, operations: Iterator[Op]) -> bool:
+        """As `_rests`, before one that takes long: then it is kept, too."""
+        if self.clock.now() < self._until:
+            return False
+        self._backlog.append(operation)
+        self._backlog.extend(operations)
+        return True
 
     def _rests(self, operations: Iterator[Op]) -> bool:
         """Whether to serve no more of these: all is over; or held, or it is the others' turn: then they

@@ -42,6 +42,14 @@ class Unread:
         self._at = at + self.piece
         return data[at : self._at]
 
+    def give_back(self, piece: bytes, size: int) -> None:
+        """So many bytes at the end of the piece that was taken last were not parsed: it was too large."""
+        if not self._at:
+            self._reads.appendleft(piece)
+            self._at = len(piece)
+        self._at -= size
+        self.piece = max(_SMALLEST, len(piece) - size << 1)
+
     def take_all(self) -> bytes:
         """All there is."""
         whole = b"".join(self._reads)[self._at :]

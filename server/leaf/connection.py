@@ -137,11 +137,15 @@ class LeafConnection(Connection):
                 quick = self.joined and self.gate.accept.open and not self.leafs.options.trace
                 continue
             _, subject, reply, queues, header_size, size, payload = operation
-            count += 1
-            size_sum += size
             plan: Plan | None = None
             if quick and account is not None and not queues:
-                plan = account.plans.get(subject) or account.plan(subject)
+                plan = account.plans.get(subject)
+                if plan is None:
+                    if self._rests_before(operation, operations):
+                        break
+                    plan = account.plan(subject)
+            count += 1
+            size_sum += size
             if (
                 plan is None
                 or not plan.simple
@@ -172,11 +176,14 @@ class LeafConnection(Connection):
                 self._call_back(plan, account, self, reply, payload[:header_size], payload[header_size:])
                 if self._rests(operations):
                     break
-        self.in_msgs += count
-        self.in_bytes += size_sum
+        self._count(account, count, size_sum)
+
+    def _count(self, account: Account | None, messages: int, size: int) -> None:
+        self.in_msgs += messages
+        self.in_bytes += size
         if account is not None:
-            account.in_msgs += count
-            account.in_bytes += size_sum
+            account.in_msgs += messages
+            account.in_bytes += size
 
     def _message(
         self,

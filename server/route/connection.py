@@ -150,27 +150,28 @@ class RouteConnection(Connection):
     def _serve(self, operations: Iterator[Op]) -> None:
         dirty = self.routes.flusher.dirty
         share: Share | None = None
-        name = b""
         count = size_sum = 0
         for operation in operations:
             if operation[0] != LMSG or not self.joined:
                 self._interest(operation)
-                share, name = None, b""
+                share = None
                 if self._rests(operations):
                     break
                 continue
             _, subject, reply, queues, header_size, size, payload, *lead = operation
+            if share is None or lead[-1] != share.name:
+                share = self.share(lead[-1])
+            account = share.account
+            plan = None if account is None else account.plans.get(subject)
+            if plan is None and self._rests_before(operation, operations):
+                break
             count += 1
             size_sum += size
-            if lead[-1] != name or share is None:
-                name = lead[-1]
-                share = self.share(name)
-            account = share.account
             if account is None:
                 continue
             account.in_msgs += 1
             account.in_bytes += size
-            plan = account.plans.get(subject) or account.plan(subject)
+            plan = plan or account.plan(subject)
             near = plan.near
             if (
                 near is None

@@ -55,6 +55,74 @@ def test_slow_pieces_become_smaller_and_quick_ones_larger() -> None:
     assert unread.piece == 1 << 18
 
 
+@given(st.binary(min_size=1, max_size=100_000), st.lists(st.integers(1, 100_000), min_size=1))
+def test_what_is_given_back_comes_again(read: bytes, parsed: list[int]) -> None:
+    unread, given_out = Unread(), b""
+    unread.add(read)
+    turn = 0
+    while unread:
+        piece = unread.take()
+        size = min(parsed[turn % len(parsed)], len(piece))
+        if size < len(piece):
+            unread.give_back(piece, len(piece) - size)
+        given_out += piece[:size]
+        turn += 1
+    assert given_out == read
+
+
+SAID = st.lists(
+    st.sampled_from(
+        [
+            "PUB a.%d 2\r\nhi\r\n",
+            "PUB a.same 2\r\nhi\r\nPUB a.same 2\r\nhi\r\nPUB a.same 2\r\nhi\r\n",
+            "PUB nobody b.%d 0\r\n\r\n",
+            "HPUB a.%d 12 14\r\nNATS/1.0\r\n\r\nhi\r\n",
+            "pub   service.%d 1\nx\r\n",
+            "SUB a.%d %d\r\n",
+            "SUB b.* %d\r\n",
+            "SUB a..%d %d\r\n",
+            "UNSUB %d\r\n",
+            "UNSUB %d 2\r\n",
+            "PING\r\n",
+        ]
+    ),
+    max_size=60,
+)
+ENDS = st.sampled_from(["", "PUB a.1 7\r\nhi", "PUB a.1 1\r\nlong\r\nPING\r\n", "QUIT\r\nPING\r\n"])
+
+
+@given(SAID, ENDS, st.lists(st.integers(1, 200), max_size=20), st.integers(1, 8), st.integers(0, 4))
+def test_portions_are_served_as_one_piece_is(
+    said: list[str], end: str, cuts: list[int], most: int, step: int
+) -> None:
+    lines = [line.replace("%d", str(number % 7)) for number, line in enumerate(said)]
+    data = ("".join(lines) + end).encode()
+    assert _served(data, cuts, most, step * MILLISECOND) == _served(data, [], 1000, 0)
+
+
+def _served(
+    data: bytes, cuts: list[int], most: int, step: int
+) -> tuple[bytes, bytes, list[str], str, tuple[int, ...]]:
+    """What two clients and a service come to see of it, read in pieces of these sizes."""
+    clock = Ticking()
+    house = House(clock=clock)
+    hearer, client = house.connected(), house.connected()
+    asked: list[str] = []
+    house.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
+    hearer.says("SUB a.* 1\r\n")
+    client.connection.parser.most = most
+    clock.step = step
+    for size in [*cuts, len(data)]:
+        client.connection.receive(data[:size])
+        data = data[size:]
+    while clock.pending() and client.wire.paused and not client.closed:
+        clock.advance(100 * MILLISECOND)
+    clock.step = 0
+    account = house.registry.global_account
+    counted = (client.connection.in_msgs, account.in_msgs, client.connection.parser.held.size)
+    return hearer.read(), client.read(), asked, client.closed, counted
+
+
 def test_a_flood_is_served_in_turns_and_in_order() -> None:
     clock = Ticking()
     house = House(clock=clock)
