@@ -20,6 +20,7 @@ from .. import record
 from ..fs import FileSystem, read_file
 from ..handles import Handles
 from .block import Block
+from .header import Header
 
 NAME = "manifest"
 _MAGIC = b"pyjsman1"
@@ -47,6 +48,10 @@ class Witness:
     last_time: int
     sidecar: bool = False
     tombs: "array[int]" = field(default_factory=lambda: array("Q"))
+
+    def names(self, header: Header) -> bool:
+        """Whether it speaks of a block of this number and generation."""
+        return (self.number, self.generation) == (header.number, header.generation)
 
 
 def delete_records(pairs: "array[int]", last_seq: int, seed: int) -> Iterator[bytes]:

@@ -2,8 +2,9 @@
 
 Nothing damaged is removed or served: it is named in `lost` and `faults`. Removed are only what a crash left
 half made (temporary files), blocks that a later generation replaces, and blocks all of whose messages were
-removed. Where a block is gone or damaged, the manifest and the sidecars still say which sequences were given
-and which messages were removed (`Witness`): no sequence is given twice, and deletes stay.
+removed. A block that is known to be another than the one written here is set aside. Where a block is gone or
+damaged, the manifest and the sidecars still say which sequences were given and which messages were removed
+(`Witness`): no sequence is given twice, and deletes stay.
 """
 
 from array import array
@@ -21,6 +22,8 @@ from .header import HEADER_SIZE, Header
 from .manifest import Witness, read_manifest
 from .scan import Scan, last_commit, scan
 from .sidecar import Index
+
+STRANGE = ".strange"
 
 
 def block_path(directory: str, number: int, generation: int) -> str:
@@ -67,8 +70,12 @@ class _File:
 def recover(fs: FileSystem, directory: str, *, exact: bool = False) -> Recovered:
     """Read a stream's folder; raises OSError if it cannot be read. exact: see `FileStream`."""
     found = Recovered()
-    files = _files(fs, directory, found)
-    witnesses = _witnesses(fs, directory, files, found)
+    manifest, fault = read_manifest(fs, directory)
+    # One who cuts back begins blocks anew, of which an old manifest may not know.
+    files = _files(fs, directory, found, None if exact else manifest)
+    if fault and (files or manifest is not None):
+        found.mended.append(f"{fault}, and is written anew with the next commit")
+    witnesses = _witnesses(fs, directory, files, found, manifest)
     if exact and not found.cut:
         _cut_back(fs, files, found, witnesses)
     indexes = [
@@ -124,8 +131,8 @@ def _judge_damage(found: Recovered) -> None:
     found.lost = {seq: where for seq, where in found.lost.items() if needed(seq)}
 
 
-def _files(fs: FileSystem, directory: str, found: Recovered) -> list[_File]:
-    """Find the block files that count, in order."""
+def _files(fs: FileSystem, directory: str, found: Recovered, manifest: Witness | None) -> list[_File]:
+    """Find the block files that count, in order; one that the manifest tells to be another is set aside."""
     newest: dict[int, int] = {}
     for name in fs.names(directory):
         place = _parse(name)
@@ -148,6 +155,13 @@ def _files(fs: FileSystem, directory: str, found: Recovered) -> list[_File]:
         if header is None:
             found.faults.append(f"{path}: the header is damaged, the block cannot be read")
             found.last_seq = max(found.last_seq, _claimed_last(fs, path))
+        elif manifest is not None and manifest.names(header) and manifest.seed != header.seed:
+            found.faults.append(
+                f"{path} is not the block that was written here, and is set aside ({STRANGE})"
+            )
+            for name in (path, sidecar_path(path)):
+                if fs.exists(name):
+                    fs.rename(name, name + STRANGE)
         elif files and number <= files[-1].header.until:
             _remove(fs, path)  # was merged into the block before
         else:
@@ -160,11 +174,10 @@ def _files(fs: FileSystem, directory: str, found: Recovered) -> list[_File]:
     return files
 
 
-def _witnesses(fs: FileSystem, directory: str, files: list[_File], found: Recovered) -> list[Witness]:
+def _witnesses(
+    fs: FileSystem, directory: str, files: list[_File], found: Recovered, manifest: Witness | None
+) -> list[Witness]:
     """Give what the manifest says, and the sidecars of blocks that are gone; find out if the last one is."""
-    manifest, fault = read_manifest(fs, directory)
-    if fault and (files or manifest is not None):
-        found.mended.append(f"{fault}, and is written anew with the next commit")
     witnesses = [] if manifest is None else [manifest]
     there = {sidecar_path(file.path) for file in files}
     for name in fs.names(directory):
@@ -258,7 +271,7 @@ def _synced(file: _File, witnesses: list[Witness]) -> tuple[int, int]:
     """How much of a block is known to have been on the disk, and the last sequence then; (0, 0): unknown."""
     header, known = file.header, (0, 0)
     for one in witnesses:
-        if (one.number, one.generation, one.seed) == (header.number, header.generation, header.seed):
+        if one.names(header) and one.seed == header.seed:
             known = max(known, (one.end, one.last_seq))
     return known
 
@@ -275,8 +288,12 @@ def _open_block(
         if index is not None:
             return index
         known = sidecar.witness(data)
-        fault = "" if known is not None else f"{side} cannot be read"
-        witnesses += [] if known is None else [known]
+        if known is None:
+            fault = f"{side} cannot be read"
+        elif known.names(file.header) and known.seed == file.header.seed:
+            witnesses.append(known)
+        else:
+            fault = f"{side} belongs to another block"
     elif following is not None or any(one.sidecar for one in witnesses):
         fault = f"{side} is missing"
     result = _scan_block(fs, file, following, found, witnesses)
