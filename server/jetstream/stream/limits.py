@@ -19,6 +19,7 @@ from ...slices import Steps
 
 MIN_TIMER = 10_000_000  # ns: expiring messages one by one more often than this only costs
 MOST_AT_ONCE = 500  # messages removed in one go, so that the loop stays responsive
+MOST_PASSED = 2048  # messages that never expire, passed in one go
 
 Removed = Callable[[int, str], None]
 Spread = Callable[[Steps[int]], None]  # has work done over the next turns of the loop
@@ -28,10 +29,12 @@ class Limits:
     """The limits of one stream over its store."""
 
     __slots__ = (
+        "_aging",
         "_at_once",
         "_clock",
         "_config",
         "_crowded",
+        "_left",
         "_removed",
         "_spread",
         "_store",
@@ -63,6 +66,8 @@ class Limits:
         self._timer: Timer | None = None
         self._crowded: list[str] = []  # subjects with too many messages
         self.keep: set[int] = set()
+        self._aging = 0  # max_age applies to no message below
+        self._left = 0
         self.expire_one: Callable[[int], None] = self._expire_one
         self.configure(config)
 
@@ -199,7 +204,11 @@ class Limits:
             return
         oldest = self._store.first_time
         if self.keep:
-            message = self._next_aging(self._store.first_seq)
+            self._left = MOST_PASSED if self._spread is not None else 1 << 62
+            if not self._pass_kept():
+                self._timer = self._clock.call_later(0, self._expire)
+                return
+            message = self._next_aging()
             if message is None:
                 return
             oldest = message.time
@@ -216,10 +225,10 @@ class Limits:
         if self._config.max_age <= 0:
             return
         store, deadline = self._store, self._clock.now() - self._config.max_age
-        sequence = store.first_seq
+        self._left = MOST_PASSED if self._spread is not None else 1 << 62
         for _ in range(MOST_AT_ONCE):
             if self.keep:
-                message = self._next_aging(sequence)
+                message = self._next_aging() if self._pass_kept() else None
                 if message is None or message.time > deadline:
                     break
                 sequence = message.seq
@@ -233,13 +242,24 @@ class Limits:
             return
         self.rearm()
 
-    def _next_aging(self, sequence: int) -> StoredMessage | None:
-        """Read the first message from `sequence` on that max_age applies to."""
-        while (message := self._store.next((), sequence)) is not None:
-            if message.seq not in self.keep:
-                return message
-            sequence = message.seq + 1
-        return None
+    def _pass_kept(self) -> bool:
+        """Move `_aging` past messages that never expire, `_left` of them in this turn; False if there may be
+        more.
+
+        What is passed stays passed: new messages come at the end, and whether they expire never changes.
+        """
+        store, keep = self._store, self.keep
+        sequence = store.next_seq((), self._aging)
+        while sequence in keep and self._left:
+            self._left -= 1
+            sequence = store.next_seq((), sequence + 1)
+        self._aging = sequence or store.last_seq + 1
+        return sequence not in keep
+
+    def _next_aging(self) -> StoredMessage | None:
+        """Read the first message that max_age applies to, once `_pass_kept` found it."""
+        message = self._store.next((), self._aging)
+        return None if message is None or message.seq in self.keep else message
 
     def _expire_one(self, sequence: int) -> None:
         if sequence == self._store.first_seq:

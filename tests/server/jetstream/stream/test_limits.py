@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from lib.streams import World
 from pyjs.server.config.options import AccountJetStream
+from pyjs.server.jetstream.stream.limits import MOST_PASSED
+from pyjs.store.message import StoredMessage
 
 SECOND = 1_000_000_000
 
@@ -83,6 +86,36 @@ def test_a_message_with_a_lifetime_goes_when_it_ends(world: World) -> None:
     assert world.subjects(stream) == ["s.a", "s.c"]
     world.clock.advance(3 * SECOND)
     assert world.subjects(stream) == ["s.c"]
+
+
+def test_messages_that_never_expire_are_passed_once(world: World) -> None:
+    stream = world.stream(subjects=["s.*"], max_age=SECOND, allow_msg_ttl=True)
+    count = 3 * MOST_PASSED
+    for _ in range(count):
+        world.publish("s.kept", Nats_TTL="never")
+    looks = 0
+    store = stream.store
+    find, read = store.next_seq, store.next
+
+    def found(filters: Sequence[str], sequence: int) -> int:
+        nonlocal looks
+        looks += 1
+        return find(filters, sequence)
+
+    def message(filters: Sequence[str], sequence: int) -> StoredMessage | None:
+        nonlocal looks
+        looks += 1
+        return read(filters, sequence)
+
+    store.next_seq, store.next = found, message  # type: ignore[method-assign]
+    for _ in range(100):
+        world.publish("s.a")
+        world.publish("s.kept", Nats_TTL="never")
+        world.clock.advance(SECOND // 20)
+    world.clock.advance(2 * SECOND)
+    assert set(world.subjects(stream)) == {"s.kept"}
+    assert stream.store.messages == count + 100
+    assert looks < count + 2000
 
 
 def test_a_message_that_never_expires_outlives_the_streams_age(world: World) -> None:
