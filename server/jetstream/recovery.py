@@ -264,15 +264,14 @@ class _Account:
                 self._found.append((asset, _text(fault)))
 
     def _surveyed(self, error: BaseException | None) -> None:
-        self._busy -= 1
-        if self._stopped:
-            self._leave()
-            return
+        Slices(self._runner, paced(self._expecting()), lambda _: self._expected(error), self._expected)
+
+    def _expecting(self) -> Steps[None]:
+        """Take the names and subjects of what was found, bit by bit."""
         account = self.account
-        if error is not None:
-            account.alarm(f"Streams of account '{account.name}' cannot be listed: {_text(error)}")
-            self._owner.unlisted(account.name, _text(error))
         for asset, config in self._found:
+            if self._stopped:
+                return
             if isinstance(config, str):
                 account.put_offline(asset.name, config)
                 continue
@@ -280,9 +279,22 @@ class _Account:
             account.expect(config)
             self._queue.append(asset)
             self._waits[config.name] = waiting = Waiting(account, config, self._owner.room)
-            waiting.start()
+            for _ in waiting.starting():
+                yield
+                if self._stopped:
+                    return
+
+    def _expected(self, error: BaseException | None) -> None:
+        """All that was found is known; with an error: there may be more."""
+        self._busy -= 1
         self._found.clear()
-        account.surveyed, self.known = error is None, True
+        if self._stopped:
+            self._leave()
+            return
+        if error is not None:
+            self.account.alarm(f"Streams of account '{self.account.name}' cannot be listed: {_text(error)}")
+            self._owner.unlisted(self.account.name, _text(error))
+        self.account.surveyed, self.known = error is None, True
         self._owner.surveyed()
 
     def open(self) -> None:

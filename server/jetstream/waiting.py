@@ -48,10 +48,11 @@ class Waiting:
         self._dropped = 0
         self._subscriptions: list[Subscription] = []
 
-    def start(self) -> None:
-        """Hear the stream's subjects."""
-        subscribe = self._account.account.subscribe
-        self._subscriptions = [subscribe(subject, self._receive) for subject in self._subjects]
+    def starting(self) -> Steps[None]:
+        """Hear the stream's subjects, one after the other."""
+        for subject in self._subjects:
+            self._subscriptions.append(self._account.account.subscribe(subject, self._receive))
+            yield
 
     def _receive(self, message: Message) -> None:
         size = _size(message)
