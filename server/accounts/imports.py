@@ -2,8 +2,8 @@
 
 A service import is a sink in the importing account: it hands each request on to the exporting account under
 the exported subject and a reply of its own, `_R_.<account>.<id>`. A response to that reply is another such
-step, in the opposite direction. Promises: a request goes through an export at most once (loops end), and
-what waits for responses is bounded by the export's threshold in time.
+step, in the opposite direction. Promises: a request goes through an export at most once (loops end), through
+`MOST_STEPS` imports at most, and what waits for responses is bounded by the export's threshold in time.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 REQUEST_INFO = b"Nats-Request-Info"
 JS_ACK = b"$JS.ACK."
+# Each is a few calls within calls, and as many on the way back: many hundreds would exhaust the stack.
+MOST_STEPS = 64
 
 
 class StreamImport:
@@ -99,7 +101,8 @@ class ServiceImport:
     def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
         """Hand the request on; False when nobody there heard it (the requestor then gets its 503)."""
         del subscription
-        if any(step.export is self.export for step in parcel.chain):
+        chain = parcel.chain
+        if len(chain) >= MOST_STEPS or any(step.export is self.export for step in chain):
             return False
         exporter = self.exporter
         text = parcel.subject.decode("utf-8", "surrogateescape")
@@ -117,7 +120,7 @@ class ServiceImport:
         delivered = 0
         if mapped is not None:
             subject = mapped.encode("utf-8", "surrogateescape")
-            request = parcel.rewritten(exporter, subject, reply, header, (*parcel.chain, self))
+            request = parcel.rewritten(exporter, subject, reply, header, (*chain, self))
             delivered = route(exporter.plan(subject), request)
         if response is not None and not delivered:
             exporter.responses.forget(response)

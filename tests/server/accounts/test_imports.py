@@ -12,7 +12,7 @@ from lib.fake_clock import FakeClock
 from pyjs.protocol import headers
 from pyjs.protocol.subject import matches
 from pyjs.server.accounts import AccountsError, Kind, Message, Registry
-from pyjs.server.accounts.imports import intersection
+from pyjs.server.accounts.imports import MOST_STEPS, intersection
 from pyjs.server.config.options import (
     AccountOptions,
     DestinationOptions,
@@ -384,3 +384,24 @@ def test_the_system_account_is_there_unless_switched_off() -> None:
     own = Registry(named, clock)
     assert own.system is own.get("ADMIN")
     assert own.get("$SYS") is None
+
+
+def test_a_request_through_very_many_imports_finds_nobody() -> None:
+    def answered(count: int) -> list[bytes]:
+        accounts: dict[str, dict[str, Any]] = {"A0": {"exports": [OPEN_SERVICE]}}
+        for number in range(1, count + 1):
+            accounts[f"A{number}"] = {
+                "exports": [OPEN_SERVICE],
+                "imports": [service(f"A{number - 1}", "s.>")],
+            }
+        made = registry(**accounts).accounts
+        server, client = made["A0"], made[f"A{count}"]
+        server.subscribe("s.>", lambda m: server.publish(m.reply, b"answer"))
+        answers: list[bytes] = []
+        client.subscribe("r", lambda m: answers.append(m.body))
+        assert client.publish("s.1", b"", reply="r", own=True) == len(answers)
+        return answers
+
+    assert answered(MOST_STEPS) == [b"answer"]
+    assert answered(MOST_STEPS + 1) == []
+    assert answered(500) == []
