@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 UNLIMITED = -1
 _MOST_PLANS = 8192
+_MOST_HEARERS = 1 << 16  # in all plans together: so much memory, and so much to free at once
 _FEW_PLANS = 64
 
 Watcher = Callable[[InterestChange], None]
@@ -113,6 +114,7 @@ class Account:
         self.charter: Charter | None = None
         self.grants: dict[str, AccountJetStream] | None = None
         self.plans: dict[bytes, Plan] = {}
+        self._hearers = 0  # in plans
         self.generation = 0
         self.interest = Interest()
         self.families = Families(self.interest)
@@ -358,9 +360,10 @@ class Account:
                 plan = self.families.plan(subject)
                 if plan is not None:
                     return plan.under(subject, text)
-            if len(self.plans) >= _MOST_PLANS:
-                self.plans.clear()
+            if len(self.plans) >= _MOST_PLANS or self._hearers >= _MOST_HEARERS:
+                self._clear_plans()
             plan = self.plans[subject] = Plan(subject, text, self.interest, mapping)
+            self._hearers += plan.hearers
         return plan
 
     def shared_plan(self, subject: bytes) -> Plan:
@@ -380,7 +383,11 @@ class Account:
         """Work everything out anew from the next message on."""
         self.generation += 1
         self.families.clear()
+        self._clear_plans()
+
+    def _clear_plans(self) -> None:
         self.plans.clear()
+        self._hearers = 0
 
     def _invalidate(self, subject: str) -> None:
         self.generation += 1
@@ -389,7 +396,7 @@ class Account:
         if not has_wildcard(subject):
             plans.pop(subject.encode("utf-8", "surrogateescape"), None)
         elif len(plans) > _FEW_PLANS:
-            plans.clear()
+            self._clear_plans()
         else:
             for stale in [raw for raw, plan in plans.items() if matches(subject, plan.text)]:
                 del plans[stale]

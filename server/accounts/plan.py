@@ -170,6 +170,11 @@ class Plan:
             self.groups = tuple([Group(queue, members) for queue, members in groups.items()])
         self.simple = self.simple and self._simplify()
 
+    @property
+    def hearers(self) -> int:
+        """How many subscriptions it holds."""
+        return len(self.plain) + len(self.remotes) + sum(len(group.members) for group in self.groups)
+
     def pick(self) -> list[Target]:
         """The targets of one message: all plain ones, and one of each group."""
         picked = [choice[0] if len(choice) == 1 else random.choice(choice) for choice in self.choices]

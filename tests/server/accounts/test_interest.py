@@ -154,3 +154,16 @@ def test_weights_of_remote_groups_count() -> None:
     here.set_weight(remote, 5)
     here.set_weight(remote, 1)
     assert seen == [3, 5, 1]
+
+
+def test_plans_that_many_hear_are_fewer() -> None:
+    acc = account()
+    for _ in range(1000):
+        acc.add_subscription(sub("a.*"))
+    for number in range(500):
+        acc.add_subscription(sub("b.*", f"queue{number % 3}"))
+    for number in range(300):
+        assert len(acc.plan(b"a.%d" % number).plain) == 1000
+        assert len(acc.plan(b"b.%d" % number).groups) == 3
+        assert sum(plan.hearers for plan in acc.plans.values()) <= (1 << 16) + 1500
+    assert len(acc.plans) > 40
