@@ -30,6 +30,7 @@ class Row(NamedTuple):
 _NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
 _NO_PROXY = "trusted proxies are not served yet, and connections could not be checked"
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
+_FIXED_QUEUE = "up to 10,000 requests of JetStream that take long wait, whatever it says"
 _NO_OCSP = "OCSP is not served yet, and revoked certificates would be accepted"
 _NO_COMPRESSION = "connections to other servers are not compressed yet"
 _UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
@@ -86,8 +87,8 @@ UNSERVED: tuple[Row, ...] = (
     Row("max_traced_msg_len", "warn", "traces are not cut"),
     Row("jetstream.max_buffered_size", "warn", _NO_QUEUES),
     Row("jetstream.max_buffered_msgs", "warn", _NO_QUEUES),
-    Row("jetstream.request_queue_limit", "warn", _NO_QUEUES),
-    Row("jetstream.info_queue_limit", "warn", _NO_QUEUES),
+    Row("jetstream.request_queue_limit", "warn", _FIXED_QUEUE),
+    Row("jetstream.info_queue_limit", "warn", _FIXED_QUEUE),
     Row("jetstream.max_concurrent_io", "warn", _NO_QUEUES),
 )
 
