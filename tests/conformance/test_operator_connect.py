@@ -38,7 +38,8 @@ def test_the_users_of_a_pushed_account_connect(op: Deployment) -> None:
 def test_a_token_that_ended_before_1970_lets_nobody_in(op: Deployment) -> None:
     """The reference tells apart what it sees when it reads a token, and what it counts down."""
     said = op.account("A").user(exp=-1).refusal(op.server)
-    assert said in (VIOLATION, [b"-ERR 'User Authentication Expired'"])
+    # Counting down, it may answer a PING first.
+    assert said[-1:] in (VIOLATION, [b"-ERR 'User Authentication Expired'"])
 
 
 def test_a_token_without_a_date_of_issue(op: Deployment, implementation: str) -> None:

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 FILE = "PYJS_SLOW_CALLBACKS"
 EVERYWHERE = "PYJS_BOUNDED"
 LIMIT = 0.010
-# A test fails at twice the promise: processor time too grows where others use the caches.
-ALLOWED = 2 * LIMIT
+# A test fails at ten times the promise: beside another worker's test the same work took up to four times the
+# processor time that it takes alone. What is wrong by its kind takes a hundred times as much.
+ALLOWED = 10 * LIMIT
 _SAMPLE_SECONDS = 0.004
 _SAMPLES = 20
 _DEPTH = 12
