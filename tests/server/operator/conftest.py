@@ -1,0 +1,12 @@
+"""What is applied in slices is applied at once here: what follows depends on no busy machine."""
+
+from __future__ import annotations
+
+import pytest
+from pyjs.server import slices
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a slice take as long as it needs."""
+    monkeypatch.setattr(slices, "SECONDS", 1000.0)
