@@ -31,6 +31,19 @@ class Turns(Protocol):
         """Run `callback` in the next turn."""
 
 
+class EachTurn:
+    """The next turn of the loop for every callback: pieces of work that begin together go side by side."""
+
+    __slots__ = ("_clock",)
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """See Turns."""
+        self._clock.call_later(0, callback)
+
+
 class OneByOne:
     """One callback in each turn of the loop, however many there are: together they are no more than one."""
 

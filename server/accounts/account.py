@@ -25,7 +25,7 @@ from .plan import Plan, is_fast, is_request
 from .responses import Responses
 from .rewire import setting_imports
 from .routing import route
-from .source import INTERNAL, Kind, Source
+from .source import INTERNAL, Kind, LeafSink, Sink, Source
 from .subscription import InterestChange, Reader, Subscription
 
 if TYPE_CHECKING:
@@ -44,14 +44,15 @@ Watcher = Callable[[InterestChange], None]
 
 
 class Watch:
-    """A watcher of interest, until cancelled."""
+    """A watcher of interest, until cancelled. number: in the order in which they began, from 1."""
 
-    __slots__ = ("_account", "callback", "subject")
+    __slots__ = ("_account", "callback", "number", "subject")
 
-    def __init__(self, account: Account, callback: Watcher, subject: str) -> None:
+    def __init__(self, account: Account, callback: Watcher, subject: str, number: int) -> None:
         self._account = account
         self.callback = callback
         self.subject = subject
+        self.number = number
 
     def cancel(self) -> None:
         """Stop watching; harmless when done twice."""
@@ -133,6 +134,7 @@ class Account:
         self.flusher = flusher
         self.responses = Responses(self, flusher.clock, random_bytes)
         self._watches: SubjectTree[dict[Watch, None]] = SubjectTree()  # by watched subject, `>` for all
+        self._last_watch = 0
         self._draw = random.random
         self._sink = InternalSink()
         self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
@@ -287,7 +289,8 @@ class Account:
         subscription.closed = True
         if not self.interest.remove(subscription):
             return
-        self._invalidate(subscription.subject)
+        if subscription.sink not in self.interest.leaving:  # no plan holds those that leave
+            self._invalidate(subscription.subject)
         self.remove_shadows(subscription)
         if self._watches:
             self._announce(subscription, -subscription.weight)
@@ -319,15 +322,32 @@ class Account:
             return response.asker.has_interest(response.reply.decode("utf-8", "surrogateescape"))
         return self.interest.has_match(subject)
 
-    def subscriptions(self) -> Iterator[Subscription]:
-        """All present interest, imports included."""
-        return iter(self.interest)
+    def subscriptions(self, watch: Watch | None = None) -> Iterator[Subscription]:
+        """All present interest, imports included; and what leaves, if `watch` will be told of its end."""
+        leaving = self.interest.leaving
+        if not leaving:
+            return iter(self.interest)
+        return (
+            each
+            for each in self.interest
+            if each.sink not in leaving or (watch is not None and self._tells(watch, each))
+        )
+
+    def _tells(self, watch: Watch, subscription: Subscription) -> bool:
+        """Whether a watcher has known a subscription that may be leaving."""
+        return watch.number <= self.interest.leaving.get(subscription.sink, watch.number)
+
+    def leave(self, sink: Sink | LeafSink) -> None:
+        """Find nothing more of what `sink` hears, before its subscriptions are removed: see `leaving`."""
+        self.interest.leaving[sink] = self._last_watch
+        self.forget_plans()
 
     def watch_interest(self, callback: Watcher, subject: str = ANY_REST) -> Watch:
         """Tell `callback` of every change from now on; with a literal `subject` only of those that match
         it.
         """
-        watch = Watch(self, callback, subject)
+        self._last_watch += 1
+        watch = Watch(self, callback, subject, self._last_watch)
         self._watches.setdefault(subject, {})[watch] = None
         return watch
 
@@ -342,6 +362,8 @@ class Account:
     def _announce(self, subscription: Subscription, delta: int) -> None:
         subject, queue = subscription.subject, subscription.queue
         concerned = [watch for watches in self._watches.colliding(subject) for watch in watches]
+        if self.interest.leaving:
+            concerned = [watch for watch in concerned if self._tells(watch, subscription)]
         if concerned:
             count = self.interest.weight(subject, queue)
             change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)
@@ -405,6 +427,8 @@ class Account:
 
     def add_shadows(self, subscription: Subscription) -> None:
         """Hear, for one subscription, what the account imports as streams."""
+        if subscription.sink in self.interest.leaving:
+            return
         met = sorted(p for found in self._heard_streams.colliding(subscription.subject) for p in found)
         for stream in (self.imports_streams[place] for place in met):
             subject = stream.shadow_subject(subscription.subject)

@@ -2,16 +2,21 @@
 
 Literal subjects live in a dict, patterns in a subject tree. Promises: a match costs the tokens of the
 subject times the patterns that share them, never the number of subscriptions; order within a subject is that
-of insertion. Never caches (plans do) and never looks into a subscription beyond `subject` and `queue`.
+of insertion. Never caches (plans do) and never looks into a subscription beyond `subject` and `queue`, and
+`sink` while some are leaving.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...protocol.subject import has_wildcard
 from ...protocol.subject_tree import SubjectTree
 from .subscription import Subscription
+
+if TYPE_CHECKING:
+    from .source import LeafSink, Sink
 
 ACKS = "$JS.ACK."
 Groups = dict[str, list[Subscription]]
@@ -57,14 +62,19 @@ class _Bucket:
 
 
 class Interest:
-    """A set of subscriptions, found by subject. `len()` is how many there are."""
+    """A set of subscriptions, found by subject. `len()` is how many there are.
 
-    __slots__ = ("_count", "_literal", "_tree")
+    leaving: whose subscriptions are no longer found, although some are still to be removed; with the latest
+    watch that has known them.
+    """
+
+    __slots__ = ("_count", "_literal", "_tree", "leaving")
 
     def __init__(self) -> None:
         self._literal: dict[str, _Bucket] = {}
         self._tree: SubjectTree[_Bucket] = SubjectTree()
         self._count = 0
+        self.leaving: dict[Sink | LeafSink, int] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -120,11 +130,22 @@ class Interest:
             plain.extend(bucket.plain)
             for queue, members in bucket.groups.items() if bucket.groups else ():
                 groups.setdefault(queue, []).extend(members)
+        if self.leaving:
+            plain = self._staying(plain)
+            stay = {queue: self._staying(members) for queue, members in groups.items()}
+            groups = {queue: members for queue, members in stay.items() if members}
         return plain, groups
+
+    def _staying(self, subscriptions: list[Subscription]) -> list[Subscription]:
+        leaving = self.leaving
+        return [each for each in subscriptions if each.sink not in leaving]
 
     def has_match(self, subject: str) -> bool:
         """Whether anyone hears the literal `subject`."""
-        return bool(self._matching(subject))
+        found = self._matching(subject)
+        if not self.leaving:
+            return bool(found)
+        return any(each.sink not in self.leaving for bucket in found for each in bucket)
 
     def on_acks(self, pattern: str) -> Iterator[Subscription]:
         """Those that hear something of `pattern`, which stands for acknowledgements (begins with `ACKS`)."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...protocol.quoting import quoted
 from ...protocol.subject import is_valid
 from ...protocol.wire import encode
+from ..accounts.leaving import Leaver, leave
 from ..accounts.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # The group in which servers of a cluster share system requests; not for clients.
 _SYSTEM_GROUP = "sys"
-_AT_ONCE = 250  # subscriptions of a closed connection dropped before others have their turn
 
 
 class Subscriptions:
@@ -124,20 +123,11 @@ class Subscriptions:
             self.drop(subscription)
 
     def leave(self) -> None:
-        """Drop all of a closed connection: members of queue groups now, very many others in steps.
-
-        What is left for a moment hears nothing, its connection is closed; a group must not choose it.
-        """
-        for subscription in self.all() if len(self) > _AT_ONCE else ():
-            if subscription.queue:
-                self.drop(subscription)
-        self._clear_some()
-
-    def _clear_some(self) -> None:
-        for subscription in list(islice(self._by_sid.values(), _AT_ONCE)):
-            self.drop(subscription)
-        if self._by_sid:
-            self._connection.clock.call_later(0, self._clear_some)
+        """Drop all of a closed connection, see `accounts.leaving`."""
+        connection = self._connection
+        held, self._by_sid = self._by_sid, {}
+        if held and connection.account is not None:
+            leave(connection.clock, [Leaver(connection.account, connection, held, {})])
 
     def changed(self) -> None:
         """What the connection takes has changed: plans that hold its subscriptions are stale."""

@@ -40,12 +40,13 @@ class Advertiser:
         self._watch = account.watch_interest(self._changed)
         self.resync()
 
-    def stop(self) -> None:
-        """Tell nothing more."""
+    def stop(self) -> dict[Key, int]:
+        """Tell nothing more; gives what was told."""
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        self._counts.clear()
+        told, self._counts = self._counts, {}
+        return told
 
     def resync(self) -> None:
         """Tell what differs from what was told: mappings or permissions have changed."""
@@ -65,7 +66,7 @@ class Advertiser:
         account = connection.account
         assert account is not None
         wanted: dict[Key, int] = {}
-        for subscription in account.subscriptions():
+        for subscription in account.subscriptions(self._watch):
             if self._concerns(subscription):
                 key = (subscription.subject, subscription.queue)
                 wanted[key] = wanted.get(key, 0) + subscription.weight

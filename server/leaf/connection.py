@@ -17,6 +17,7 @@ from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.leaf import LeafParser
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
+from ..accounts.leaving import Leaver, leave
 from ..accounts.parcel import Parcel
 from ..accounts.routing import route
 from ..accounts.source import Kind
@@ -112,10 +113,10 @@ class LeafConnection(Connection):
 
     def _let_go(self, reason: str) -> None:
         self.handshake.leave()
-        self.advertiser.stop()
+        held, told = self.subscriptions.take(), self.advertiser.stop()
         if self.account is not None:
             self.account.leafs.discard(self)
-        self.subscriptions.clear()
+            leave(self.clock, [Leaver(self.account, self, held, told)])
         self.stop_writing()
         self.leafs.log.info(f"{self} - Leafnode connection closed: {reason}{self.leafs.suffix(self)}")
         self.leafs.closed(self, reason)

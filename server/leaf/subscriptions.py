@@ -75,9 +75,7 @@ class LeafSubscriptions:
         if subscription is not None and subscription.account is not None:
             subscription.account.remove_subscription(subscription)
 
-    def clear(self) -> None:
-        """Forget all."""
+    def take(self) -> dict[tuple[bytes, bytes], Subscription]:
+        """All of a connection that is closed, which now has none."""
         held, self._held = self._held, {}
-        for subscription in held.values():
-            if subscription.account is not None:
-                subscription.account.remove_subscription(subscription)
+        return held

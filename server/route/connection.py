@@ -19,6 +19,7 @@ from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
 from ...protocol.wire.route import RouteParser
+from ..accounts.leaving import leave
 from ..accounts.parcel import Parcel
 from ..accounts.routing import route
 from ..accounts.source import Kind
@@ -132,8 +133,7 @@ class RouteConnection(Connection):
     def _let_go(self, reason: str) -> None:
         self._stop_timer()
         self._stop_greeting()
-        for share in self.shares.values():
-            share.unbind()
+        leave(self.clock, [leaver for share in self.shares.values() for leaver in share.leave()])
         self.stop_writing()
         self.routes.log.info(f"{self} - Router connection closed: {reason}")
         self.routes.closed(self, reason)

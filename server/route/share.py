@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.subject import is_valid
 from ...protocol.wire import encode
+from ..accounts.leaving import Leaver
 from ..accounts.source import Kind
 from ..accounts.subscription import Subscription
 from .frames import route_frame
@@ -96,18 +97,31 @@ class Share:
         self.resync()
 
     def unbind(self) -> None:
-        """The account, or the route, is gone; what the peer hears is kept for another account of the name."""
-        account, self.account = self.account, None
+        """The account is gone; what the peer hears is kept for another account of the name."""
+        account = self.account
         if account is None:
             return
+        for subscription in self._held.values():
+            account.remove_subscription(subscription)
+        for key in self._stop():
+            self._tell(key, 0)
+
+    def leave(self) -> list[Leaver]:
+        """The route is gone: gives what it heard, unless the account was not here."""
+        account = self.account
+        if account is None:
+            return []
+        held, self._held = self._held, {}
+        return [Leaver(account, self, held, self._stop())]
+
+    def _stop(self) -> dict[Key, int]:
+        """Neither hear nor tell; gives what was told."""
+        self.account = None
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        for subscription in self._held.values():
-            account.remove_subscription(subscription)
-        for key in list(self._counts):
-            self._tell(key, 0)
-        self._counts = {}
+        told, self._counts = self._counts, {}
+        return told
 
     def permit(self) -> None:
         """Permissions have changed: take of what the peer hears what may be taken now."""
@@ -133,7 +147,7 @@ class Share:
         if self.account is None:
             return
         wanted: dict[Key, int] = {}
-        for subscription in self.account.subscriptions():
+        for subscription in self.account.subscriptions(self._watch):
             if self._concerns(subscription):
                 key = self._key(subscription)
                 wanted[key] = wanted.get(key, 0) + subscription.weight

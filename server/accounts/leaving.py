@@ -1,0 +1,73 @@
+"""Leaving: the subscriptions of a connection that is gone are taken out in slices.
+
+Promises that nobody finds one of them from the first moment on, so that no message goes to who has left, not
+even through a queue group; and that watchers of interest are told of each as it is taken out. The same peer
+that comes again comes with another sink, and is found at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..slices import EachTurn, Slices, Steps, at_once, paced
+
+if TYPE_CHECKING:
+    from ..clock import Clock
+    from .account import Account
+    from .source import LeafSink, Sink
+    from .subscription import Subscription
+
+_AT_ONCE = 250  # subscriptions
+_FREED = 64  # between two looks at the clock
+
+
+class Leaver(NamedTuple):
+    """What `sink` hears in `account`, and in those that it imports from, is in `held`; it will never hear
+    anything in these accounts again. told: what it was told of their interest.
+    """
+
+    account: Account
+    sink: Sink | LeafSink
+    held: dict[Any, Subscription]
+    told: dict[Any, int]
+
+
+def leave(clock: Clock, leavers: list[Leaver]) -> None:
+    """Take out what they hear; empties `held` and `told`."""
+    if sum(len(leaver.held) + len(leaver.told) for leaver in leavers) <= _AT_ONCE:
+        at_once(_removing(leavers))
+        return
+    marked = [
+        (leaver.sink, account.interest) for leaver in leavers if leaver.held for account in _mark(leaver)
+    ]
+
+    def done(_: None) -> None:
+        for sink, interest in marked:
+            interest.leaving.pop(sink, None)
+
+    # Each connection has its own steps, so that those who come and go all the time are kept up with.
+    Slices(EachTurn(clock), paced(_removing(leavers)), done, _raise)
+
+
+def _mark(leaver: Leaver) -> set[Account]:
+    accounts = {leaver.account, *(stream.exporter for stream in leaver.account.imports_streams)}
+    for account in accounts:
+        account.leave(leaver.sink)
+    return accounts
+
+
+def _removing(leavers: list[Leaver]) -> Steps[None]:
+    for _, _, held, told in leavers:
+        while held:
+            _, subscription = held.popitem()
+            if subscription.account is not None:
+                subscription.account.remove_subscription(subscription)
+            yield
+        while told:
+            for _ in range(min(len(told), _FREED)):
+                told.popitem()
+            yield
+
+
+def _raise(error: Exception) -> None:
+    raise error

@@ -1,0 +1,175 @@
+"""Who leaves with very many interests keeps nobody waiting, and is sent nothing more from the first moment.
+
+A leaf, a route and a client of queue groups, each with 30,000 interests, go while others publish. Processor
+time is counted (lib/callbacks.py).
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+from lib.callbacks import Callbacks
+from lib.eventually import eventually
+from lib.process import ServerProcess
+from lib.wire import Msg, Wire
+
+COUNT = 30_000
+CONFIG = """
+listen: 127.0.0.1:<client>
+server_name: S
+leafnodes { listen: 127.0.0.1:<leaf> }
+cluster { name: C, listen: 127.0.0.1:<route> }
+accounts {
+  A { users: [{ user: a, password: p }] }
+  B { users: [{ user: b, password: p }] }
+}
+no_auth_user: a
+"""
+LEAF = {"name": "L", "server_id": "L", "user": "a", "pass": "p", "headers": True, "remote_account": "$G"}
+LOOP = b"$LDS.0123456789012345678901"
+
+
+@pytest.fixture
+def server(callbacks: Callbacks, launch: Callable[[str], ServerProcess]) -> ServerProcess:
+    """A measured server of the test's own."""
+    return launch(CONFIG)
+
+
+class Peer:
+    """A raw socket of a leaf or a route."""
+
+    def __init__(self, server: ServerProcess, port: str, hello: bytes) -> None:
+        self.sock = socket.create_connection(("127.0.0.1", server.ports[port]), timeout=20)
+        self.sock.sendall(hello)
+        self.told = b""
+
+    def hears(self, data: bytes) -> None:
+        """Send interest; returns when it was read."""
+        self.sock.sendall(data + b"PING\r\n")
+        self.read(b"PONG\r\n")
+
+    def read(self, until: bytes) -> bytes:
+        """All that came, up to these bytes."""
+        while until not in self.told:
+            more = self.sock.recv(1 << 16)
+            assert more, self.told
+            self.told += more
+        told, found, self.told = self.told.partition(until)
+        return told + found
+
+    def close(self) -> None:
+        self.sock.close()
+
+
+def leaf(server: ServerProcess) -> Peer:
+    return Peer(server, "leaf", b"CONNECT " + json.dumps(LEAF).encode() + b"\r\n")
+
+
+def route(server: ServerProcess) -> Peer:
+    name = "N" + "A" * 55
+    connect = {"name": name, "cluster": "C", "headers": True, "verbose": False, "pedantic": False}
+    info = {
+        "server_id": name,
+        "server_name": "R",
+        "version": "2.15.1",
+        "cluster": "C",
+        "headers": True,
+        "host": "127.0.0.1",
+        "port": 1,
+        "max_payload": 1 << 20,
+    }
+    hello = b"CONNECT %b\r\nINFO %b\r\n" % (json.dumps(connect).encode(), json.dumps(info).encode())
+    return Peer(server, "route", hello)
+
+
+def again(server: ServerProcess, kind: str) -> Peer:
+    """The peer that was just closed; the reference takes no second route of it before."""
+    found: list[Peer] = []
+
+    def accepted() -> bool:
+        peer = leaf(server) if kind == "leaf" else route(server)
+        try:
+            peer.hears(b"")
+            peer.hears(b"")
+        except (AssertionError, OSError):
+            peer.close()
+            return False
+        found.append(peer)
+        return True
+
+    eventually(accepted)
+    return found[0]
+
+
+def interest(line: bytes) -> bytes:
+    return b"".join(line % number for number in range(COUNT))
+
+
+def heard(wire: Wire, subject: str) -> bool:
+    """Whether anybody hears a subject."""
+    wire.pub(subject, b"", reply="back")
+    return not any(isinstance(frame, Msg) and frame.status == "503" for frame in wire.sync())
+
+
+@pytest.fixture
+def asker(server: ServerProcess) -> Iterator[Wire]:
+    """A client that is told when nobody hears."""
+    with server.connect() as wire:
+        wire.sub("back")
+        yield wire
+
+
+@pytest.mark.parametrize("kind", ["leaf", "route"])
+def test_a_peer_leaves(server: ServerProcess, callbacks: Callbacks, asker: Wire, kind: str) -> None:
+    peer = leaf(server) if kind == "leaf" else route(server)
+    peer.hears(interest(b"LS+ a.%d.x\r\n" if kind == "leaf" else b"RS+ A a.%d.x\r\n"))
+    assert heard(asker, "a.0.x")
+    with callbacks.bounded(server):
+        peer.close()
+        eventually(lambda: not heard(asker, f"a.{COUNT - 1}.x"))
+        assert not any(heard(asker, f"a.{number}.x") for number in range(0, COUNT, 5000))
+        # The same peer again: what it hears now is found, what it heard before is not.
+        peer = again(server, kind)
+        peer.hears(b"LS+ a.1.*\r\n" if kind == "leaf" else b"RS+ A a.1.*\r\n")
+        assert heard(asker, "a.1.x")
+        assert not heard(asker, "a.2.x")
+        peer.close()
+
+
+def test_a_leaf_that_comes_again_is_not_told_what_it_heard(server: ServerProcess) -> None:
+    first = leaf(server)
+    first.hears(b"LS+ %b\r\n" % LOOP + interest(b"LS+ a.%d.x\r\n"))
+    second = leaf(server)
+    second.sock.sendall(b"LS+ $LDS.none\r\nPING\r\n")
+    told = second.read(b"PONG\r\n")
+    assert LOOP not in told
+    assert b"LS+ a." not in told
+    first.close()
+    second.close()
+
+
+def test_a_client_with_many_queue_subscriptions_leaves(
+    server: ServerProcess, callbacks: Callbacks, asker: Wire
+) -> None:
+    leaving = server.connect()
+    leaving.send(b"".join(b"SUB a.%d.x q %d\r\n" % (number, number) for number in range(COUNT)))
+    leaving.sync()
+    subjects = [f"a.{number}.x" for number in range(0, COUNT, COUNT // 100)]
+
+    def taken() -> int:
+        """How many of a hundred messages the other member is given."""
+        for subject in subjects:
+            asker.pub(subject, b"x")
+        asker.sync()
+        return len(staying.sync())
+
+    with server.connect() as staying, callbacks.bounded(server):
+        staying.sub("a.*.x", "1", queue="q")
+        staying.sync()
+        assert 20 < taken() < 80
+        leaving.close()
+        eventually(lambda: taken() == len(subjects))
+        assert [taken() for _ in range(5)] == [len(subjects)] * 5

@@ -1,0 +1,103 @@
+"""Subscriptions that leave in slices: never found again, and watchers are told what they knew."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from lib.fake_clock import FakeClock
+from pyjs.server.accounts import Account, Subscription
+from pyjs.server.accounts.flusher import Flusher
+from pyjs.server.accounts.internal import InternalSink
+from pyjs.server.accounts.leaving import Leaver, leave
+from pyjs.server.accounts.subscription import InterestChange
+
+COUNT = 2000
+
+
+class Picture:
+    """What a watcher makes of what it is told: subscriptions by subject."""
+
+    def __init__(self, account: Account) -> None:
+        self.counts: Counter[str] = Counter()
+        self.watch = account.watch_interest(self.changed)
+        for subscription in account.subscriptions(self.watch):
+            self.counts[subscription.subject] += 1
+
+    def changed(self, change: InterestChange) -> None:
+        self.counts[change.subject] += change.delta
+
+    @property
+    def known(self) -> dict[str, int]:
+        return {subject: count for subject, count in self.counts.items() if count}
+
+
+class Play:
+    """One account where somebody with many subscriptions leaves; one step is done at once."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.account = Account("A", Flusher(self.clock))
+        self.early = Picture(self.account)
+        self.gone = InternalSink()
+        self.held = {number: self.add(self.gone, f"a.{number}") for number in range(COUNT)}
+
+    def add(self, sink: InternalSink, subject: str, queue: str = "") -> Subscription:
+        subscription = Subscription(subject, sink, queue=queue)
+        self.account.add_subscription(subscription)
+        return subscription
+
+    def leave(self) -> None:
+        leave(self.clock, [Leaver(self.account, self.gone, self.held, {})])
+
+    def finds(self, subject: str) -> list[Subscription]:
+        plan = self.account.plan(subject.encode())
+        return [*plan.plain, *(member for group in plan.groups for member in group.members)]
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Play:
+    monkeypatch.setattr("pyjs.server.slices.SECONDS", 0.0)  # a step for each
+    return Play()
+
+
+def test_nobody_finds_who_leaves_from_the_first_moment_on(play: Play) -> None:
+    assert play.finds("a.0") == [play.held[0]]
+    play.leave()
+    assert len(play.account.interest) > COUNT // 2, "they are still there"
+    assert play.finds("a.0") == []
+    assert not play.account.has_interest("a.0")
+    new = play.add(InternalSink(), "a.0")
+    assert play.finds("a.0") == [new]
+    play.clock.advance(1)
+    assert len(play.account.interest) == 1
+    assert play.finds("a.0") == [new]
+    assert play.account.interest.leaving == {}
+
+
+def test_a_queue_group_has_no_member_that_leaves(play: Play) -> None:
+    play.held[COUNT] = play.add(play.gone, "q", "workers")
+    play.held[COUNT + 1] = play.add(play.gone, "alone", "workers")
+    stays = play.add(InternalSink(), "q", "workers")
+    play.leave()
+    assert play.finds("q") == [stays]
+    assert play.finds("alone") == []
+    assert play.account.plan(b"alone").silent
+
+
+def test_watchers_are_told_of_what_they_have_known(play: Play) -> None:
+    play.add(InternalSink(), "a.0")
+    play.leave()
+    assert len(play.early.known) > COUNT // 2
+    late = Picture(play.account)
+    assert late.known == {"a.0": 1}, "what leaves is no news"
+    play.add(InternalSink(), "a.1")
+    play.clock.advance(1)
+    assert play.early.known == late.known == {"a.0": 1, "a.1": 1}
+
+
+def test_few_are_gone_at_once(play: Play) -> None:
+    few = dict(list(play.held.items())[:200])
+    leave(play.clock, [Leaver(play.account, play.gone, few, {})])
+    assert len(play.account.interest) == COUNT - 200
+    assert play.clock.pending() == 0
