@@ -5,7 +5,7 @@ after an orderly stop, 1 with a text on standard error or a last line in the log
 calls `run`, `pyjs server check-config` calls `check_config`.
 
 Signals: INT and TERM stop, HUP reads the configuration again, USR1 reopens the log, USR2 sends clients away
-over the lame duck duration and then stops.
+over the lame duck duration and then stops. They may come at any time: little is imported before `run`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from .config.flags import CommandLine, FlagError, parse, usage
-from .config.tree import ConfigError, Problem
+from .process.signals import HeldSignals
 
 if TYPE_CHECKING:
-    from .config import Options
+    from .config import Options, Problem
+    from .config.flags import CommandLine
     from .logging import Logger
 
 PROGRAM = "pyjs-server"
@@ -31,6 +31,13 @@ def main() -> None:
 
 def run(argv: Sequence[str], program: str = PROGRAM) -> int:
     """Do what a command line says and return the exit code; a server runs until it is stopped."""
+    with HeldSignals() as held:
+        return _run(argv, program, held)
+
+
+def _run(argv: Sequence[str], program: str, held: HeldSignals) -> int:
+    from .config.flags import FlagError, parse
+
     try:
         line = parse(argv)
         if line.command or any(line.get(name) for name in ("help", "version", "help_tls")):
@@ -43,7 +50,7 @@ def run(argv: Sequence[str], program: str = PROGRAM) -> int:
                     "must specify [-c, --config] option to check configuration file syntax", usage=False
                 )
             return check_config(line.get("config"), program)
-        return _start(line, program)
+        return _start(line, program, held)
     except FlagError as error:
         _complain(f"{program}: {error}")
         if error.usage:
@@ -53,7 +60,7 @@ def run(argv: Sequence[str], program: str = PROGRAM) -> int:
 
 def check_config(path: str, program: str = PROGRAM) -> int:
     """Check a configuration file and say so on standard error; 0 when a server would start with it."""
-    from .config import load, places
+    from .config import ConfigError, load, places
     from .config.support import unserved
 
     try:
@@ -79,6 +86,7 @@ def _account_problems(options: Options) -> list[Problem]:
     from .accounts.draft import AccountsError
     from .accounts.registry import Registry
     from .clock import LoopClock
+    from .config import Problem
 
     loop = asyncio.new_event_loop()
     try:
@@ -102,6 +110,7 @@ def _complain(text: str) -> None:
 
 def _inform(line: CommandLine, program: str) -> int:
     from ..version import NATS_VERSION, __version__
+    from .config.flags import usage
 
     if line.command == "version" or line.get("version"):
         sys.stdout.write(f"{program}: v{__version__} (nats-server v{NATS_VERSION})\n")
@@ -139,8 +148,8 @@ def _signal(text: str, program: str) -> int:
     return 0
 
 
-def _start(line: CommandLine, program: str) -> int:
-    from .config import places
+def _start(line: CommandLine, program: str, held: HeldSignals) -> int:
+    from .config import ConfigError, places
     from .config.support import unserved
 
     try:
@@ -161,12 +170,19 @@ def _start(line: CommandLine, program: str) -> int:
         _complain(f"{program}: error opening log file {options.log_file}: {error.strerror or error}")
         return 1
     try:
-        return _serve(line, options, log, warnings, program)
+        return _serve(line, options, log, warnings, program, held)
     finally:
         log.close()
 
 
-def _serve(line: CommandLine, options: Options, log: Logger, warnings: list[Problem], program: str) -> int:
+def _serve(
+    line: CommandLine,
+    options: Options,
+    log: Logger,
+    warnings: list[Problem],
+    program: str,
+    held: HeldSignals,
+) -> int:
     import asyncio
 
     from .memory import settle_allocator
@@ -174,7 +190,7 @@ def _serve(line: CommandLine, options: Options, log: Logger, warnings: list[Prob
     from .process.serve import Process
 
     async def serve() -> int:
-        return await Process(line, options, log, program).run(warnings)
+        return await Process(line, options, log, program, held).run(warnings)
 
     settle_allocator()
     raise_limit()

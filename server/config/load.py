@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from .check import check
 from .digest import digest
+from .files import Files
 from .options import Options
 from .parser import parse_file, parse_text
 from .read.context import Context
@@ -26,7 +27,10 @@ def load(
     that is wrong.
     """
     names = os.environ if environment is None else environment
-    return _options(parse_file(path, names), path, names, override)
+    read: Files = {}
+    options = _options(parse_file(path, names, read), path, names, override)
+    options.config_files = read
+    return options
 
 
 def load_text(text: str, environment: Mapping[str, str] | None = None) -> Options:

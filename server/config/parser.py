@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from .files import Files, Stamp
 from .lexer import BOOLS, Kind, Lexer, Token
 from .tree import ConfigError, Node, Position, Value
 
@@ -29,33 +30,37 @@ for _power, _letter in enumerate(_LETTERS, 1):
         SUFFIXES[_letter + _more] = 1024**_power
 
 
-def parse_file(path: str, environment: Mapping[str, str]) -> dict[str, Node]:
-    """The entries of a configuration file. Paths in errors are as given here, includes joined to it."""
-    return _parse_file(path, environment, (), None)
+def parse_file(path: str, environment: Mapping[str, str], read: Files | None = None) -> dict[str, Node]:
+    """The entries of a configuration file. Paths in errors are as given here, includes joined to it.
+
+    read: is told of each file, as it was before it was read.
+    """
+    return _parse_file(path, environment, (), None, {} if read is None else read)
 
 
 def parse_text(text: str, environment: Mapping[str, str], file: str = "") -> dict[str, Node]:
     """The entries of a text; includes are relative to the directory of `file`."""
-    return _Parser(text, file, environment, (str(Path(file).resolve()),) if file else ()).parse()
+    return _Parser(text, file, environment, (str(Path(file).resolve()),) if file else (), {}).parse()
 
 
 def _parse_file(
-    path: str, environment: Mapping[str, str], parents: tuple[str, ...], where: Position | None
+    path: str, environment: Mapping[str, str], parents: tuple[str, ...], where: Position | None, read: Files
 ) -> dict[str, Node]:
     real = str(Path(path).resolve())
     if real in parents:
         chain = " -> ".join([*(Path(p).name for p in parents[parents.index(real) :]), Path(path).name])
         raise ConfigError.at(where, f"include cycle: {chain}")
     try:
+        read[path] = Stamp.of(path)
         text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         what = "included file" if where else "configuration file"
         raise ConfigError.at(where, f"cannot open {what} {path}: {error.strerror or error}") from None
-    return _Parser(text, path, environment, (*parents, real)).parse()
+    return _Parser(text, path, environment, (*parents, real), read).parse()
 
 
 class _Parser:
-    """Parses one text. `files`: the real paths being parsed, from the first to this one."""
+    """Parses one text. `files`: the real paths being parsed, from the first to this one; `read`: all."""
 
     def __init__(
         self,
@@ -63,11 +68,13 @@ class _Parser:
         file: str,
         environment: Mapping[str, str],
         files: tuple[str, ...],
+        read: Files,
         references: tuple[str, ...] = (),
     ) -> None:
         self.lexer = Lexer(text, file)
         self.environment = environment
         self.files = files
+        self.read = read
         self.references = references
         self.scopes: list[dict[str, Node]] = []
         self.depth = 0
@@ -118,7 +125,7 @@ class _Parser:
         directory = Path(token.position.file).parent
         path = directory / token.text.lstrip("/")
         try:
-            return _parse_file(str(path), self.environment, self.files, token.position)
+            return _parse_file(str(path), self.environment, self.files, token.position, self.read)
         except ConfigError as error:
             if token.text.startswith("/") and not path.exists():
                 problem = error.problems[0]
@@ -180,7 +187,7 @@ class _Parser:
             if not name.startswith("2"):
                 hint = f"set {name} before this line or in the environment, or quote the value if it is text"
             raise ConfigError.at(token.position, f"variable reference for '{name}' can not be found", hint)
-        inner = _Parser(f"pk={text}", "", self.environment, self.files, (*self.references, name))
+        inner = _Parser(f"pk={text}", "", self.environment, self.files, self.read, (*self.references, name))
         try:
             found = inner.parse().get("pk")
         except ConfigError as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..accounts import AccountsError
 from ..app import Server
 from ..clock import LoopClock
+from ..config.files import Files, stamps
 from ..config.reload import Reload, compare
 from ..config.support import unserved
 from ..config.tls import TLSConfigError
@@ -21,12 +22,14 @@ from ..logging import Logger
 from ..slices import OneByOne, finish, paced
 from .collector import Collector
 from .files import ports_path, write_pid, write_ports
+from .settled import read_settled
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ..config import Options, Problem
     from ..config.flags import CommandLine
+    from .signals import HeldSignals
 
 # Seconds. A worker that comes back from a sync waits so long, at most, for the busy loop: with Python's 5 ms
 # a commit's answers came late enough to halve what a publisher with a window gets through.
@@ -41,17 +44,25 @@ class _Read(NamedTuple):
     refusals: list[Problem]
     compared: Reload
     tokens: list[object]  # known as long as they are held
+    files: Files  # as they were after it was read
 
 
 class Process:
-    """A server and what the operating system sees and asks of it. `run` once."""
+    """A server and what the operating system sees and asks of it. `run` once.
 
-    def __init__(self, line: CommandLine, options: Options, log: Logger, program: str) -> None:
+    held: takes signals until this listens to them.
+    """
+
+    def __init__(
+        self, line: CommandLine, options: Options, log: Logger, program: str, held: HeldSignals
+    ) -> None:
         self.line = line
         self.options = options
         self.log = log
         self.program = program
         self.server = Server(options, log=log)
+        self._held = held
+        self._started = asyncio.Event()
         self._ending = asyncio.Event()
         self._draining: asyncio.Task[None] | None = None
         self._reloads: deque[Callable[[bool], None]] = deque()
@@ -71,6 +82,7 @@ class Process:
             if self.server.system is not None:
                 self.server.system.reloader = self.reload
             self._write_files()
+            self._started.set()
             await self._ending.wait()
             self.log.info("Initiating Shutdown...")
         except (OSError, ValueError, AccountsError, TLSConfigError) as error:
@@ -93,11 +105,17 @@ class Process:
 
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, self._end, "interrupt")
-        loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
-        loop.add_signal_handler(signal.SIGHUP, self.reload)
-        loop.add_signal_handler(signal.SIGUSR1, self._reopen)
-        loop.add_signal_handler(signal.SIGUSR2, self._drain)
+        listeners: dict[int, Callable[[], None]] = {
+            signal.SIGINT: lambda: self._end("interrupt"),
+            signal.SIGTERM: lambda: self._end("terminated"),
+            signal.SIGHUP: self.reload,
+            signal.SIGUSR1: self._reopen,
+            signal.SIGUSR2: self._drain,
+        }
+        for number, listener in listeners.items():
+            loop.add_signal_handler(number, listener)
+        for number in self._held.take():
+            listeners[number]()
 
     def _end(self, name: str) -> None:
         self.log.info(f'Trapped "{name}" signal')
@@ -113,8 +131,12 @@ class Process:
     def _drain(self) -> None:
         self.log.info('Trapped "user defined signal 2" signal')
         if self._draining is None and not self._ending.is_set():
-            self._draining = asyncio.get_running_loop().create_task(self.server.drain())
+            self._draining = asyncio.get_running_loop().create_task(self._drain_started())
             self._draining.add_done_callback(self._drained)
+
+    async def _drain_started(self) -> None:
+        await self._started.wait()
+        await self.server.drain()
 
     def _drained(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
@@ -132,6 +154,7 @@ class Process:
             self._reloading = asyncio.get_running_loop().create_task(self._reload_all())
 
     async def _reload_all(self) -> None:
+        await self._started.wait()
         while self._reloads:
             done = self._reloads.popleft()
             problems = await self._try_reload()
@@ -149,7 +172,8 @@ class Process:
             try:
                 options = self.line.options()
                 warnings, refusals = unserved(options)
-                made.append(_Read(options, warnings, refusals, compare(before, options), _tokens(options)))
+                found, tokens = compare(before, options), _tokens(options)
+                made.append(_Read(options, warnings, refusals, found, tokens, stamps(options.config_files)))
             except Exception as error:
                 made.append(error)
             return True
@@ -164,8 +188,8 @@ class Process:
         if not self.options.config_file:
             return ["can only reload config when a file is provided using -c or --config"]
         try:
-            read = await self._read()
-            options, warnings, refusals, found, _ = read
+            read = await read_settled(self._read, self.options)
+            options, warnings, refusals, found, *_ = read
             if refusals:
                 return [str(problem) for problem in refusals]
             if found.refused:

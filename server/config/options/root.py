@@ -19,6 +19,7 @@ from .operator import ResolverOptions
 from .tls import TLSOptions
 
 if TYPE_CHECKING:
+    from ..files import Files
     from ..tree import Position, Problem
 
 MIB = 1024 * 1024
@@ -251,6 +252,7 @@ class Options:
 
     config_file: str = field(default="", compare=False)
     config_digest: str = field(default="", compare=False)
+    config_files: Files = field(default_factory=dict, compare=False, repr=False)
     positions: dict[str, Position] = field(default_factory=dict, compare=False, repr=False)
     warnings: list[Problem] = field(default_factory=list, compare=False, repr=False)
     notices: list[str] = field(default_factory=list, compare=False, repr=False)

@@ -109,6 +109,73 @@ def test_term_ends_it_with_0(start: Callable[..., Running]) -> None:
     assert server.end(signal.SIGTERM) == 0
 
 
+@pytest.fixture
+def reading(start: Callable[..., Running], tmp_path: Path) -> Iterator[tuple[Running, Callable[[str], None]]]:
+    """A process that is about to read its configuration, and what gives it one."""
+    config = tmp_path / "server.conf"
+    os.mkfifo(config)
+    server = start("-c", str(config), "-l", str(tmp_path / "server.log"))
+    with config.open("w") as pipe:
+
+        def give(text: str) -> None:
+            (tmp_path / "written").write_text(text)
+            (tmp_path / "written").rename(config)  # for whoever reads it again
+            pipe.write(text)
+            pipe.close()
+
+        yield server, give
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_what_has_not_started_quietly(
+    reading: tuple[Running, Callable[[str], None]], number: int
+) -> None:
+    server, _ = reading
+    assert server.end(number) == 0
+    assert server.log() == ""
+
+
+def test_signals_that_come_before_the_start_are_done_after_it(
+    reading: tuple[Running, Callable[[str], None]], tmp_path: Path
+) -> None:
+    server, give = reading
+    server.process.send_signal(signal.SIGUSR1)
+    server.process.send_signal(signal.SIGHUP)
+    log = tmp_path / "server.log"
+    give("listen: 127.0.0.1:-1\n")
+    eventually(lambda: log.exists() and "Reloaded server configuration" in log.read_text())
+    text = log.read_text()
+    assert "File log re-opened" in text
+    assert text.index("Server is ready") < text.index("Reloaded server configuration")
+    assert server.end() == 0
+
+
+def test_a_lame_duck_that_has_not_started_starts_and_ends(
+    reading: tuple[Running, Callable[[str], None]], tmp_path: Path
+) -> None:
+    server, give = reading
+    server.process.send_signal(signal.SIGUSR2)
+    give("listen: 127.0.0.1:-1\n")
+    assert server.process.wait(30) == 0
+    assert "Entering lame duck mode" in (tmp_path / "server.log").read_text()
+
+
+def test_little_is_imported_before_signals_are_held() -> None:
+    """Each module takes time in which a signal would end the process."""
+    code = "import sys; before = {*sys.modules}; import pyjs.server.main; print(*({*sys.modules} - before))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert {name for name in done.stdout.split() if name.startswith("pyjs.")} <= {
+        "pyjs.server",
+        "pyjs.server.main",
+        "pyjs.server.process",
+        "pyjs.server.process.signals",
+        "pyjs.version",
+    }
+    assert not {"asyncio", "ssl", "json", "logging", "socket"} & {*done.stdout.split()}
+
+
 def test_it_is_ready_soon_and_small(start: Callable[..., Running]) -> None:
     """Soon by its own processor time: what else the machine does is not counted."""
     server = start("-a", "127.0.0.1", "-p", "-1")
@@ -240,6 +307,23 @@ def test_hangup_applies_users_and_says_what_it_cannot(start: Callable[..., Runni
     config.write_text("listen: 127.0.0.1:-1\nserver_nam: other\n")
     server.process.send_signal(signal.SIGHUP)
     server.says(r'Failed to reload .*server\.conf:2:1: unknown field "server_nam"')
+    assert connects(port, user="a", **{"pass": "two"})
+
+
+def test_a_file_that_was_emptied_sends_nobody_away(start: Callable[..., Running], tmp_path: Path) -> None:
+    config = tmp_path / "server.conf"
+    users = "authorization { users: [{user: a, password: one}] }\n"
+    config.write_text(users)
+    server = start("-c", str(config), "-a", "127.0.0.1", "-p", "-1")
+    port = server.port
+    config.write_text("")
+    server.process.send_signal(signal.SIGHUP)
+    server.says(r"Failed to reload .*server\.conf: the file is empty, and was not before")
+    assert connects(port, user="a", **{"pass": "one"})
+    assert not connects(port)
+    config.write_text(users.replace("one", "two"))
+    server.process.send_signal(signal.SIGHUP)
+    server.says("Reloaded server configuration")
     assert connects(port, user="a", **{"pass": "two"})
 
 

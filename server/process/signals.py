@@ -1,0 +1,43 @@
+"""Signals that come before a server listens for them.
+
+A process is sent some as soon as its pid is known, which is long before its modules are imported and its
+configuration is read. Promises: SIGHUP, SIGUSR1 and SIGUSR2 do not end the process, and are done once the
+server runs; SIGTERM and SIGINT end it at once, with exit code 0 and without a word, as nothing has begun.
+"""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType, TracebackType
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+_HELD = (*_ENDING, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class HeldSignals:
+    """A context in which signals are held; somebody else may listen for them in it. Of the main thread."""
+
+    def __init__(self) -> None:
+        self._came: list[int] = []
+        self._before: dict[int, signal.Handlers] = {}
+
+    def __enter__(self) -> HeldSignals:
+        for number in _HELD:
+            self._before[number] = signal.signal(number, self._hold) or signal.SIG_DFL  # type: ignore[assignment]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _hold(self, number: int, frame: FrameType | None) -> None:
+        self._came.append(number)
+        if number in _ENDING:
+            raise SystemExit(0)
+
+    def take(self) -> list[int]:
+        """Those that came since this was last asked, each once, in order."""
+        came, self._came = list(dict.fromkeys(self._came)), []
+        return came
