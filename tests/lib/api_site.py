@@ -17,6 +17,7 @@ from pyjs.server.clock import SECOND
 from pyjs.server.cluster.meta.answering import Asset, Led, Meta, Standing
 from pyjs.server.cluster.meta.command import Command, PutConsumer
 from pyjs.server.cluster.meta.effect import Effect
+from pyjs.server.cluster.pacemaker import Pacemaker
 from pyjs.server.jetstream.api.table import Api
 from pyjs.server.jetstream.domain.gate import Gate
 
@@ -29,6 +30,7 @@ class PlayedDomain:
 
     serves: leaders tell at once that what is decided is served. before: is called before each proposal is
     applied. lost: proposals come to nothing. questions: (kind, stream, consumer) that leaders were asked.
+    silent: for how many ticks nothing was heard of the meta leader.
     """
 
     def __init__(self, world: World) -> None:
@@ -47,10 +49,16 @@ class PlayedDomain:
         self.waiting: dict[tuple[str, str, str], list[Callable[[Json | None], None]]] = {}
         self.ways: list[str] = []
         self.clock = world.clock
-        self.surroundings = SimpleNamespace(clock=world.clock, random=lambda: self.site.dice)
+        self.pacemaker = Pacemaker(world.clock)
+        self.surroundings = SimpleNamespace(
+            clock=world.clock, random=lambda: self.site.dice, pacemaker=self.pacemaker
+        )
+        self.silent = 0
+        self.pacemaker.add(lambda: None)
         self.servers = SimpleNamespace(gathering=False)
         self.answers = SimpleNamespace(send=self._send)
         self._world = world
+        self.decided: Callable[[Effect], None] = lambda effect: None
 
     def _send(self, server: str, account: str, reply: str, header: bytes, body: bytes) -> None:
         assert account == ACCOUNT
@@ -64,6 +72,14 @@ class PlayedDomain:
     @property
     def sights(self) -> Any:
         return self.site.sights
+
+    @property
+    def is_leader(self) -> bool:
+        return self.meta is Meta.LEADER
+
+    @property
+    def group(self) -> Any:
+        return SimpleNamespace(leader=self.leader, silence=lambda: {self.leader: self.silent})
 
     @property
     def led(self) -> Led:
@@ -87,6 +103,8 @@ class PlayedDomain:
             return
         self.before()
         effects = self.site.put(command)
+        for effect in effects:
+            self.decided(effect)
         if self.serves:
             consumer = command.name if isinstance(command, PutConsumer) else ""
             name = (
@@ -148,7 +166,9 @@ class ApiSite(World):
         self.host.cluster_name = "C"
         self.domain = PlayedDomain(self)
         domain: Any = self.domain
-        self.api = Api(self.js, Gate(domain))
+        self.gate = Gate(domain)
+        self.domain.decided = self.gate.decided
+        self.api = Api(self.js, self.gate)
         self.api.start()
 
     def ask(self, suffix: str, body: Any = None, **header: str) -> Ear:

@@ -437,6 +437,7 @@ class Domain:
 
     def _effect(self, effect: Effect) -> None:
         """Something was decided, on all servers."""
+        self.gate.decided(effect)
         if isinstance(effect, ServerPut | ServerReplaced):
             self.servers.returned(effect.server)
             if effect.server.id == self.me:

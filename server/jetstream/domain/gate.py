@@ -1,20 +1,32 @@
 """Gate: which of the servers serves a request of the API.
 
 Promises: a request is served here, refused here, or left to another server, as `answering.decide` says; what
-waits first is judged again before it is refused. Between two leaders members hold requests for a while, so
-that the next one serves them; what the leader could not hear is sent to it later. A request that the former
-leader may have served is not served twice, unless that does no harm: see `HARMLESS` and
-`_admit`.
+waits first is judged again before it is refused. Members hold what they leave to a leader until they have
+heard of it since: one that is gone already is known to be so only a while later. So the next leader serves
+what came between the two, as soon as there is one, and without one it is refused; what the leader could not
+hear is sent to it later. A request that the former leader may have served is not served twice, unless that
+does no harm (`HARMLESS`), but refused where the meta group has decided something about the same since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....protocol import gojson
-from ...cluster.meta.answering import DELAY, Act, Rule, decide, error_of, rule_for
+from ...clock import SECOND
+from ...cluster.meta.answering import DELAY, PATIENCE, Act, Rule, decide, error_of, rule_for
+from ...cluster.meta.effect import (
+    ConsumerChanged,
+    ConsumerGone,
+    ConsumerMade,
+    Effect,
+    StreamChanged,
+    StreamGone,
+    StreamMade,
+)
+from ...cluster.pacemaker import TICK
 from ..api.request import Request
 from ..api.table import Row
 from .consumers import ConsumerWishes
@@ -26,9 +38,12 @@ from .streams import StreamWishes
 from .unserved import Unserved
 
 if TYPE_CHECKING:
+    from ...cluster.group import Group
     from .domain import Domain
 
-HOLD, PAUSE = 3_000_000_000, 50_000_000  # ns that a request is held between leaders, and between two looks
+OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream has to be opened, and between two looks
+HOLD = PATIENCE + SECOND  # ns that a request is held at most: then there is a leader, or it is refused
+MOST_HELD = 1000  # requests; more are left to the leader that is believed in
 # What a stream's next leader may do once more after the former one. Not so: to purge again would remove what
 # was published since, to step down again would take the lead from who was just given it.
 HARMLESS = frozenset(
@@ -41,14 +56,29 @@ HARMLESS = frozenset(
         "CONSUMER.DURABLE.CREATE.*.*",
     }
 )
-Version = tuple[int, int]  # created, revision
+Matter = tuple[str, str, str]  # account, stream, consumer ("" for what is not named)
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """A request. since, tick: when it came, in ns and in ticks. decided: something was, about its matter."""
+
+    pattern: str
+    request: Request
+    serve: Callable[[], None]
+    matter: Matter
+    since: int
+    tick: int
+    decided: bool = False
 
 
 class Gate:
-    """The gate of one account's API."""
+    """The gate of a domain's API, for all accounts."""
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
+        self._held: dict[Matter, list[_Waiting]] = {}
+        self._count = 0
 
     def table(self) -> dict[str, Row]:
         """See api.table.Gate."""
@@ -64,37 +94,69 @@ class Gate:
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
         """See api.table.Gate."""
-        if is_unheard(self._domain, request.message) and self._rule(pattern, request)[0] is Rule.META:
-            again = partial(self._admit, pattern, request, serve)
-            Errand(self._domain, request.message, again).start()
+        domain, account = self._domain, request.account
+        matter = (account.name, *_names(pattern, request.tokens))
+        tick = domain.surroundings.pacemaker.count
+        waiting = _Waiting(pattern, request, serve, matter, account.host.clock.now(), tick)
+        if is_unheard(domain, request.message) and self._rule(pattern, request)[0] is Rule.META:
+            Errand(domain, request.message, lambda: self._look(waiting)).start()
         else:
-            self._admit(pattern, request, serve)
+            self._look(waiting)
 
-    def _admit(
-        self,
-        pattern: str,
-        request: Request,
-        serve: Callable[[], None],
-        patience: int = HOLD,
-        found: Version | None = None,
-    ) -> None:
-        """found: what a request that is held is about, as it was when it came.
+    def decided(self, effect: Effect) -> None:
+        """The meta group has decided something: what is held about the same was served by its leader."""
+        if not self._held or self._domain.is_leader:
+            return
+        if isinstance(effect, StreamMade | StreamChanged | StreamGone):
+            matter = (effect.stream.account, effect.stream.name, "")
+        elif isinstance(effect, ConsumerMade | ConsumerChanged | ConsumerGone):
+            matter = (effect.consumer.account, effect.consumer.stream, effect.consumer.name)
+        else:
+            return
+        for waiting in self._held.get(matter, ()):
+            waiting.decided = True
 
-        When that has changed since, the former leader has served the request already: it is not served again.
-        """
+    def _look(self, waiting: _Waiting) -> None:
+        """See whose the request is now."""
+        pattern, request = waiting.pattern, waiting.request
         rule, stream, consumer = self._rule(pattern, request)
         account, clock = request.account.name, request.account.host.clock
         act = decide(rule, self._domain.standing(account, stream, consumer))
-        if patience > 0 and self._is_undecided(pattern, rule, act, account, stream):
-            found = found or self._version(pattern, request)
-            clock.call_later(PAUSE, lambda: self._admit(pattern, request, serve, patience - PAUSE, found))
-        elif act is Act.ANSWER:
-            if found in (None, self._version(pattern, request)):
-                serve()
+        pause = self._pause(waiting, rule, act, stream)
+        if pause and self._hold(waiting):
+            clock.call_later(pause, lambda: self._look(waiting))
+            return
+        self._let_go(waiting)
+        if act is Act.ANSWER:
+            if waiting.decided:
+                _refuse(request, Act.UNAVAILABLE)
+            else:
+                waiting.serve()
         elif act.later:
             clock.call_later(DELAY, lambda: self._refuse_again(pattern, request, act))
         else:
             _refuse(request, act)
+
+    def _hold(self, waiting: _Waiting) -> bool:
+        """Whether it can wait."""
+        held = self._held.setdefault(waiting.matter, [])
+        if waiting in held:
+            return True
+        if self._count < MOST_HELD:
+            held.append(waiting)
+            self._count += 1
+            return True
+        if not held:
+            del self._held[waiting.matter]
+        return False
+
+    def _let_go(self, waiting: _Waiting) -> None:
+        held = self._held.get(waiting.matter, [])
+        if waiting in held:
+            held.remove(waiting)
+            self._count -= 1
+            if not held:
+                del self._held[waiting.matter]
 
     def _refuse_again(self, pattern: str, request: Request, act: Act) -> None:
         """Refuse what would have been refused a moment ago, if it still would be."""
@@ -109,30 +171,38 @@ class Gate:
         rule = rule_for(pattern, internal=bool(retention), retention=retention)
         return rule, stream, "" if rule_for(pattern) is not rule else consumer
 
-    def _version(self, pattern: str, request: Request) -> Version | None:
-        """Of the consumer that a request names, or else of the stream."""
-        name, consumer = _names(pattern, request.tokens)
-        state, account = self._domain.state, request.account.name
-        found = state.consumer(account, name, consumer) if consumer else state.stream(account, name)
-        return None if found is None else (found.created, found.revision)
+    def _pause(self, waiting: _Waiting, rule: Rule, act: Act, stream: str) -> int:
+        """How long to wait for the next look, in ns; 0 where it is known whose the request is.
 
-    def _is_undecided(self, pattern: str, rule: Rule, act: Act, account: str, stream: str) -> bool:
-        """Whether it may be this server's matter in a moment: nobody leads, or what it leads is not open yet.
-
-        All who hold a request look again; who leads by then serves it.
+        It may be this server's matter in a moment: nobody leads, or who leads may be gone, or what it leads
+        is not open yet. All who hold a request look again; who leads by then serves it.
         """
-        domain = self._domain
+        domain, account = self._domain, waiting.request.account
+        age = account.host.clock.now() - waiting.since
+        if age >= HOLD:
+            return 0
         if rule is Rule.META:
-            return act is Act.SILENT and domain.led.leader in ("", domain.me)
-        asset, assigned = domain.assets.get((account, stream)), domain.state.stream(account, stream)
+            if act is not Act.SILENT:
+                return 0
+            none = domain.led.leader in ("", domain.me)
+            return PAUSE if none else self._until_heard(waiting, domain.group)
+        assigned = domain.state.stream(account.name, stream)
         if assigned is None or domain.me not in assigned.members:
-            return False
+            return 0
+        asset = domain.assets.get((account.name, stream))
         if act is Act.ANSWER:
-            return asset is None or asset.stream is None
+            return PAUSE if (asset is None or asset.stream is None) and age < OPENING else 0
+        if waiting.pattern not in HARMLESS or act is not Act.SILENT or not assigned.replicated:
+            return 0
         led = None if asset is None else asset.led()
-        if pattern not in HARMLESS or act is not Act.SILENT or not assigned.replicated:
-            return False
-        return led is None or not led.leader
+        if asset is None or led is None or not led.leader:
+            return PAUSE
+        return self._until_heard(waiting, None if asset.membership is None else asset.membership.group)
+
+    def _until_heard(self, waiting: _Waiting, group: Group | None) -> int:
+        """How long to wait for a word of a group's leader that it may have said after the request came."""
+        ticks = self._domain.surroundings.pacemaker.count - waiting.tick
+        return 0 if group is None or group.silence().get(group.leader, ticks) + 2 <= ticks else TICK
 
     def _asks_inside(self, pattern: str, request: Request, stream: str) -> str:
         """The retention by which it counts who serves a mirror's or source's consumer; "" for any other."""

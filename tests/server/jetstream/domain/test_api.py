@@ -15,9 +15,10 @@ from lib.streams import Ear
 from pyjs.protocol.api.cluster import ClusterInfo
 from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.answering import DELAY, Asset, Led, Meta, Standing
+from pyjs.server.cluster.meta.answering import DELAY, PATIENCE, Asset, Led, Meta, Standing
 from pyjs.server.cluster.meta.command import UpdateStream
-from pyjs.server.jetstream.domain.gate import HOLD, PAUSE
+from pyjs.server.cluster.meta.effect import StreamGone, StreamMade
+from pyjs.server.jetstream.domain.gate import HOLD, MOST_HELD, PAUSE
 from pyjs.server.jetstream.domain.judge import GATHERING
 from pyjs.server.jetstream.domain.sysapi import ClusterApi
 from pyjs.server.jetstream.domain.unserved import OF_ACCOUNTS, OF_THE_SYSTEM
@@ -74,21 +75,69 @@ def test_between_two_leaders_requests_are_held_for_the_next_one(site: ApiSite) -
 
 def test_what_the_former_leader_has_served_is_not_served_again(site: ApiSite) -> None:
     site.make()
+    stream = site.domain.state.stream(ACCOUNT, "S")
     site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
     held, beside = site.ask("STREAM.DELETE.S"), site.ask("STREAM.CREATE.NEW", {"name": "NEW"})
     site.clock.advance(PAUSE)
+    site.gate.decided(StreamGone(stream))  # by the former leader
+    site.gate.decided(StreamMade(stream))
     site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
-    assert codes(site.ask("STREAM.DELETE.S")) == [0]  # as the former leader did
-    site.make()
-    site.clock.advance(HOLD)
-    assert held.bodies == [] and site.domain.state.stream(ACCOUNT, "S") is not None
+    site.clock.advance(SECOND)
+    assert codes(held) == [10008] and site.domain.state.stream(ACCOUNT, "S") is not None
     assert codes(beside) == [0]
+
+
+def test_what_is_repeated_between_two_leaders_is_answered_each_time(site: ApiSite) -> None:
+    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    made = [site.ask("STREAM.CREATE.S", {"name": "S"}) for _ in range(2)]
+    gone = [site.ask("STREAM.DELETE.S") for _ in range(2)]
+    site.clock.advance(PAUSE)
+    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.clock.advance(SECOND)
+    assert [codes(each) for each in (*made, *gone)] == [[0], [0], [0], [10059]]
+
+
+def test_requests_are_held_while_the_leader_is_believed_in_and_says_nothing(site: ApiSite) -> None:
+    site.domain.meta = Meta.FOLLOWER
+    dropped = site.ask("STREAM.NAMES")
+    site.clock.advance(SECOND)  # the leader is heard of
+    site.domain.silent = 1000
+    held = site.ask("STREAM.NAMES")
+    site.clock.advance(2 * SECOND)
+    site.domain.leader = ""
+    site.clock.advance(2 * SECOND)
+    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.clock.advance(SECOND)
+    assert (dropped.bodies, codes(held)) == ([], [0])
+
+
+def test_what_is_held_is_refused_when_there_is_no_leader_for_long(site: ApiSite) -> None:
+    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    held = site.ask("STREAM.NAMES")
+    site.clock.advance(PATIENCE)
+    assert held.bodies == []
+    site.domain.meta = Meta.LEADERLESS
+    site.clock.advance(PAUSE)
+    assert codes(held) == [10008]
+
+
+def test_only_so_many_requests_are_held(site: ApiSite) -> None:
+    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    held = [site.ask("STREAM.NAMES") for _ in range(MOST_HELD + 5)]
+    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.clock.advance(SECOND)
+    assert [codes(each) for each in held] == [[0]] * MOST_HELD + [[]] * 5
+    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    again = site.ask("STREAM.NAMES")
+    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.clock.advance(SECOND)
+    assert codes(again) == [0]
 
 
 def test_members_hold_what_is_about_a_stream_that_nobody_leads(site: ApiSite) -> None:
     site.make()
     leader = [""]
-    asset = SimpleNamespace(stream=site.stream("S"), led=lambda: Led(leader[0]))
+    asset = SimpleNamespace(stream=site.stream("S"), led=lambda: Led(leader[0]), membership=None)
     site.domain.assets[ACCOUNT, "S"] = asset
     site.domain.where = Asset.MEMBER
     get, purge, step_down = (
