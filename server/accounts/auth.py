@@ -10,12 +10,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..config.options import AuthorizationOptions
 from ..slices import Steps, at_once
+from .passwords import BCRYPT, check_for
 from .permissions import Permissions
 from .registry import GLOBAL
 from .users import User
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..config.options import Options, PermissionsOptions, UserOptions
     from .registry import Registry
 
-_BCRYPT = re.compile(r"\$2[abxy]\$\d{2}\$.{53}\Z", re.DOTALL)
 STANDARD = "STANDARD"
 LEAFNODE = "LEAFNODE"
 
@@ -213,21 +212,9 @@ def _is_system_only(options: Options, registry: Registry) -> bool:
 
 
 def _compare(expected: str, given: str, user: User) -> Verdict:
-    if _BCRYPT.match(expected):
-        return Verdict(user, lambda: check_bcrypt(expected, given))
+    if BCRYPT.match(expected):
+        return Verdict(user, check_for(expected, given))
     return Verdict(user) if hmac.compare_digest(expected.encode(), given.encode()) else REFUSED
-
-
-def check_bcrypt(hashed: str, given: str) -> bool:
-    """Whether `given` is the password of a bcrypt hash. Slow by design: call it off the loop."""
-    import bcrypt
-
-    # The library writes 2b; 2a, 2x and 2y differ from it only by bugs long gone.
-    normal = "$2b" + hashed[3:]
-    try:
-        return bcrypt.checkpw(given.encode()[:72], normal.encode())
-    except ValueError:
-        return False
 
 
 def verify(public: str, nonce: bytes, signature: str) -> bool:

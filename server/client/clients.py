@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import memory
 from ..accounts.auth import Authenticator, Gatekeeper
+from ..accounts.passwords import PasswordChecks
 from ..accounts.surplus import close_surplus
 from ..connection.buffered import Buffered
 from ..logging import Log, Silent
@@ -21,9 +22,9 @@ from .info import InfoDocument
 
 if TYPE_CHECKING:
     from ..accounts import Registry
+    from ..accounts.passwords import Offload
     from ..clock import Clock
     from ..config.options import Options
-    from ..connection import Offload
     from ..identity import ServerIdentity
     from .connection import ClientConnection
 
@@ -75,7 +76,7 @@ class Clients:
         self.registry = registry
         self.identity = identity
         self.clock = clock
-        self.offload = offload
+        self.passwords = PasswordChecks(offload)
         self.log: Log = log or Silent()
         self.random_bytes = random_bytes
         self.flusher = registry.flusher

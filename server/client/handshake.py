@@ -1,7 +1,8 @@
 """How a client becomes known: INFO, CONNECT, authentication, its account, and what a reload makes of it.
 
 Promises that nothing but CONNECT is read before it is known who speaks, that bcrypt runs off the loop, and
-that a second CONNECT starts over. While the account of a token is looked up, the time to log in runs on.
+that a second CONNECT starts over. While the account of a token is looked up, the time to log in runs on;
+while a password is checked it does not, as on the reference (`processConnect` in client.go).
 """
 
 from __future__ import annotations
@@ -137,8 +138,11 @@ class Handshake:
             verdict.lookup(come)
         elif verdict.check is not None:
             connection.hold()
+            self.stop()  # it has said who it is in time
             user = verdict.user
-            connection.clients.offload(verdict.check, lambda passed: come(Verdict(user if passed else None)))
+            connection.clients.passwords(
+                verdict.check, lambda passed: come(Verdict(user if passed else None)), connection.peer[0]
+            )
         else:
             decided(verdict)
 

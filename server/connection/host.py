@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from ..accounts import Registry
     from ..accounts.flusher import Flusher
+    from ..accounts.passwords import PasswordChecks
     from ..clock import Clock
     from ..config.options import Options
     from ..identity import ServerIdentity
     from ..logging import Log
     from .buffered import Buffered
-
-# Runs a slow function on another thread and hands its result back on the loop.
-Offload = Callable[[Callable[[], bool], Callable[[bool], None]], None]
 
 
 class Host(Protocol):
@@ -27,7 +25,7 @@ class Host(Protocol):
     clock: Clock
     flusher: Flusher
     buffered: Buffered
-    offload: Offload
+    passwords: PasswordChecks
     log: Log
     random_bytes: Callable[[int], bytes]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING
 
-from ..accounts.auth import LEAFNODE, REFUSED, Credentials, Verdict, check_bcrypt, verify
+from ..accounts.auth import LEAFNODE, REFUSED, Credentials, Verdict, verify
+from ..accounts.passwords import check_for
 from ..accounts.permissions import Permissions
 from ..accounts.users import User
 
@@ -64,5 +65,5 @@ class LeafAuthenticator:
 def _compare(user: User, given: str) -> Verdict:
     expected = user.password
     if expected.startswith(_BCRYPT):
-        return Verdict(user, lambda: check_bcrypt(expected, given))
+        return Verdict(user, check_for(expected, given))
     return Verdict(user) if hmac.compare_digest(expected.encode(), given.encode()) else REFUSED

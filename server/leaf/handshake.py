@@ -148,8 +148,11 @@ class Accepted:
             verdict.lookup(come)
         elif verdict.check is not None:
             connection.hold()
-            connection.leafs.offload(
-                verdict.check, lambda passed: come(Verdict(verdict.user if passed else None))
+            self.stop()  # it has said who it is in time
+            connection.leafs.passwords(
+                verdict.check,
+                lambda passed: come(Verdict(verdict.user if passed else None)),
+                connection.peer[0],
             )
         else:
             self._decided(given, verdict)

@@ -68,7 +68,7 @@ class Leafs:
         self.clock = host.clock
         self.flusher = host.flusher
         self.buffered = host.buffered
-        self.offload = host.offload
+        self.passwords = host.passwords
         self.log = host.log
         self.random_bytes = host.random_bytes
         self.next_id = host.next_id

@@ -60,7 +60,7 @@ class Routes:
         self.clock = clients.clock
         self.flusher = clients.flusher
         self.buffered = clients.buffered
-        self.offload = clients.offload
+        self.passwords = clients.passwords
         self.log = clients.log
         self.random_bytes = clients.random_bytes
         self.next_id = clients.next_id

@@ -106,8 +106,8 @@ class House:
         )
 
     def work(self) -> None:
-        pending, self.offloaded = self.offloaded, []
-        for function, done in pending:
+        while self.offloaded:
+            function, done = self.offloaded.pop(0)
             done(function())
 
     def client(self) -> FakeClient:
