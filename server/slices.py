@@ -44,33 +44,6 @@ class EachTurn:
         self._clock.call_later(0, callback)
 
 
-class OneByOne:
-    """One callback in each turn of the loop, however many there are: together they are no more than one."""
-
-    __slots__ = ("_clock", "_due")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._due: deque[Callable[[], None]] = deque()
-
-    def __len__(self) -> int:
-        return len(self._due)
-
-    def soon(self, callback: Callable[[], None]) -> None:
-        """See Turns."""
-        self._due.append(callback)
-        if len(self._due) == 1:
-            self._clock.call_later(0, self._turn)
-
-    def _turn(self) -> None:
-        try:
-            self._due[0]()
-        finally:
-            self._due.popleft()
-            if self._due:
-                self._clock.call_later(0, self._turn)
-
-
 class Shared:
     """Callbacks in the order in which they came, together about `SECONDS` of each turn of the loop.
 
@@ -207,19 +180,20 @@ async def finish(turns: Turns, steps: Steps[T]) -> T:
         slices.stop()
 
 
-class InTurn:
+class InOrder:
     """Pieces of work that must not mix: each begins when the one before has ended."""
 
-    def __init__(self, runner: Turns) -> None:
-        self._runner = runner
-        self._waiting: deque[Callable[[], None]] = deque()
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._waiting: deque[Callable[[], Slices]] = deque()
         self._busy = False
+        self._under_way: Slices | None = None
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
 
-    def begin(
+    def add(
         self, steps: Steps[T], done: Callable[[T], object], failed: Callable[[Exception], object]
     ) -> None:
         """See Slices; the first step is done at once when nothing is under way."""
@@ -230,18 +204,24 @@ class InTurn:
             finally:
                 self._next()
 
-        def start() -> None:
-            Slices(self._runner, steps, partial(ended, done), partial(ended, failed))
-
-        if self._busy:
-            self._waiting.append(start)
-        else:
+        self._waiting.append(lambda: Slices(self._turns, steps, partial(ended, done), partial(ended, failed)))
+        if not self._busy:
             self._busy = True
-            start()
+            self._begin()
+
+    def stop(self) -> None:
+        """Do no more of it, and nothing that is added later; nobody is told."""
+        self._waiting.clear()
+        if self._under_way is not None:
+            self._under_way.stop()
+
+    def _begin(self) -> None:
+        if self._waiting:  # unless it was stopped
+            self._under_way = self._waiting.popleft()()
 
     def _next(self) -> None:
         if self._waiting:
-            self._runner.soon(self._waiting.popleft())
+            self._turns.soon(self._begin)
         else:
             self._busy = False
 
@@ -298,50 +278,3 @@ class Slices:
             self._steps = None
             self._failed(fault)
         return self._steps is not None
-
-
-class InOrder:
-    """Pieces of work, one after another, in steps of `SECONDS`: what fits into the first is done at once.
-
-    failed: gets the exception of a piece that raises; the next one follows.
-    """
-
-    def __init__(self, runner: Turns, failed: Callable[[Exception], object]) -> None:
-        self._runner = runner
-        self._failed = failed
-        self._due: deque[tuple[Steps[Any], Callable[[Any], object]]] = deque()
-        self._under_way = False
-
-    def add(self, steps: Steps[T], done: Callable[[T], object] = lambda _: None) -> None:
-        """Do this after all that was added before; `done` gets what it comes to, unless it fails."""
-        self._due.append((steps, done))
-        if not self._under_way:
-            self._under_way = True
-            self._turn()
-
-    def stop(self) -> None:
-        """Do no more of it; nobody is told."""
-        self._due.clear()
-
-    def _turn(self) -> None:
-        until = perf_counter() + SECONDS
-        while self._due:
-            self._step(*self._due[0])
-            if self._due and perf_counter() >= until:
-                self._runner.soon(self._turn)
-                return
-        self._under_way = False
-
-    def _step(self, steps: Steps[Any], done: Callable[[Any], object]) -> None:
-        try:
-            next(steps)
-        except StopIteration as end:
-            self._over(steps)
-            done(end.value)
-        except Exception as fault:
-            self._over(steps)
-            self._failed(fault)
-
-    def _over(self, steps: Steps[Any]) -> None:
-        if self._due and self._due[0][0] is steps:  # unless it was stopped
-            self._due.popleft()

@@ -64,7 +64,7 @@ def directory_name(name: str) -> str:
 
 
 def _encode(name: str, document: Document) -> bytes:
-    text = json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
+    text = json.dumps(document, ensure_ascii=False).encode() + b"\n"
     named = f"{quote(name, safe='$')}\n".encode()
     return f"{_FORMAT} {crc32(named + text):08x} ".encode() + named + text
 

@@ -6,7 +6,7 @@
 import dataclasses
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from json import dumps
 from typing import Any
 
@@ -15,10 +15,25 @@ from ..timestamp import TimestampError, format_exact, format_rfc3339, parse_exac
 from .record import NUMBERS, Kind, Record, invalid_json, wrong_type
 
 
-class _Plain:
+class _Kind:
+    nested = False
+
+    def read(self, value: Any, where: str, strict: bool) -> Any:
+        raise NotImplementedError
+
+    def reading(self, value: Any, where: str, strict: bool) -> Generator[None, None, Any]:
+        yield from ()
+        return self.read(value, where, strict)
+
     def write(self, value: Any) -> Any:
         return value
 
+    def writing(self, value: Any) -> Generator[None, None, Any]:
+        yield from ()
+        return self.write(value)
+
+
+class _Plain(_Kind):
     def is_empty(self, value: Any) -> bool:
         return not value
 
@@ -112,7 +127,9 @@ class _Blob(_Plain):
         return b64encode(value).decode("ascii")
 
 
-class _Nested:
+class _Nested(_Kind):
+    nested = True
+
     def __init__(self, record: type[Record], hide_empty: bool) -> None:
         self.record = record
         self.hide_empty = hide_empty
@@ -120,14 +137,20 @@ class _Nested:
     def read(self, value: Any, where: str, strict: bool) -> Any:
         return self.record.from_json(value, strict=strict, where=where)
 
+    def reading(self, value: Any, where: str, strict: bool) -> Generator[None, None, Any]:
+        return self.record.reading(value, strict=strict, where=where)
+
     def write(self, value: Any) -> Any:
         return None if value is None else value.to_json()
+
+    def writing(self, value: Any) -> Generator[None, None, Any]:
+        return None if value is None else (yield from value.writing())
 
     def is_empty(self, value: Any) -> bool:
         return value is None or (self.hide_empty and not value.to_json())
 
 
-class _Error:
+class _Error(_Kind):
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, Mapping):
             raise wrong_type(value, where, "server.ApiError")
@@ -140,9 +163,10 @@ class _Error:
         return value is None
 
 
-class _List:
+class _List(_Kind):
     def __init__(self, item: Kind, go_type: str, empty: Callable[[], Any]) -> None:
         self.item = item
+        self.nested = item.nested
         self.go_type = go_type
         self.empty = empty
 
@@ -156,18 +180,39 @@ class _List:
             for i, item in enumerate(value)
         ]
 
+    def reading(self, value: Any, where: str, strict: bool) -> Generator[None, None, Any]:
+        if not isinstance(value, list) or not self.nested:
+            return self.read(value, where, strict)
+        made: list[Any] = []
+        for i, item in enumerate(value):
+            made.append(
+                self.empty() if item is None else (yield from self.item.reading(item, f"{where}.{i}", strict))
+            )
+            yield
+        return made
+
     def write(self, value: Any) -> Any:
         if isinstance(self.item, _Text):
             return list(value)
         return [self.item.write(item) for item in value]
 
+    def writing(self, value: Any) -> Generator[None, None, Any]:
+        if not self.nested:
+            return self.write(value)
+        made: list[Any] = []
+        for item in value:
+            made.append((yield from self.item.writing(item)))
+            yield
+        return made
+
     def is_empty(self, value: Any) -> bool:
         return not value
 
 
-class _Map:
+class _Map(_Kind):
     def __init__(self, item: Kind, go_type: str, empty: Callable[[], Any]) -> None:
         self.item = item
+        self.nested = item.nested
         self.go_type = go_type
         self.empty = empty
 

@@ -9,12 +9,13 @@ wrong type is an error. Errors are `ApiError` 10025 with the reference's text.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, ClassVar, Protocol, Self
 
 from .. import gojson
 from ..errors import ApiError, api_error
 
+LONG = 64  # records in a list that is read in steps
 # Range of each number type of the reference, by its name there.
 NUMBERS = {
     "int": (-(1 << 63), (1 << 63) - 1),
@@ -26,13 +27,21 @@ NUMBERS = {
 
 
 class Kind(Protocol):
-    """How one sort of JSON value is read and written."""
+    """How one sort of JSON value is read and written. nested: whether it is made of records."""
+
+    nested: bool
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
         """Turn a JSON value (never None) into the attribute's; `where` is its path ``Type.field.0.field``."""
 
+    def reading(self, value: Any, where: str, strict: bool) -> Generator[None, None, Any]:
+        """As `read`, in steps."""
+
     def write(self, value: Any) -> Any:
         """Turn the attribute's value into JSON."""
+
+    def writing(self, value: Any) -> Generator[None, None, Any]:
+        """As `write`, in steps."""
 
     def is_empty(self, value: Any) -> bool:
         """Tell whether `value` is left out where empty values are."""
@@ -109,6 +118,21 @@ class Record:
                 setattr(made, key, kind[0].read(item, f"{where}.{key}", strict))
         return made
 
+    @classmethod
+    def reading(cls, value: Any, *, strict: bool = False, where: str = "") -> Generator[None, None, Self]:
+        """As `from_json`, in steps: one for each record in a long list of them."""
+        where, known = where or type_name(cls), _kinds(cls)
+        whole = dict(value) if isinstance(value, Mapping) else value
+        long = {
+            name: whole.pop(name)
+            for name, item in (value.items() if isinstance(value, Mapping) else ())
+            if isinstance(item, list) and len(item) > LONG and name in known and known[name][0].nested
+        }
+        made = cls.from_json(whole, strict=strict, where=where)
+        for name, item in long.items():
+            setattr(made, name, (yield from known[name][0].reading(item, f"{where}.{name}", strict)))
+        return made
+
     def to_json(self) -> dict[str, Any]:
         """Give the JSON object: fields in order, empty ones left out as the reference does, then `extra`."""
         out: dict[str, Any] = {}
@@ -116,6 +140,16 @@ class Record:
             value = getattr(self, name)
             if keep or not kind.is_empty(value):
                 out[name] = kind.write(value)
+        out.update(self.extra)
+        return out
+
+    def writing(self) -> Generator[None, None, dict[str, Any]]:
+        """As `to_json`, in steps: one for each record in a list of them."""
+        out: dict[str, Any] = {}
+        for name, (kind, keep) in _kinds(type(self)).items():
+            value = getattr(self, name)
+            if keep or not kind.is_empty(value):
+                out[name] = (yield from kind.writing(value)) if kind.nested else kind.write(value)
         out.update(self.extra)
         return out
 

@@ -17,13 +17,13 @@ from ...protocol.timestamp import format_rfc3339
 from ...store.errors import StoreError
 from ...store.memory import MemoryStream
 from ..config.options import AccountJetStream
-from ..slices import InTurn, Steps, at_once
+from ..slices import InOrder, Steps, at_once
 from . import changes
 from .host import Host
 from .quota import Quota
 from .stream.core import Stream
 from .stream.report import stamped
-from .stream.rules.create import check
+from .stream.rules.create import checking
 from .stream.rules.world import World
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class JetStreamAccount:
         self.set_limits(grants)
         self.streams: dict[str, Stream] = {}
         self.owners = SubjectOwners()
-        self.changes = InTurn(host.turns)
+        self.changes = InOrder(host.turns)
         self.left = False
         self.offline: dict[str, str] = {}
         self.unopened: dict[str, StreamConfig] = {}
@@ -199,9 +199,9 @@ class JetStreamAccount:
         """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
         return at_once(changes.creating(self, config, pedantic=pedantic))
 
-    def judged(
+    def judging(
         self, config: StreamConfig, *, pedantic: bool = False, judged: Judged | None = None
-    ) -> StreamConfig:
+    ) -> Steps[StreamConfig]:
         """What a new stream's configuration comes to, by itself and the account's limits. Raises ApiError.
 
         judged: what is known already about its subjects.
@@ -213,7 +213,8 @@ class JetStreamAccount:
             raise api_error("JSMaximumStreamsLimitErr")
         if name not in self.streams:
             self.check_limits(config, config.max_bytes or UNLIMITED)
-        config = check(stamped(config), self.world(config.num_replicas, pedantic=pedantic, judged=judged))
+        world = self.world(config.num_replicas, pedantic=pedantic, judged=judged)
+        config = yield from checking(stamped(config), world)
         if config.num_replicas > 1:
             raise api_error("JSStreamReplicasNotSupportedErr")
         return config
@@ -236,7 +237,7 @@ class JetStreamAccount:
         """As `make`, bit by bit: the stream is there from the first step on. tree: of its subjects."""
         if config.storage == "file":
             try:
-                self.put_down(config, created)
+                yield from self.putting_down(config, created)
                 store: StreamStore = self.open_store(config.name)
             except (OSError, StoreError) as error:
                 self.alarm(f"Stream create failed for '{self.name} > {config.name}': {error}")
@@ -285,7 +286,13 @@ class JetStreamAccount:
 
     def put_down(self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None) -> None:
         """Write a stream's document, durably. Raises OSError."""
-        document = {"config": config.to_json(), "created": format_rfc3339(created)}
+        at_once(self.putting_down(config, created, positions))
+
+    def putting_down(
+        self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None
+    ) -> Steps[None]:
+        """As `put_down`, bit by bit until it is written."""
+        document = {"config": (yield from config.writing()), "created": format_rfc3339(created)}
         if positions:
             document["sources"] = positions
         mark = self.marks.get(config.name)
@@ -323,7 +330,7 @@ class JetStreamAccount:
         old = stream.config
         if config.storage == "file":
             try:
-                self.put_down(config, stream.created, stream.positions.to_json())
+                yield from self.putting_down(config, stream.created, stream.positions.to_json())
             except OSError as error:
                 raise api_error("JSStreamUpdateErrF", err=str(error)) from error
         self.reserve(old, -1)

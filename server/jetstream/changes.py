@@ -15,9 +15,9 @@ from ...protocol.subject_tree import SubjectTree, TooEntangled, placing
 from ..slices import Steps
 from . import advisories
 from .stream.report import stamped
-from .stream.rules.create import check
+from .stream.rules.create import checking
 from .stream.rules.subjects import judging
-from .stream.rules.update import check_update
+from .stream.rules.update import checking_update
 
 if TYPE_CHECKING:
     from ...protocol.api.stream import StreamConfig
@@ -29,7 +29,7 @@ def creating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool 
     """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
     name = config.name
     judged = yield from judging(config)
-    config = account.judged(config, pedantic=pedantic, judged=judged)
+    config = yield from account.judging(config, pedantic=pedantic, judged=judged)
     existing = account.streams.get(name)
     if existing is not None:
         if existing.config == config:
@@ -50,11 +50,11 @@ def updating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool 
     """Change a stream. Raises ApiError."""
     judged = yield from judging(config)
     world = account.world(config.num_replicas, pedantic=pedantic, judged=judged)
-    check(config, world)
+    yield from checking(config, world)
     stream = account.lookup(config.name)
     account.must_limits(config.num_replicas)
     old = stream.config
-    new = check_update(old, stamped(config), world)
+    new = yield from checking_update(old, stamped(config), world)
     _check_consumers(stream, new)
     yield from overlapping(account, new)
     _must_be_served(account, stream)
@@ -73,9 +73,20 @@ def deleting(account: JetStreamAccount, name: str) -> Steps[None]:
     """Remove a stream, its messages and consumers. Raises ApiError."""
     stream = account.lookup(name)
     yield from stream.silencing()
+    if stream.inflow is not None:
+        yield from stream.inflow.stopping()
+    yield from _ending_consumers(stream)
     _must_be_served(account, stream)
     account.remove(name)
     advisories.stream_action(account.account, account.host, name, "delete")
+
+
+def _ending_consumers(stream: Stream) -> Steps[None]:
+    """End the consumers of a stream that is being deleted; their files go with the stream's."""
+    stream.deleting = True
+    for consumer in list(stream.consumers.values()):
+        consumer.delete("stream deleted")
+        yield
 
 
 def overlapping(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ...keys import Reason, Refusal, Role, is_public
@@ -18,7 +19,7 @@ from ..accounts import Account, Charter
 from ..accounts.surplus import close_surplus
 from ..clock import SECOND
 from ..logging import Log, Silent
-from ..slices import InOrder, OneByOne, Steps
+from ..slices import InOrder, Shared, Steps, paced
 from . import translate
 from .reading import Reader, Reading, read
 from .wiring import MISSING, Wiring
@@ -43,6 +44,10 @@ class Fetcher(Protocol):
 
 class _Closable(Protocol):
     def fail(self, text: str, reason: str) -> None: ...
+
+
+def _ignore() -> None:
+    """Nobody waits."""
 
 
 class OperatorAccounts:
@@ -73,8 +78,8 @@ class OperatorAccounts:
         self._clock = clock
         self._log: Log = log or Silent()
         self._cluster = cluster
-        self._work = InOrder(OneByOne(clock), self._failed)
-        self._wiring = Wiring(clock, self._log, self._work)
+        self._work = InOrder(Shared(partial(clock.call_later, 0)))
+        self._wiring = Wiring(clock, self._log, self._apply)
         self._held: dict[str, Account] = {}
         self._loading: dict[str, asyncio.Task[Account | Refusal]] = {}
         self._completing: dict[str, asyncio.Task[None]] = {}
@@ -125,12 +130,12 @@ class OperatorAccounts:
             return claims
         if self._past(claims) and self._concerns(claims.sub, token):
             return Refusal(Reason.ACCOUNT_EXPIRED, f"account {claims.sub} has expired")
-        self._work.add(self._updating(reading, claims))
+        self._apply(self._updating(reading, claims))
         return None
 
     def settled(self, done: Callable[[], None]) -> None:
         """Call `done` when all that was changed until now is applied."""
-        self._work.add(_nothing(), lambda _: done())
+        self._apply(_nothing(), done)
 
     def _concerns(self, key: str, token: str) -> bool:
         """Whether the token says something new of an account that matters here."""
@@ -152,7 +157,7 @@ class OperatorAccounts:
 
         deleted: JetStream is taken from it, too; its files stay. Otherwise its streams wait for that token.
         """
-        self._work.add(self._expiring(key, deleted=deleted))
+        self._apply(self._expiring(key, deleted=deleted))
 
     def _expiring(self, key: str, *, deleted: bool) -> Steps[None]:
         account = self._held.get(key)
@@ -219,7 +224,7 @@ class OperatorAccounts:
     async def _finish(self, steps: Steps[T]) -> T:
         """Have a change applied, after those before it."""
         found: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._work.add(_telling_of(steps, found))
+        self._apply(_telling_of(steps, found))
         return await found
 
     def _complete(self, key: str) -> asyncio.Task[None]:
@@ -246,6 +251,10 @@ class OperatorAccounts:
 
     def _past(self, claims: AccountClaims) -> bool:
         return claims.exp != 0 and claims.exp * SECOND <= self._clock.now()
+
+    def _apply(self, steps: Steps[None], done: Callable[[], None] = _ignore) -> None:
+        """Do this after all changes that were begun before; call `done` then, unless it fails."""
+        self._work.add(paced(steps), lambda _: done(), self._failed)
 
     def _failed(self, error: Exception) -> None:
         self._log.error(f"Applying an account's token failed: {type(error).__name__}: {error}")

@@ -8,7 +8,7 @@ Everything goes in steps; whoever takes them takes one change after another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...keys import Refusal, judge_import
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..clock import Clock, Timer
     from ..logging import Log
-    from ..slices import InOrder
 
 MISSING = "its account is not known here"
 CYCLE = "it forms a cycle"
@@ -34,9 +33,10 @@ _NONE = Links()
 class Wiring:
     """The imports of all accounts that are here, by public key."""
 
-    def __init__(self, clock: Clock, log: Log, work: InOrder) -> None:
+    def __init__(self, clock: Clock, log: Log, apply: Callable[[Steps[None]], None]) -> None:
+        """apply: has steps taken after those of the changes before."""
         self._clock = clock
-        self._work = work
+        self._apply = apply
         self._log = log
         self._accounts: dict[str, Account] = {}
         self._links: dict[str, Links] = {}  # served, by importer
@@ -158,7 +158,7 @@ class Wiring:
 
     def _ended(self, key: str) -> None:
         del self._timers[key]
-        self._work.add(self._wire(key))
+        self._apply(self._wire(key))
 
 
 def _claims(account: Account) -> AccountClaims | None:

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..accounts import AccountsError
@@ -19,7 +20,7 @@ from ..config.support import unserved
 from ..config.tls import TLSConfigError
 from ..config.tree import ConfigError
 from ..logging import Logger
-from ..slices import OneByOne, finish, paced
+from ..slices import Shared, finish, paced
 from .collector import Collector
 from .files import ports_path, write_pid, write_ports
 from .settled import read_settled
@@ -194,7 +195,7 @@ class Process:
                 return [str(problem) for problem in refusals]
             if found.refused:
                 return found.refused
-            turns = OneByOne(self.server.clock)
+            turns = Shared(partial(self.server.clock.call_later, 0))
             await finish(turns, paced(self.server.reloading(options)))
             self.log.configure(options)
             if options.pid_file and options.pid_file != self.options.pid_file:

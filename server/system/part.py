@@ -20,7 +20,7 @@ from ..monitor import Monitored, OthersAskedError, RequestError
 from ..monitor.accountz import account_statistics
 from ..monitor.request import MalformedRequestError
 from ..monitor.text import compact
-from ..slices import OneByOne, Slices, Steps, let_go, paced
+from ..slices import Shared, Slices, Steps, let_go, paced
 from . import services
 from .envelope import Envelope, encode
 from .neighbours import SWEEP_INTERVAL, Neighbours
@@ -63,7 +63,7 @@ class System:
         self._envelope = Envelope(server, random_bytes)
         self._known: set[str] = set()
         self._timers: dict[str, Timer] = {}
-        self._turns = OneByOne(server.clock)
+        self._turns = Shared(partial(server.clock.call_later, 0))
         self._statsz_interval = FIRST_STATSZ
         self._neighbours = Neighbours(server, self._envelope, self._tell_counts, self._hurry)
         self._subscribers = Subscribers(server, random_bytes)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator
 import pytest
 from lib.streams import HandRunner
 from pyjs.server import slices
-from pyjs.server.jetstream.api.written import Written, to_text
-from pyjs.server.slices import Shared, Slices, at_once, each, in_order, matching, paced
+from pyjs.server.jetstream.api.written import Written, is_long, to_text, writing
+from pyjs.server.slices import InOrder, Shared, Slices, at_once, each, in_order, matching, paced
 
 
 class Turns(HandRunner):
@@ -183,3 +183,74 @@ def test_work_in_line_needs_no_deep_stack_where_the_next_turn_is_at_once() -> No
     line = Shared(HandRunner().soon)
     Slices(line, steps([], 5000), ended.append, ended.append)
     assert ended == ["end"]
+
+
+class Told:
+    """Pieces of work of some turns each, one after another, and what is told of them."""
+
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.said: list[object] = []
+        self.work = InOrder(self.turns)
+
+    def add(self, name: str, count: int, fault: Exception | None = None) -> None:
+        def piece() -> Generator[None, None, str]:
+            self.said.append(f"{name} begins")
+            yield from steps([], count, fault)
+            return name
+
+        self.work.add(piece(), self.said.append, self.said.append)
+
+    def finish(self) -> None:
+        while self.turns.next:
+            self.turns.turn()
+
+
+def test_pieces_in_order_begin_at_once_when_nothing_is_under_way() -> None:
+    told = Told()
+    told.add("a", 0)
+    told.add("b", 0)
+    assert told.said == ["a begins", "a", "b begins", "b"]
+    assert not told.turns.next
+
+
+def test_each_piece_waits_for_those_before_it() -> None:
+    told = Told()
+    told.add("a", 3)
+    told.add("b", 1)
+    assert (told.said, len(told.work)) == (["a begins"], 1)
+    told.finish()
+    assert told.said == ["a begins", "a", "b begins", "b"]
+
+
+def test_the_fault_of_a_piece_is_told_and_the_next_one_follows() -> None:
+    told, fault = Told(), ValueError("no")
+    told.add("a", 2, fault)
+    told.add("b", 0)
+    told.finish()
+    assert told.said == ["a begins", fault, "b begins", "b"]
+
+
+def test_no_piece_goes_on_after_the_end() -> None:
+    told = Told()
+    told.add("a", 3)
+    told.add("b", 0)
+    told.work.stop()
+    told.add("c", 0)
+    told.finish()
+    assert told.said == ["a begins"]
+
+
+def test_a_long_response_is_written_in_steps_as_a_short_one_is() -> None:
+    rows = [{"name": f"é{number}", "tags": ["a", None, 1.5, {"b": Written("[2]")}]} for number in range(3000)]
+    for response in (rows, {"rows": rows, "deep": {"text": "x" * 500_000, "empty": {}}, "none": []}, {}, []):
+        assert is_long(response) == bool(response)
+        count = 0
+        writer = writing(response)
+        try:
+            while True:
+                next(writer)
+                count += 1
+        except StopIteration as end:
+            assert end.value == to_text(response)
+        assert not response or count > 5

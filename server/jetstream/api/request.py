@@ -15,7 +15,7 @@ from ....protocol.api.messages import error_response
 from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339
-from ...slices import InTurn, Slices, Steps
+from ...slices import Slices, Steps, at_once, paced
 from ..host import MOST_WAITING
 
 if TYPE_CHECKING:
@@ -86,6 +86,10 @@ class Request:
 
     def read(self, record: type[R]) -> R:
         """Decode the body; an empty one gives the record's defaults. Raises ApiError 10025."""
+        return at_once(self.reading(record))
+
+    def reading(self, record: type[R]) -> Steps[R]:
+        """As `read`, in steps."""
         text = self.body.strip()
         if not text:
             return record()
@@ -93,7 +97,7 @@ class Request:
             value = gojson.decode(text)
         except gojson.JsonError as error:
             raise invalid_json(str(error)) from None
-        return record.from_json(value, strict=self.account.host.strict)
+        return (yield from record.reading(value, strict=self.account.host.strict))
 
     def must_be_empty(self) -> None:
         """Raise ApiError 10038 when there is a body."""
@@ -134,11 +138,12 @@ class Request:
             raise outcome[0]
         return outcome[0]
 
-    def work_in_turn(self, queue: InTurn, steps: Steps[T], then: Callable[[T], Steps[Response]]) -> Response:
-        """Let the steps be done when it is their turn in the queue, and then those of the response.
+    def change(self, steps: Steps[T], then: Callable[[T], Steps[Response]]) -> Response:
+        """Change the account's streams when all changes before are done, and then make the response.
 
         Raises ApiError 10023 when too many wait already.
         """
+        queue = self.account.changes
         if len(queue) >= MOST_WAITING:
             raise api_error("JSInsufficientResourcesErr")
 
@@ -151,9 +156,9 @@ class Request:
                 self.respond(result)
 
         def respond(result: T) -> None:
-            Slices(self.account.host.turns, then(result), ended, ended)
+            Slices(self.account.host.turns, paced(then(result)), ended, ended)
 
-        queue.begin(steps, respond, ended)
+        queue.add(paced(steps), respond, ended)
         return LATER
 
     def respond(self, response: Response) -> None:

@@ -13,6 +13,7 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import has_wildcard, is_valid
 from ....protocol.timestamp import format_rfc3339
 from ....store.errors import StoreError
+from ...slices import Steps, paced
 from .. import advisories
 from ..backup.restore import Complete, Restore, Restored
 from ..backup.sender import Sender
@@ -106,8 +107,13 @@ def read_restore(request: Request) -> StreamConfig:
 
 def restore(request: Request) -> Response:
     """Answer STREAM.RESTORE.<stream>: where the stream is to be sent to."""
+    return request.work(paced(_restoring(request)))
+
+
+def _restoring(request: Request) -> Steps[Response]:
     held = request.account
-    config = held.must_be_new(held.judged(read_restore(request)))
+    config = yield from held.judging(read_restore(request))
+    held.must_be_new(config)
 
     def complete(staged: Staged, done: Restored) -> None:
         held.must_be_new(config)

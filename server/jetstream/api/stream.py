@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
 from ....protocol.api.record import invalid_json
-from ....protocol.api.stream import StreamInfo
 from ....protocol.errors import ApiError, api_error
 from ...slices import Steps, paced
 from .. import changes
@@ -23,17 +24,17 @@ SUBJECTS_LIMIT = 100_000
 STEP = 2048  # subjects looked at in one slice
 
 
-def _read_config(request: Request) -> StreamRequest:
+def _reading_config(request: Request) -> Steps[StreamRequest]:
     """Decode a configuration; templates are gone, so their owner is an unknown field."""
-    asked = request.read(StreamRequest)
+    asked = yield from request.reading(StreamRequest)
     if asked.template_owner and request.account.host.strict:
         raise invalid_json('json: unknown field "template_owner"')
     return asked
 
 
-def read_create(request: Request) -> StreamRequest:
+def reading_create(request: Request) -> Steps[StreamRequest]:
     """What STREAM.CREATE asks for, judged by itself. Raises ApiError."""
-    asked = _read_config(request)
+    asked = yield from _reading_config(request)
     name = request.tokens[2]
     if asked.name != name:
         raise api_error("JSStreamMismatchErr")
@@ -48,30 +49,38 @@ def read_create(request: Request) -> StreamRequest:
 
 def create(request: Request) -> Response:
     """Answer STREAM.CREATE.<stream>."""
-    asked = read_create(request)
-    held = request.account
-    return request.work_in_turn(
-        held.changes,
-        changes.creating(held, asked.config(), pedantic=asked.pedantic),
-        lambda stream: _created(request, stream),
-    )
+    return _change(request, reading_create(request), changes.creating, _created)
+
+
+def _change(
+    request: Request,
+    reading: Steps[StreamRequest],
+    change: Callable[..., Steps[Stream]],
+    answer: Callable[[Request, Stream], Steps[Response]],
+) -> Response:
+    """Read a configuration, make or change the stream, and answer."""
+
+    def changing() -> Steps[Stream]:
+        asked = yield from reading
+        return (yield from change(request.account, asked.config(), pedantic=asked.pedantic))
+
+    return request.change(changing(), partial(answer, request))
 
 
 def _created(request: Request, stream: Stream) -> Steps[Response]:
-    yield from ()
-    return response(request.kind, _brief(stream), did_create=True)
+    return response(request.kind) | (yield from _brief(stream)) | {"did_create": True}
 
 
-def _brief(stream: Stream) -> StreamInfo:
+def _brief(stream: Stream) -> Steps[dict[str, Any]]:
     """What create, update and list answer: no cluster, as on the reference's single server."""
-    info_ = report.info(stream)
-    info_.cluster = None
-    return info_
+    found = yield from report.describing(stream)
+    found.cluster = None
+    return (yield from found.writing())
 
 
-def read_update(request: Request) -> StreamRequest:
+def reading_update(request: Request) -> Steps[StreamRequest]:
     """What STREAM.UPDATE asks for, judged by itself. Raises ApiError."""
-    asked = _read_config(request)
+    asked = yield from _reading_config(request)
     if asked.name != request.tokens[2]:
         raise api_error("JSStreamMismatchErr")
     return asked
@@ -79,20 +88,14 @@ def read_update(request: Request) -> StreamRequest:
 
 def update(request: Request) -> Response:
     """Answer STREAM.UPDATE.<stream>."""
-    asked = read_update(request)
-    held = request.account
-    return request.work_in_turn(
-        held.changes,
-        changes.updating(held, asked.config(), pedantic=asked.pedantic),
-        lambda stream: _updated(request, stream),
-    )
+    return _change(request, reading_update(request), changes.updating, _updated)
 
 
 def _updated(request: Request, stream: Stream) -> Steps[Response]:
     """The answer comes when what the new configuration does not allow is gone."""
     while stream.removal.under_way and not stream.stopped:
         yield
-    return response(request.kind, _brief(stream))
+    return response(request.kind) | (yield from _brief(stream))
 
 
 def _page(request: Request, limit: int) -> tuple[list[str], dict[str, Any]]:
@@ -121,7 +124,7 @@ def _listing(request: Request) -> Steps[Response]:
     for name in found:
         stream = account.streams.get(name)
         if stream is not None:  # it may be deleted meanwhile
-            shown.append(_brief(stream).to_json())
+            shown.append((yield from _brief(stream)))
         yield
     answer = response(request.kind, **page, streams=shown)
     if account.offline:
@@ -132,7 +135,7 @@ def _listing(request: Request) -> Steps[Response]:
 def info(request: Request) -> Response:
     """Answer STREAM.INFO.<stream>."""
     stream = request.account.lookup(request.tokens[2])
-    return request.work(describing(request, stream))
+    return request.work(paced(describing(request, stream)))
 
 
 def describing(request: Request, stream: Stream) -> Steps[Response]:
@@ -142,12 +145,12 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     subjects: dict[str, int] = {}
     if asked.subjects_filter:
         page, subjects = yield from _subjects(stream, asked)
-    found = report.info(stream, details=asked.deleted_details)
+    found = yield from report.describing(stream, details=asked.deleted_details)
     if len(subjects) <= STEP:
         found.state.subjects = subjects
     answer = response(request.kind)
     answer.update({"total": 0, "offset": 0, "limit": 0, **page})
-    answer.update(found.to_json())
+    answer.update((yield from found.writing()))
     if len(subjects) > STEP:
         answer["state"]["subjects"] = yield from _written(subjects)
     return answer
@@ -183,9 +186,7 @@ def delete(request: Request) -> Response:
     """Answer STREAM.DELETE.<stream>."""
     request.must_be_empty()
     held = request.account
-    return request.work_in_turn(
-        held.changes, changes.deleting(held, request.tokens[2]), lambda _: _deleted(request)
-    )
+    return request.change(changes.deleting(held, request.tokens[2]), lambda _: _deleted(request))
 
 
 def _deleted(request: Request) -> Steps[Response]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from ....protocol import gojson
 from ....protocol.errors import ApiError, api_error
 from ....protocol.limits import API_LEVEL, KNOWN_API_LEVEL
+from ...slices import Slices
 from .. import advisories
 from ..host import serves_level
 from . import account as account_api
@@ -22,7 +23,7 @@ from . import snapshot as snapshot_api
 from . import stream as stream_api
 from .consumer import TABLE as CONSUMER_TABLE
 from .request import LATER, Request, Response
-from .written import to_text
+from .written import is_long, to_text, writing
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -126,7 +127,14 @@ class Api:
         held.api_total += 1
         if "error" in response:
             held.api_errors += 1
-        text = to_text(response)
+        if is_long(response):
+            turns = held.host.turns
+            Slices(turns, writing(response), lambda text: self._send(request, text, audited), request.trip)
+        else:
+            self._send(request, to_text(response), audited)
+
+    def _send(self, request: Request, text: str, audited: bool) -> None:
+        held = self._account
         body = gojson.utf8(text)
         message = request.message
         if message.reply and request.way is not None:

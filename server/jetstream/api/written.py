@@ -6,6 +6,10 @@ import json
 from secrets import token_hex
 from typing import Any
 
+from ...slices import Steps
+
+STEP = 2048  # values, or about 64 letters each, that are written in one go
+
 
 class Written:
     """A part of a response whose JSON is known."""
@@ -16,7 +20,7 @@ class Written:
         self.text = text
 
 
-def to_text(response: dict[str, Any]) -> str:
+def to_text(response: Any) -> str:
     """Write a response."""
     parts: dict[str, str] = {}
 
@@ -31,3 +35,51 @@ def to_text(response: dict[str, Any]) -> str:
     for place, part in parts.items():
         text = text.replace(f'"{place}"', part, 1)
     return text
+
+
+def is_long(response: Any) -> bool:
+    """Whether it is to be written in slices."""
+    return _weight(response) > STEP
+
+
+def writing(response: Any) -> Steps[str]:
+    """As `to_text`, in steps."""
+    if not isinstance(response, dict | list) or not is_long(response):
+        yield
+        return to_text(response)
+    parts: list[str] = []
+    run: dict[Any, Any] = {}  # short members, by name or place, that are written together
+    weight = 0
+    named = isinstance(response, dict)
+    for name, member in response.items() if isinstance(response, dict) else enumerate(response):
+        more = _weight(member)
+        if run and weight + more > STEP:
+            parts.append(to_text(run if named else [*run.values()])[1:-1])
+            run, weight = {}, 0
+            yield
+        if more > STEP:
+            text = yield from writing(member)
+            parts.append(f"{to_text(name)}:{text}" if named else text)
+        else:
+            run[name] = member
+            weight += more
+    if run:
+        parts.append(to_text(run if named else [*run.values()])[1:-1])
+    text = ",".join(parts)
+    return f"{{{text}}}" if named else f"[{text}]"
+
+
+def _weight(value: Any) -> int:
+    """How much there is to write, as far as it matters."""
+    weight = 0
+    left = [value]
+    while left and weight <= STEP:
+        one = left.pop()
+        weight += 1
+        if isinstance(one, str):
+            weight += len(one) // 64
+        elif isinstance(one, dict | list):
+            if len(one) > STEP:
+                return len(one)
+            left += one.values() if isinstance(one, dict) else one
+    return weight

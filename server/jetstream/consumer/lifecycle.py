@@ -223,7 +223,7 @@ def remove(stream: Stream, consumer: Consumer) -> None:
     """Forget a consumer that has ended, and its files."""
     if stream.consumers.get(consumer.name) is consumer:
         del stream.consumers[consumer.name]
-    if stream.stopped:
+    if stream.stopped or stream.deleting:
         return  # the stream's folder goes as a whole
     if _is_stored(stream, consumer.config):
         try:

@@ -16,6 +16,7 @@ from ...cluster.meta.effect import Effect, Existing, StreamChanged, StreamGone, 
 from ...cluster.meta.report import cluster_info
 from ...cluster.meta.share import UNLIMITED
 from ...cluster.meta.state import View
+from ...slices import at_once
 from .. import advisories
 from ..api import stream as stream_api
 from ..api.request import Request, Response
@@ -52,7 +53,7 @@ class StreamWishes:
 
     def create(self, request: Request) -> Response:
         """Answer STREAM.CREATE.<stream>."""
-        asked = stream_api.read_create(request)
+        asked = at_once(stream_api.reading_create(request))
         held, domain, wanted = request.account, self._domain, stamped(asked.config())
         created, who = held.host.clock.now(), asker(domain, request)
         served: Served | None = None
@@ -113,7 +114,7 @@ class StreamWishes:
 
     def update(self, request: Request) -> Response:
         """Answer STREAM.UPDATE.<stream>."""
-        asked = stream_api.read_update(request)
+        asked = at_once(stream_api.reading_update(request))
         held, domain, wanted = request.account, self._domain, asked.config()
         who = asker(domain, request)
         served: Served | None = None

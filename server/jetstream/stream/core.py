@@ -53,7 +53,7 @@ class Stream:
     """One stream of an account. `committed_seq` is the last sequence that consumers may be given.
 
     offline_consumers: those on the disk that cannot be read, and why. spreads: whether what is removed may go
-    over several turns of the loop.
+    over several turns of the loop. deleting: whether its consumers end because it does.
     """
 
     spreads = True
@@ -75,7 +75,7 @@ class Stream:
         self.quota = self.rules.quota
         self.committed_seq = store.last_seq
         self.inflow: Inflow | None = None
-        self.stopped = False
+        self.stopped = self.deleting = False
         self._halted: list[Consumer] = []
         self._counted = 0
         self._on_disk = config.storage == "file"

@@ -6,10 +6,11 @@ There may be thousands of sources. They are opened a few at a time, and try one 
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ....protocol.api.stream import StreamSource, StreamSourceInfo
-from ...slices import OneByOne, Slices, Steps, paced
+from ...slices import Shared, Slices, Steps, at_once, paced
 from .mirror import Mirror
 from .provenance import source_index
 from .source import Source
@@ -26,7 +27,7 @@ class Inflow:
         self._mirror: Mirror | None = None
         self._sources: dict[str, Source] = {}
         self._namesakes: Counter[str] = Counter()
-        self._attempts = OneByOne(stream.clock)
+        self._attempts = Shared(partial(stream.clock.call_later, 0))
         self._opening: Slices | None = None
 
     def start(self) -> None:
@@ -83,20 +84,29 @@ class Inflow:
 
     def stop(self) -> None:
         """Follow nothing more."""
+        at_once(self.stopping())
+
+    def stopping(self) -> Steps[None]:
+        """As `stop`, bit by bit."""
         if self._opening is not None:
             self._opening.stop()
         if self._mirror is not None:
             self._mirror.stop()
             self._mirror = None
-        for source in self._sources.values():
-            source.stop()
-        self._sources.clear()
+        while self._sources:
+            self._sources.popitem()[1].stop()
+            yield
 
     def mirror_info(self) -> StreamSourceInfo | None:
         """Tell of the mirror, if it is one."""
         return self._mirror.info() if self._mirror is not None else None
 
-    def source_infos(self) -> list[StreamSourceInfo]:
+    def source_infos(self) -> Steps[list[StreamSourceInfo]]:
         """Tell of the sources, in the configuration's order."""
-        order = [source_index(source) for source in self._stream.config.sources]
-        return [self._sources[index].info() for index in order if index in self._sources]
+        found = []
+        for source in self._stream.config.sources:
+            link = self._sources.get(source_index(source))
+            if link is not None:
+                found.append(link.info())
+            yield
+        return found

@@ -13,6 +13,7 @@ from ....protocol.api.cluster import ClusterInfo
 from ....protocol.api.stream import LostStreamData, StreamConfig, StreamInfo, StreamState
 from ....protocol.limits import API_LEVEL
 from ....version import NATS_VERSION
+from ...slices import Steps, at_once
 
 if TYPE_CHECKING:
     from .core import Stream
@@ -55,10 +56,16 @@ def stamped(config: StreamConfig) -> StreamConfig:
     return replace(config, metadata=metadata)
 
 
-def info(stream: Stream, *, details: bool = False) -> StreamInfo:
+def info(stream: Stream) -> StreamInfo:
     """Give everything about the stream."""
+    return at_once(describing(stream))
+
+
+def describing(stream: Stream, *, details: bool = False) -> Steps[StreamInfo]:
+    """As `info`, in steps."""
     host = stream.host
     inflow = stream.inflow
+    sources = (yield from inflow.source_infos()) if inflow is not None else []
     return StreamInfo(
         config=shown(stream.config),
         created=stream.created,
@@ -66,7 +73,7 @@ def info(stream: Stream, *, details: bool = False) -> StreamInfo:
         domain=host.domain,
         cluster=ClusterInfo(name=host.cluster_name, leader=host.server_name),
         mirror=inflow.mirror_info() if inflow is not None else None,
-        sources=inflow.source_infos() if inflow is not None else [],
+        sources=sources,
         alternates=[],
         ts=host.clock.now(),
     )

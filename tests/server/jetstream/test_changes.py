@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from lib.streams import Ear, World
+from pyjs.server import slices
 from pyjs.server.jetstream.api import request as api_request
-from pyjs.server.slices import InTurn
+from pyjs.server.slices import InOrder
 
 MANY = [f"s.{number}.*" for number in range(1000)]
 
@@ -42,7 +43,7 @@ def turns() -> Turns:
 @pytest.fixture
 def world(tmp_path: Path, turns: Turns) -> Iterator[World]:
     made = World(str(tmp_path))
-    made.js.changes = InTurn(turns)
+    made.js.changes = InOrder(turns)
     yield made
     made.close()
 
@@ -65,7 +66,10 @@ def heard(world: World) -> int:
     return sum(one.subject.startswith("s.") for one in world.account.subscriptions())
 
 
-def test_a_creation_is_answered_when_all_subjects_are_heard(world: World, turns: Turns) -> None:
+def test_a_creation_is_answered_when_all_subjects_are_heard(
+    world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SECONDS", 0.0)
     answer = ask(world, "STREAM.CREATE.S", subjects=MANY)
     counts = set()
     while answer() is None:
@@ -114,7 +118,7 @@ def test_an_account_that_is_left_in_between_has_nothing_of_it(world: World, turn
         assert code(answer()) in {0, 10008}
         assert heard(world) == 0
         world.open()
-        world.js.changes = InTurn(turns)
+        world.js.changes = InOrder(turns)
         assert heard(world) in {0, 1000}
         if "S" in world.js.streams:
             world.js.delete("S")

@@ -15,6 +15,7 @@ from .....protocol.api.cluster import Placement
 from .....protocol.api.stream import StreamConfig
 from .....protocol.duration import format_go
 from .....protocol.errors import api_error
+from ....slices import Steps, at_once
 from .subjects import check_subjects, check_transform, with_republish
 from .upstream import check_cycles, check_mirror, check_prefixes, check_sources
 from .world import World, invalid, pedantic
@@ -54,6 +55,11 @@ def is_asset_name(name: str) -> bool:
 
 def check(config: StreamConfig, world: World) -> StreamConfig:
     """Judge `config` and give it with its defaults, or raise ApiError."""
+    return at_once(checking(config, world))
+
+
+def checking(config: StreamConfig, world: World) -> Steps[StreamConfig]:
+    """As `check`, in steps."""
     _check_texts(config)
     config = _with_defaults(config, world)
     _check_age(config)
@@ -65,10 +71,10 @@ def check(config: StreamConfig, world: World) -> StreamConfig:
     config = _with_delete_markers(config, world)
     config = _with_schedules(config, world)
     _check_persist_mode(config)
-    config = check_mirror(config, world)
-    check_sources(config, world)
-    check_prefixes(config, world)
-    check_cycles(config, world)
+    config = yield from check_mirror(config, world)
+    yield from check_sources(config, world)
+    yield from check_prefixes(config, world)
+    yield from check_cycles(config, world)
     config = check_subjects(config, world.judged)
     _check_byte_limits(config, world)
     check_transform(config)

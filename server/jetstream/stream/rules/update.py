@@ -10,13 +10,19 @@ from dataclasses import replace
 
 from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import api_error
-from .create import check
+from ....slices import Steps, at_once
+from .create import checking
 from .world import World, invalid
 
 
 def check_update(old: StreamConfig, new: StreamConfig, world: World) -> StreamConfig:
     """Judge `new` as the successor of `old`."""
-    config = check(new, world)
+    return at_once(checking_update(old, new, world))
+
+
+def checking_update(old: StreamConfig, new: StreamConfig, world: World) -> Steps[StreamConfig]:
+    """As `check_update`, in steps."""
+    config = yield from checking(new, world)
     if config.name != old.name:
         raise invalid("stream configuration name must match original")
     if config.num_replicas > 1 and not world.clustered:

@@ -1,7 +1,8 @@
 """The rules for a stream's mirror and sources.
 
 Promises: names, filters and transforms of what is accepted are valid, and local mirrors and sources form no
-circle. Never asks an external origin anything: what is not in the account is only judged by its form.
+circle. Never asks an external origin anything: what is not in the account is only judged by its form. There
+may be thousands of sources: they are judged in steps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import replace
 from .....protocol.api.stream import StreamConfig, StreamSource, SubjectTransformConfig
 from .....protocol.errors import api_error
 from .....protocol.subject import collide, is_literal, is_valid
-from .....protocol.subject_tree import SubjectTree, TooEntangled, nested, places
+from .....protocol.subject_tree import SubjectTree, TooEntangled, nesting, placing
+from ....slices import Steps
 from ..provenance import consumer_index, source_index
 from .mapping import mapping_fault
 from .world import World, invalid, pedantic
@@ -25,7 +27,7 @@ def _bad_name(name: str) -> bool:
     return not name or any(c in ".*>/\\ \t\r\n\f" or c < " " for c in name)
 
 
-def check_mirror(config: StreamConfig, world: World) -> StreamConfig:
+def check_mirror(config: StreamConfig, world: World) -> Steps[StreamConfig]:
     """Judge the mirror; a local origin with direct gets makes the mirror answer them too."""
     mirror = config.mirror
     if mirror is None:
@@ -36,12 +38,12 @@ def check_mirror(config: StreamConfig, world: World) -> StreamConfig:
         raise api_error("JSMirrorMultipleFiltersNotAllowed")
     if config.subject_delete_marker_ttl > 0:
         raise invalid("subject delete markers forbidden on mirrors")
-    _check_transforms(
+    yield from _check_transforms(
         mirror.subject_transforms,
         "JSMirrorInvalidSubjectFilter",
         "JSMirrorInvalidTransformDestination",
         "JSMirrorOverlappingSubjectFilters",
-        _collide,
+        _colliding,
     )
     if mirror.external is not None:
         _check_filter(mirror, "mirror")
@@ -73,13 +75,14 @@ def _check_mirror_company(config: StreamConfig) -> None:
             raise api_error(constant)
 
 
-def check_sources(config: StreamConfig, world: World) -> None:
+def check_sources(config: StreamConfig, world: World) -> Steps[None]:
     """Judge each source, and that no two are the same."""
     if config.sources and config.allow_msg_schedules:
         raise api_error("JSSourceWithMsgSchedulesErr")
     indexes: set[str] = set()
     durables: set[str] = set()
     for source in config.sources or ():
+        yield
         if _bad_name(source.name):
             raise api_error("JSSourceInvalidStreamName")
         index = source_index(source)
@@ -88,12 +91,12 @@ def check_sources(config: StreamConfig, world: World) -> None:
         indexes.add(index)
         if source.filter_subject and source.subject_transforms:
             raise api_error("JSSourceMultipleFiltersNotAllowed")
-        _check_transforms(
+        yield from _check_transforms(
             source.subject_transforms,
             "JSSourceInvalidSubjectFilter",
             "JSSourceInvalidTransformDestination",
             "JSSourceOverlappingSubjectFilters",
-            nested,
+            nesting,
         )
         _check_durable(source, "JSSourceDurableConsumerCfgInvalid")
         if source.consumer is not None:
@@ -134,28 +137,29 @@ def _check_transforms(
     bad_source: str,
     bad_destination: str,
     overlap: str,
-    overlaps: Callable[[list[str]], bool],
-) -> None:
+    overlapping: Callable[[list[str]], Steps[bool]],
+) -> Steps[None]:
     transforms = transforms or []
     for transform in transforms:
+        yield
         if transform.src and not is_valid(transform.src):
             raise api_error(bad_source, err=f"invalid subject {transform.src}")
         fault = mapping_fault(transform.src, transform.dest)
         if fault:
             raise api_error(bad_destination, err=fault)
     try:
-        if overlaps([transform.src or ">" for transform in transforms]):
+        if (yield from overlapping([transform.src or ">" for transform in transforms])):
             raise api_error(overlap)
     except TooEntangled as error:
         raise invalid(str(error)) from None
 
 
-def _collide(subjects: list[str]) -> bool:
-    tree = places(subjects)
-    return len(tree) < len(subjects) or not tree.disjoint()
+def _colliding(subjects: list[str]) -> Steps[bool]:
+    tree = yield from placing(subjects)
+    return len(tree) < len(subjects) or not (yield from tree.parting())
 
 
-def check_prefixes(config: StreamConfig, world: World) -> None:
+def check_prefixes(config: StreamConfig, world: World) -> Steps[None]:
     """Judge the external API and delivery prefixes:
 
     literal, apart from the local API and from the origins' subjects.
@@ -168,8 +172,10 @@ def check_prefixes(config: StreamConfig, world: World) -> None:
     for name in dict.fromkeys(origin.name for origin in origins if origin.external is None):
         local = world.lookup(name)
         subjects.extend((local.subjects or ()) if local is not None else ())
-    tree = places(subjects)
+        yield
+    tree = yield from placing(subjects)
     for external in externals:
+        yield
         prefix = external.deliver
         if not prefix:
             continue
@@ -180,6 +186,7 @@ def check_prefixes(config: StreamConfig, world: World) -> None:
             if collide(subject, f"{prefix}.{subject}"):
                 raise api_error("JSStreamExternalDelPrefixOverlapsErrF", prefix=prefix, subject=subject)
     for external in externals:
+        yield
         prefix = external.api
         if not prefix:
             continue
@@ -189,7 +196,7 @@ def check_prefixes(config: StreamConfig, world: World) -> None:
             raise api_error("JSStreamExternalApiOverlapErrF", prefix=prefix, subject=API_PREFIX)
 
 
-def check_cycles(config: StreamConfig, world: World) -> None:
+def check_cycles(config: StreamConfig, world: World) -> Steps[None]:
     """Refuse streams that would source each other for ever."""
     visit: deque[StreamConfig] = deque([config])
     found = {config.name}
@@ -206,11 +213,12 @@ def check_cycles(config: StreamConfig, world: World) -> None:
         visited.add(current.name)
         tree: SubjectTree[list[int]] | None = None
         for source in current.sources or ():
+            yield
             if source.external is not None:
                 continue
             if source.name in visited:
                 if tree is None:
-                    tree = places(current.subjects or ())
+                    tree = yield from placing(current.subjects or ())
                 if not source.filter_subject or any(True for _ in tree.colliding(source.filter_subject)):
                     raise invalid("detected cycle")
             else:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
+import pytest
 from lib.streams import Ear, World
 from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
+from pyjs.server import slices
 from pyjs.server.accounts.parcel import Message
 from pyjs.server.jetstream.stream.core import Stream
 from pyjs.server.jetstream.stream.link import Link
+from pyjs.server.slices import at_once
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
@@ -273,7 +276,10 @@ def test_an_added_source_is_followed_and_a_removed_one_left(world: World) -> Non
     assert bodies(world, copy) == [b"p"]
 
 
-def test_thousands_of_sources_are_opened_one_after_the_other(world: World) -> None:
+def test_thousands_of_sources_are_opened_one_after_the_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SECONDS", 0.0)
     asked = Ear(world.account, "$JS.API.CONSUMER.CREATE.>")
     world.stream("A", subjects=["A"])
     fill(world, "A", 2)
@@ -301,4 +307,4 @@ def test_a_link_that_waits_for_its_turn_may_be_stopped(world: World) -> None:
     settle(world)
     assert [message.subject.split(".")[4] for message in asked.messages] == ["N"]
     assert copy.inflow is not None
-    assert [info.name for info in copy.inflow.source_infos()] == ["N"]
+    assert [info.name for info in at_once(copy.inflow.source_infos())] == ["N"]
