@@ -1,8 +1,8 @@
 """Nothing that one client asks keeps the others waiting: no callback of the server's loop above 10 ms.
 
 Each test sends ten times what is usual, or a hundred times, to a server whose callbacks are measured
-(lib/callbacks.py). Processor time is counted, so the machine's load matters little. The reference runs the
-same requests: what it takes must be taken.
+(lib/callbacks.py). Processor time is counted, and how slow it passes, so the machine's load matters little.
+The reference runs the same requests: what it takes must be taken.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lib.callbacks import ALLOWED, Callbacks
+from lib import callbacks as callbacks_module
+from lib.callbacks import PIECE_SECONDS, Callbacks
 from lib.eventually import eventually
-from lib.jetstream import ALONE, JetStream
+from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 from lib.wire import Wire
 
@@ -50,9 +51,31 @@ def test_a_callback_that_holds_its_loop_is_found(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", HOLD.format(path=str(path))], check=True, cwd=lib)
     task, call = Callbacks(path).new()
     assert (task.name, call.name) == ("task main", "hold")
-    assert 0.05 <= task.seconds < 0.1
-    assert 0.03 <= call.seconds < 0.06
+    assert 0.04 <= task.raw < 0.1, "without what the pieces of work took"
+    assert 0.02 <= call.raw < 0.06
+    assert task.seconds <= task.raw
     assert any("hold" in stack[0] for stack in task.stacks)
+
+
+def test_time_counts_less_while_the_machine_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, slowness = 100.0, iter((1.0, 4.0, 0.5))
+
+    def piece() -> int:
+        nonlocal now
+        now += next(slowness) * PIECE_SECONDS
+        return 0
+
+    monkeypatch.setattr(callbacks_module, "thread_time", lambda: now)
+    monkeypatch.setattr(callbacks_module, "piece_of_work", piece)
+    watch = callbacks_module.Stopwatch()
+    watch.start()
+    for _ in range(3):
+        now += 0.004
+        watch.weigh()
+    now += 0.001
+    watch.stop()
+    assert watch.raw == pytest.approx(0.013)
+    assert watch.seconds == pytest.approx(0.004 + 0.001 + 0.004 + 0.001)
 
 
 @pytest.fixture
@@ -151,17 +174,13 @@ BODIES: dict[str, tuple[str, bytes]] = {
 }
 
 
-# What still is one callback, in seconds: far more than anybody asks for, and in proportion to it.
-HOLDS = {"metadata": 0.3, "tags": 0.3, "filters of a direct get": 0.3}
-
-
 @pytest.mark.parametrize("kind", BODIES)
 def test_a_large_body(server: ServerProcess, callbacks: Callbacks, kind: str) -> None:
     subject, body = BODIES[kind]
     with JetStream.of(server) as js:
         js.call("STREAM.CREATE.T", {"name": "T", "subjects": ["t.>"], "allow_direct": True})
         js.call("CONSUMER.CREATE.T.C", {"stream_name": "T", "config": {"durable_name": "C"}})
-        with callbacks.bounded(server, HOLDS.get(kind, ALLOWED)):
+        with callbacks.bounded(server):
             answer = (
                 js.raw(subject, body) if "NEXT" not in subject else js.wire.pub(f"$JS.API.{subject}", body)
             )
@@ -190,3 +209,32 @@ def test_a_consumer_with_ten_thousand_filters(server: ServerProcess, callbacks: 
         with callbacks.bounded(server):
             js.call("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
             js.call("CONSUMER.DELETE.S.C")
+
+
+def test_a_stream_with_thousands_of_sources(server: ServerProcess, callbacks: Callbacks) -> None:
+    count = MANY[server.name] // 2
+    sources = [{"name": f"O{number}", "filter_subject": f"o.{number}"} for number in range(count)]
+    renamed = [{"name": "O", "subject_transforms": [{"src": f"o.{n}", "dest": f"p.{n}"} for n in range(500)]}]
+    with JetStream.of(server) as js, callbacks.bounded(server):
+        js.create("S", sources=sources, storage="file")
+        assert len(js.info("S")["config"]["sources"]) == count
+        js.update("S", sources=[*sources[1:], *renamed])
+        (stream,) = js.call("STREAM.LIST")["streams"]
+        assert len(stream["config"]["sources"]) == count
+        js.call("STREAM.DELETE.S")
+
+
+@pytest.mark.parametrize("storage", ["file", "memory"])
+def test_a_stream_with_many_consumers_is_deleted(
+    server: ServerProcess, callbacks: Callbacks, storage: str
+) -> None:
+    with JetStream.of(server) as js:
+        js.create("S", subjects=["s.>"], storage=storage)
+        config = {"inactive_threshold": 60 * SECOND, "mem_storage": True}
+        body = json.dumps({"stream_name": "S", "config": config}).encode()
+        js.wire.send(b"PUB $JS.API.CONSUMER.CREATE.S %d\r\n%b\r\n" % (len(body), body) * 1000)
+        eventually(lambda: js.state("S")["consumer_count"] == 1000)
+        with callbacks.bounded(server):
+            assert len(js.call("CONSUMER.LIST.S")["consumers"]) == 256
+            js.call("STREAM.DELETE.S")
+            assert js.call("INFO")["consumers"] == 0

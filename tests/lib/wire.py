@@ -54,7 +54,8 @@ class Wire:
     def __init__(self, port: int, seconds: float = SECONDS) -> None:
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=seconds)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.buffer = b""
+        self._data = b""
+        self._next = 0  # where in the buffer what was not handed out begins
         self.held: deque[Frame] = deque()
         self.infos: list[dict[str, Any]] = []
         self.prefix = ""
@@ -82,6 +83,11 @@ class Wire:
             wire.close()
             raise ConnectionError(answer)
         return wire
+
+    @property
+    def buffer(self) -> bytes:
+        """What came and was not handed out yet."""
+        return self._data[self._next :]
 
     @property
     def info(self) -> dict[str, Any]:
@@ -196,30 +202,33 @@ class Wire:
             data = b""
         if not data:
             self.eof = True
-            raise EOFError(f"closed by the server; unread: {self.buffer[-200:]!r}")
-        self.buffer += data
+            raise EOFError(f"closed by the server; unread: {self._data[self._next :][-200:]!r}")
+        self._data = self._data[self._next :] + data
+        self._next = 0
 
     def _at_end(self) -> bool:
         """Whether the server closed right after an -ERR (a closing -ERR is followed by no PONG)."""
         try:
-            while b"\r\n" not in self.buffer:
+            while self._data.find(b"\r\n", self._next) < 0:
                 self._fill()
         except EOFError:
             return True
         return False
 
     def _line(self) -> bytes:
-        while b"\r\n" not in self.buffer:
+        while (end := self._data.find(b"\r\n", self._next)) < 0:
             self._fill()
-        line, _, self.buffer = self.buffer.partition(b"\r\n")
+        line = self._data[self._next : end]
+        self._next = end + 2
         return line
 
     def _take(self, size: int) -> bytes:
-        while len(self.buffer) < size + 2:
+        while len(self._data) - self._next < size + 2:
             self._fill()
-        data, end = self.buffer[:size], self.buffer[size : size + 2]
-        assert end == b"\r\n", end
-        self.buffer = self.buffer[size + 2 :]
+        end = self._next + size
+        data = self._data[self._next : end]
+        assert self._data[end : end + 2] == b"\r\n", data
+        self._next = end + 2
         return data
 
     def _frame(self) -> Frame:
