@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from ..slices import Steps
     from .group import Group
 
 
@@ -18,10 +19,14 @@ class Application(Protocol):
 
     applied: int
 
-    def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
+    def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> Steps[None] | None:
         """Take (index, data) of what is committed, in order; after it the state is that of `upto`.
 
-        Raises what ends the group here: the same entries must have the same effect everywhere.
+        What takes long is done in the steps that it gives, one in each turn of the loop; until they end
+        nothing else is called here. Where they rest must make no difference to what comes of them.
+
+        Raises what ends the group here, also in a step: the same entries must have the same effect
+        everywhere.
         """
 
     def take(self) -> tuple[int, bytes] | None:

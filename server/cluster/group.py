@@ -1,9 +1,9 @@
 """Group: this server's member of one Raft group, with its disk, its messages and its application.
 
 Promises: writes block a worker thread, never the loop, one at a time; all that is proposed in one turn of the
-loop goes out, and to the disk, together; the application is given what is committed in order, each entry
-once in the life of its state; a proposal is answered once. After a refused write, or an application that
-raised, it says nothing more (`failure`). `stop` leaves no work behind once it calls back.
+loop goes out, and to the disk, together; the application is given what is committed as `applier` says; a
+proposal is answered once. After a refused write, or an application that raised, it says nothing more
+(`failure`). `stop` leaves no work behind, and no entry half applied, once it calls back.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from ...store.errors import StoreError
+from .applier import Applier
 from .proposals import Done, LostError, Outcome, Proposals
 from .raft import (
     Members,
@@ -26,7 +27,6 @@ from .raft import (
     disk,
 )
 from .raft.log import BrokenLogError
-from .raft.node import Committed
 
 if TYPE_CHECKING:
     from ...store.raft import RaftStore, Stored
@@ -91,9 +91,8 @@ class Group:
         self._asked: list[tuple[Sequence[bytes], Done]] = []
         self._heard: dict[str, int] = {}
         self._now = now  # ticks
-        self._applied = 0
+        self._applier = Applier(application, runner, self._proposals)
         self._next_take = 0  # the tick from which on a snapshot may be asked for
-        self._grown = 0  # bytes applied since the last snapshot
         self._leader = ""
         self._scheduled = False
         self._busy_since = -1  # the tick at which the work that is under way began
@@ -116,12 +115,14 @@ class Group:
         self._work(job, self._opened)
 
     def stop(self, done: Callable[[], None]) -> None:
-        """End. `done` is called when nothing is under way any more and the files are closed."""
+        """End. `done` is called when nothing is under way any more and the files are closed.
+
+        What the application has begun to apply it applies to the end.
+        """
         self._stopped = done
         self._mailbox.close(self.name)
         self._refuse("the server stops")
-        if self._busy_since < 0:
-            self._close()
+        self._close()
 
     def resign(self) -> None:
         """Hand the leadership over, if it has it and somebody can take it."""
@@ -149,8 +150,8 @@ class Group:
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
         log, state = disk.load(stored, min(application.applied, last))
         self.node = Node(self.member, log, state, timing=self._timing, random=self._random, now=self._now)
-        self._applied = application.applied
-        if log.snapshot.index > self._applied:
+        self._applier.applied = application.applied
+        if log.snapshot.index > application.applied:
             self._restore(log.snapshot)
         if stored.mended:
             self._log.info(f"Group {self.name}: {stored.mended}")
@@ -161,6 +162,10 @@ class Group:
             self._soon()
 
     def _close(self) -> None:
+        """It was stopped: close the files, unless something is under way that comes here at its end."""
+        if self._busy_since >= 0 or self._applier.busy:
+            return
+
         def closed(error: BaseException | None) -> None:
             del error
             assert self._stopped is not None
@@ -193,7 +198,7 @@ class Group:
     @property
     def applied(self) -> int:
         """How far the application's state is."""
-        return self._applied
+        return self._applier.applied
 
     def backlog(self) -> int:
         """How many proposals wait for their end."""
@@ -222,7 +227,7 @@ class Group:
     def level(self) -> frozenset[str]:
         """The voters that have all that is applied here, as their leader knows."""
         matches = {} if self.node is None else self.node.matches()
-        return frozenset(m for m in self.members.voters if matches.get(m, -1) >= self._applied)
+        return frozenset(m for m in self.members.voters if matches.get(m, -1) >= self.applied)
 
     def health(self) -> str:
         """What is wrong, "" for nothing."""
@@ -334,6 +339,7 @@ class Group:
         if self._asked:
             self._hand_in(node)
         self._send(node)
+        self._compact(node)  # before there is more to write and to apply
         if self._busy_since < 0:
             write = node.write()
             if write is not None:
@@ -342,8 +348,7 @@ class Group:
                 self._send(node)
         self._apply(node)
         self._notice(node)
-        if self._busy_since < 0 and not self.failure:
-            self._compact(node)
+        self._compact(node)
 
     def _send(self, node: Node) -> None:
         send, name = self._mailbox.send, self.name
@@ -391,16 +396,18 @@ class Group:
         self._work(lambda: disk.persist(self._store, write), done)
 
     def _compact(self, node: Node) -> None:
-        """Take a snapshot when enough has come since the last."""
+        """Take a snapshot when enough has come since the last, and nothing is under way."""
+        if self._busy_since >= 0 or self._applier.busy or self.failure:
+            return
         log = node.log
-        since = self._applied - log.snapshot.index
-        if (since < self._compact_entries and self._grown < COMPACT_BYTES) or self._now < self._next_take:
+        since, grown = self.applied - log.snapshot.index, self._applier.grown
+        if (since < self._compact_entries and grown < COMPACT_BYTES) or self._now < self._next_take:
             return
         taken = self.application.take()
         self._next_take = self._now + _TAKE_AGAIN
-        if taken is None or not log.snapshot.index < taken[0] <= min(log.applied, self._applied):
+        if taken is None or not log.snapshot.index < taken[0] <= min(log.applied, self.applied):
             return  # later: nothing new is durable there, or it knows more than its log has
-        self._grown = 0
+        self._applier.grown = 0
         index, data = taken
         snapshot = Snapshot(index, log.term(index), log.members_at(index), data)
         base = node.compact(snapshot)
@@ -416,36 +423,32 @@ class Group:
     # --- the application
 
     def _apply(self, node: Node) -> None:
+        if self._applier.busy:
+            return
         ready = node.committed(most_bytes=_APPLY_BYTES)
         if ready is None:
             return
-        if ready.snapshot is not None and ready.snapshot.index > self._applied:
+        if ready.snapshot is not None and ready.snapshot.index > self.applied:
             self._restore(ready.snapshot)
         if not self.failure and ready.entries:
-            self._give(ready)
+            self._applier.give(ready, self._given)
         if not self.failure and node.log.applied < min(node.log.commit, node.log.stable):
             self._soon()
 
-    def _give(self, ready: Committed) -> None:
-        upto = ready.first + len(ready.entries) - 1
-        if upto > self._applied:
-            try:
-                self.application.apply(ready.data(after=self._applied), upto)
-            except Exception as fault:
-                self._fail(fault, "cannot apply what was decided")
-                return
-            self._applied = upto
-            self._grown += sum(len(entry.data) for entry in ready.entries)
-        self._proposals.applied(ready.first, ready.entries)
+    def _given(self, fault: Exception | None) -> None:
+        """What was given is applied, or the application cannot."""
+        if fault is not None:
+            self._fail(fault, "cannot apply what was decided")
+        if self._stopped is not None:
+            self._close()
+        else:
+            self._soon()
 
     def _restore(self, snapshot: Snapshot) -> None:
         try:
-            self.application.restore(snapshot.data, snapshot.index)
+            self._applier.restore(snapshot)
         except Exception as fault:
             self._fail(fault, "cannot take a snapshot")
-            return
-        self._applied = snapshot.index
-        self._proposals.jumped(snapshot.index)
 
     # --- news
 
@@ -462,7 +465,9 @@ class Group:
         if node.leader != self._leader:
             self._leader = node.leader
             self._owner.leader_changed(self)
-        if node.is_leader and not self.ready and node.log.term(node.log.applied) == node.term:
+        if self.ready or not node.is_leader or self._applier.busy:
+            return
+        if node.log.term(node.log.applied) == node.term:
             self.ready = True
             self._owner.leading(self)
 

@@ -22,6 +22,7 @@ from pyjs.server.cluster.pacemaker import Pacemaker
 from pyjs.server.cluster.proposals import Outcome, ProposalError
 from pyjs.server.cluster.raft import Timing
 from pyjs.server.cluster.seat import Seat, Surroundings
+from pyjs.server.slices import Steps
 
 MILLISECOND = SECOND // 1000
 TIMING = Timing(heartbeat=2, election=6, keep=5)
@@ -81,17 +82,18 @@ class Box:
 
 
 class Hands:
-    """A runner on the fake clock, until its process is killed."""
+    """A runner on the fake clock, until its process is killed. turn: what a turn of its loop takes, ns."""
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self, clock: FakeClock, turn: int = 0) -> None:
         self.clock = clock
+        self.turn = turn
         self.dead = False
         self.stuck = False
         self.under_way = 0
         self.held: list[Callable[[], None]] = []
 
     def soon(self, callback: Callable[[], None]) -> None:
-        self.clock.call_later(0, lambda: self.dead or callback())
+        self.clock.call_later(self.turn, lambda: self.dead or callback())
 
     def work(self, job: Callable[[], object], done: Callable[[BaseException | None], None]) -> object:
         self.under_way += 1
@@ -131,28 +133,47 @@ class Lines:
 
 
 class Tally:
-    """The replicated list. durable: (applied, list) it finds on its disk when it starts."""
+    """The replicated list. durable: (applied, list) it finds on its disk when it starts.
 
-    def __init__(self, durable: tuple[int, list[str]] = (0, [])) -> None:
+    rests: whether it rests now, while it applies; between: whether it does.
+    """
+
+    def __init__(
+        self, durable: tuple[int, list[str]] = (0, []), rests: Callable[[], bool] = lambda: False
+    ) -> None:
         self.applied, items = durable
+        self.rests = rests
+        self.between = False
         self.items = list(items)
         self.index = self.applied
         self.broken = False
         self.restored = 0
 
-    def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
+    def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
         if self.broken:
             raise ValueError("it cannot be")
+        assert not self.between, "it has not taken in what it was given before"
+        return self._applying(entries, upto)
+
+    def _applying(self, entries: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
+        self.between = True
         for index, data in entries:
             assert index > self.index, "an entry came twice"
             self.index = index
+            while self.rests():
+                yield
+            if data == b"unheard of":
+                raise ValueError("it cannot be")
             self.items.append(data.decode())
         self.index = upto
+        self.between = False
 
     def take(self) -> tuple[int, bytes] | None:
+        assert not self.between, "a snapshot of half of an entry"
         return self.index, json.dumps(self.items).encode()
 
     def restore(self, data: bytes, index: int) -> None:
+        assert not self.between, "a snapshot in the middle of an entry"
         self.restored += 1
         self.index = index
         self.items = json.loads(data)
@@ -194,11 +215,13 @@ class Member:
         self.compact_entries = 50
         self.others: tuple[str, ...] | None = None
         self.prepared = 0
+        self.turn = 0  # see `Hands`
+        self.rests: Callable[[], bool] = lambda: False  # see `Tally`
 
     def start(self) -> Member:
         cluster = self.cluster
         random = Random(next(cluster.seeds))
-        self.hands = Hands(cluster.clock)
+        self.hands = Hands(cluster.clock, self.turn)
         self.box = Box(cluster.post, self.name)
         self.pacemaker = Pacemaker(cluster.clock)
         self.mailbox = Mailbox(self.node, self.box, self.hands, self.pacemaker, piece_bytes=400)
@@ -231,7 +254,7 @@ class Member:
 
     def _application(self) -> Tally:
         assert self.prepared == len(self.applications) + 1
-        self.applications.append(Tally(self.durable))
+        self.applications.append(Tally(self.durable, lambda: self.rests()))
         return self.applications[-1]
 
     def _expected(self) -> Expected:

@@ -1,7 +1,7 @@
 """Whole servers' groups under faults: crashes, cuts, refusing disks, lost disks; each seed its own story.
 
 `test_raft` plays the core; here what is around it is played, too: writer, mailbox, proposals, snapshots,
-foundings, lives and their replacement.
+foundings, lives and their replacement, and applications that take a while to take in what they are given.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ class Story:
 
     def run(self) -> None:
         cluster, random = self.cluster, self.random
+        often = random.choice([0, 0.3, 0.8])
         for name in NAMES:
             cluster[name].compact_entries = random.choice([10, 30, 100])
             cluster[name].disk.forgets = True
+            cluster[name].turn = random.choice([0, 0, 100_000, 3_000_000])
+            cluster[name].rests = lambda: random.random() < often
         cluster.start()
         cluster.until(cluster.settled, 30)
         acts = [self.kill, self.kill, self.cut, self.heal, self.refuse, self.wipe, self.transfer, self.stick]
@@ -64,7 +67,8 @@ class Story:
         if self.durable:
             for member in self.up():
                 group = member.seat.group if member.seat is not None else None
-                if group is not None and group.node is not None and self.random.random() < 0.3:
+                whole = group is not None and group.node is not None and not member.tally.between
+                if whole and self.random.random() < 0.3:
                     member.durable = (member.tally.index, list(member.tally.items))
 
     def up(self) -> list[Member]:
@@ -135,6 +139,7 @@ class Story:
             member.disk._failures.clear()
             if member.seat is None:
                 member.start()
+            member.rests = lambda: False
             member.hands.unstick()
 
     def end(self) -> None:
@@ -151,6 +156,7 @@ class Story:
         assert len(self.acknowledged) > 10
         for name in NAMES:
             assert cluster[name].stop()
+            assert not cluster[name].tally.between
         assert not any(member.disk.files for member in cluster.members.values())
 
 

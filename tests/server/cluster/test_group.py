@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lib.cluster import FOLDER, Cluster
+from lib.cluster import FOLDER, Cluster, Member
 from pyjs.server.cluster.proposals import LostError, ProposalError, UnknownError
 
 NAMES = ("s0", "s1", "s2")
@@ -221,3 +221,103 @@ def test_an_idle_group_writes_nothing(cluster: Cluster) -> None:
     cluster.run(10)
     assert sum(m.disk.syncs for m in cluster.members.values()) == syncs
     assert cluster.post.published - published <= 10 * 2 * 4 + 8
+
+
+def slow(member: Member) -> list[int]:
+    """Let its application rest for ever, until that is taken off the list."""
+    forever = [1]
+    member.hands.turn = 1_000_000
+    member.rests = lambda: bool(forever)
+    return forever
+
+
+def test_nothing_is_asked_of_an_application_that_is_applying(cluster: Cluster) -> None:
+    leader = cluster.led()
+    forever = slow(leader)
+    outcomes: list[object] = []
+    leader.group.propose([b"slow"], outcomes.append)
+    cluster.until(lambda: leader.tally.between)
+    before = leader.group.applied
+    for number in range(60):  # more than a snapshot is taken after
+        leader.group.propose([b"v%d" % number], outcomes.append)
+    cluster.run(3)
+    others = [member for member in cluster.members.values() if member is not leader]
+    assert all("v59" in member.tally.items for member in others)  # they go on
+    assert (outcomes, leader.group.applied, leader.tally.between) == ([], before, True)
+    forever.clear()
+    cluster.until(cluster.settled)
+    assert len(outcomes) == 61
+    assert leader.tally.items[-61:] == ["slow", *[f"v{number}" for number in range(60)]]
+
+
+def test_who_becomes_leader_serves_once_all_is_applied(cluster: Cluster) -> None:
+    leader = cluster.led()
+    other = next(member for member in cluster.members.values() if member is not leader)
+    forever = slow(other)
+    cluster.commit("slow")
+    cluster.until(lambda: other.tally.between)
+    leader.group.transfer(other.group.member)
+    cluster.until(lambda: other.group.is_leader)
+    cluster.run(2)
+    assert not other.group.ready
+    forever.clear()
+    cluster.until(lambda: other.group.ready)
+    assert other.tally.items == ["slow"]
+
+
+def test_a_snapshot_comes_after_what_is_being_applied(cluster: Cluster) -> None:
+    other = next(member for member in cluster.members.values() if member is not cluster.led())
+    forever = slow(other)
+    cluster.commit("slow")
+    cluster.until(lambda: other.tally.between)
+    cluster.post.cuts = {frozenset({other.name, name}) for name in NAMES if name != other.name}
+    for number in range(120):
+        cluster.commit(f"v{number}")
+    cluster.post.cuts.clear()
+    cluster.run(5)
+    assert (other.tally.restored, other.tally.between) == (0, True)
+    forever.clear()
+    cluster.until(cluster.settled)
+    assert other.tally.restored == 1
+
+
+def test_a_stop_comes_after_what_is_being_applied(cluster: Cluster) -> None:
+    member = cluster.led()
+    forever = slow(member)
+    cluster.propose("slow")
+    cluster.until(lambda: member.tally.between)
+    assert member.seat is not None
+    over: list[bool] = []
+    member.seat.stop(lambda: over.append(member.tally.between))
+    cluster.run(1)
+    assert over == []
+    forever.clear()
+    cluster.until(lambda: over)
+    assert over == [False]
+
+
+def test_a_member_whose_disk_refused_applies_to_the_end(cluster: Cluster) -> None:
+    leader = cluster.led()
+    forever = slow(leader)
+    cluster.propose("slow")
+    cluster.until(lambda: leader.tally.between)
+    tally = leader.tally
+    leader.disk.fail("write")
+    leader.group.propose([b"refused"], lambda _: None)
+    cluster.until(lambda: leader.group.failure)
+    forever.clear()
+    cluster.until(lambda: not tally.between)
+    assert tally.items == ["slow"]
+    cluster.until(cluster.settled)
+
+
+def test_an_application_that_raises_in_a_step_ends_its_member(cluster: Cluster) -> None:
+    leader = cluster.led()
+    forever = slow(leader)
+    cluster.propose("unheard of")
+    cluster.until(lambda: leader.tally.between)
+    assert not leader.group.failure
+    forever.clear()
+    cluster.until(lambda: leader.group.failure)
+    assert "cannot apply what was decided: ValueError" in leader.group.failure
+    assert leader.stop()
