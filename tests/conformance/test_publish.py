@@ -314,16 +314,18 @@ def test_roll_up(js: JetStream, unique: str, storage: str) -> None:
     assert refused(js, f"{unique}.a", "", Nats_Rollup="wrong") == (10111, 'rollup value invalid: "wrong"')
 
 
-@STORAGE
-def test_a_message_with_a_ttl_goes(js: JetStream, unique: str, storage: str) -> None:
-    js.create(unique, storage=storage, allow_msg_ttl=True)
-    js.publish(unique, "stays", {"Nats-TTL": "never"})
-    js.publish(unique, "goes", {"Nats-TTL": "1"})
-    assert refused(js, unique, "", Nats_TTL="10ms")[0] == 10165
-    assert refused(js, unique, "", Nats_TTL="x")[0] == 10165
-    assert refused(js, unique, "", Nats_TTL="-1")[0] == 10165
-    eventually(lambda: js.state(unique)["messages"] == 1)
-    assert base64.b64decode(js.get(unique, seq=1)["data"]) == b"stays"
+def test_a_message_with_a_ttl_goes(js: JetStream, unique: str) -> None:
+    names = {storage: f"{unique}{storage}" for storage in ("file", "memory")}
+    for storage, name in names.items():
+        js.create(name, storage=storage, allow_msg_ttl=True)
+        js.publish(name, "stays", {"Nats-TTL": "never"})
+        js.publish(name, "goes", {"Nats-TTL": "1"})
+        assert refused(js, name, "", Nats_TTL="10ms")[0] == 10165
+        assert refused(js, name, "", Nats_TTL="x")[0] == 10165
+        assert refused(js, name, "", Nats_TTL="-1")[0] == 10165
+    for name in names.values():
+        eventually(lambda name=name: js.state(name)["messages"] == 1)  # type: ignore[misc]
+        assert base64.b64decode(js.get(name, seq=1)["data"]) == b"stays"
 
 
 @STORAGE
@@ -465,13 +467,15 @@ def test_a_rollup_on_a_subject_with_wildcards_takes_all_it_matches(
     assert subjects == {f"{unique}.a.*": 1, f"{unique}.b.x": 1}
 
 
-@STORAGE
-@pytest.mark.parametrize("purged", [True, False])
-def test_a_purge_marker_of_a_bucket_that_expires_leaves_no_other_marker(
-    js: JetStream, unique: str, storage: str, purged: bool
-) -> None:
-    js.create(unique, storage=storage, allow_direct=True, subject_delete_marker_ttl=SECOND)
-    headers = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"} if purged else {}
-    js.publish(unique, "", {"Nats-TTL": "1s", **headers})
-    eventually(lambda: js.state(unique)["first_seq"] == 2)
-    assert js.state(unique)["last_seq"] == (1 if purged else 2)
+def test_a_purge_marker_of_a_bucket_that_expires_leaves_no_other_marker(js: JetStream, unique: str) -> None:
+    purge = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
+    last = {}  # by stream: all wait for the same second
+    for storage in ("file", "memory"):
+        for headers, expected in ((purge, 1), ({}, 2)):
+            name = f"{unique}{storage}{expected}"
+            js.create(name, storage=storage, allow_direct=True, subject_delete_marker_ttl=SECOND)
+            js.publish(name, "", {"Nats-TTL": "1s", **headers})
+            last[name] = expected
+    for name, expected in last.items():
+        eventually(lambda name=name: js.state(name)["first_seq"] == 2)  # type: ignore[misc]
+        assert js.state(name)["last_seq"] == expected

@@ -18,7 +18,7 @@ from lib import pyjs_server
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 
-ROUNDS = 50
+ROUNDS = 30
 WINDOW = 200
 SEQUENCE = re.compile(rb'"seq":(\d+)')
 CONFIG = 'listen: 127.0.0.1:<client>\njetstream { store_dir: "<store>" }\n'
@@ -70,7 +70,7 @@ class Publisher:
 
 
 @pytest.mark.timeout(240)
-def test_fifty_kills_under_load_lose_no_acknowledged_message(server: ServerProcess) -> None:
+def test_thirty_kills_under_load_lose_no_acknowledged_message(server: ServerProcess) -> None:
     dice = random.Random(20261121)
     with server.connect() as wire:
         config = {"name": "KILL", "subjects": ["kill.*"], "allow_direct": True, "storage": "file"}

@@ -13,7 +13,7 @@ from lib.operator_site import UPDATE, OperatorSite
 from lib.process import ServerProcess
 from lib.wire import Wire
 
-ROUNDS = 12
+ROUNDS = 8
 ACCOUNTS = 8
 VERSIONS = 12
 

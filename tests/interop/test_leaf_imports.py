@@ -108,7 +108,11 @@ def test_a_cut_leaves_no_gap_and_no_duplicate(pair: Pair) -> None:
             assert bodies(js, name) == expected
 
 
+@pytest.mark.parametrize(
+    "combination", [each for each in COMBINATIONS if "pyjs" in each], ids=combined, indirect=True
+)
 def test_copies_go_on_when_the_leaf_was_killed(pair: Pair) -> None:
+    """The reference alone passes, too, after its own twenty seconds."""
     with aggregate(pair) as js:
         pair.leaf.crash()
         eventually(lambda: status(js, "$JS.leaf.API.INFO") == "503")

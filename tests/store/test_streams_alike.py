@@ -311,7 +311,7 @@ def _all(store: FileStream):  # type: ignore[no-untyped-def]
 
 
 Streams.TestCase.settings = settings(
-    max_examples=60,
+    max_examples=40,
     stateful_step_count=30,
     suppress_health_check=list(HealthCheck),
 )

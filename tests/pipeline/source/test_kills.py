@@ -1,4 +1,4 @@
-"""A stream query that is killed ten times ends with exactly the stream's messages in its Parquet sink.
+"""A stream query that is killed six times ends with exactly the stream's messages in its Parquet sink.
 
 Once a whole driver, a process of its own with its Java, is killed (SIGKILL). The other times, for a driver
 takes seconds to start, Java is stopped (SIGSTOP) and what lies on the disk at that moment is copied: that is
@@ -28,7 +28,7 @@ from lib.spark_driver import PER_BATCH, java_of, start
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-KILLS = 10
+KILLS = 6
 SECONDS = 120.0
 FILES = 20  # of some two batches
 TESTS = Path(__file__).parents[2]
