@@ -13,6 +13,9 @@ to save; the file that knows more counts.
 A crash leaves the state of some save not older than the last one committed. Where both logs are damaged, the
 state before the damage is given, and `fault` says so, also after the next start (`state.damaged` is kept):
 messages are then delivered again, none is lost. Two damaged checkpoints raise.
+
+A checkpoint says the consumer's identity, as subject. A file that says another is set aside, and never taken
+for the consumer's.
 """
 
 from contextlib import suppress
@@ -26,6 +29,7 @@ from .copies import COPY
 from .errors import Damaged, StoreClosed, StoreError, StoreFailed
 from .fs import Disk, FileSystem, read_file, write_file, write_unsynced
 from .handles import Handles
+from .identity import ANYBODY, Foreign, Identity, set_aside
 from .stream import Commit
 
 STATE = "state"
@@ -113,11 +117,14 @@ class MemoryConsumer:
         self._state = None
 
 
-def _encode(number: int, state: ConsumerState | ConsumerChange, before: ConsumerState | None) -> bytes:
-    """Build the record of save `number`: what changed since `before`, or everything."""
+def _encode(
+    number: int, state: ConsumerState | ConsumerChange, before: ConsumerState | None, identity: int = 0
+) -> bytes:
+    """Build the record of save `number`: what changed since `before`, or everything, with the identity."""
     kind = record.CHECKPOINT if before is None else record.DELTA
+    named = identity.to_bytes(8, "little") if identity and before is None else b""
     body = encode_change(state, before)
-    return record.encode(kind, state.delivered[1], _SEED, time=number, body=body)
+    return record.encode(kind, state.delivered[1], _SEED, time=number, subject=named, body=body)
 
 
 @dataclass(slots=True)
@@ -125,13 +132,15 @@ class _Log:
     """What one of the two files holds. state: None if it cannot be read; number: of the last save (0: written
     by a version that did not count); data: the good part; checkpoint: how much of that is the first record.
 
-    damaged: something is lost here; torn: something follows that is no record, as a crash leaves it.
+    identity: whose it is, 0 if none is told. damaged: something is lost here; torn: something follows that is
+    no record, as a crash leaves it.
     """
 
     state: ConsumerState | None = None
     number: int = 0
     data: bytes = b""
     checkpoint: int = 0
+    identity: int = 0
     damaged: bool = False
     torn: bool = False
 
@@ -150,12 +159,13 @@ def _read(fs: FileSystem, path: str) -> _Log | None:
     if first is None or first.kind != record.CHECKPOINT:
         return _Log(damaged=True)
     state, end, number = ConsumerState(), first.length, first.time
+    identity = int.from_bytes(first.subject, "little")
     apply_change(first.body, state)
     while (one := record.decode_at(data, end, _SEED)) is not None and one.kind == record.DELTA:
         apply_change(one.body, state)
         end, number = end + one.length, one.time
     damaged = record.resync(data, end, _SEED) < len(data)
-    return _Log(state, number, data[:end], first.length, damaged, torn=end < len(data))
+    return _Log(state, number, data[:end], first.length, identity, damaged, torn=end < len(data))
 
 
 class _Commit:
@@ -182,11 +192,18 @@ class FileConsumer:
     """A `ConsumerStore` in the folder `directory`; the files are `state` and `state.copy`.
 
     fault: what is lost, "" for nothing; mended: which file was written anew from the other, and why.
+    identity: the consumer's.
     """
 
     def __init__(
-        self, directory: str, *, fs: FileSystem | None = None, handles: Handles | None = None
+        self,
+        directory: str,
+        *,
+        fs: FileSystem | None = None,
+        handles: Handles | None = None,
+        identity: Identity = ANYBODY,
     ) -> None:
+        self._identity = identity
         self.directory = directory
         self.path = f"{directory}/{STATE}"
         self.fault = self.mended = ""
@@ -203,10 +220,11 @@ class FileConsumer:
         self._end = 0
         self._checkpoint = 0
         self._copied = False  # whether the copy holds the same
+        self._strange = ""  # what became of a file of another consumer
 
     def load(self) -> ConsumerState | None:
-        """Give the state as last committed; None if none ever was. Raises Damaged and OSError."""
-        first, copy = _read(self._fs, self.path), _read(self._fs, self.path + COPY)
+        """Give the state as last committed; None if none ever was. Raises Damaged (Foreign) and OSError."""
+        first, copy = self._own()
         known = [log for log in (first, copy) if log is not None and log.state is not None]
         if not known:
             if first is None and copy is None:
@@ -220,21 +238,42 @@ class FileConsumer:
             self.fault = f"{self.path} was damaged, an older state was taken (see {self.path}{_KEPT})"
         self._mend(best, first, copy)
         self._number = best.number
-        if not best.torn:
+        if not best.torn and best.identity == self._identity.value:
             self._written, self._end, self._checkpoint = copied(best.state), len(best.data), best.checkpoint
         # Else the next save writes whole new files.
         return best.state
 
+    def _own(self) -> tuple[_Log | None, _Log | None]:
+        """Read both files, and set one aside that is another consumer's."""
+        found = {path: _read(self._fs, path) for path in (self.path, self.path + COPY)}
+        foreign = [path for path, log in found.items() if log is not None and self._is_foreign(log)]
+        own = [log for path, log in found.items() if path not in foreign and log is not None]
+        if foreign and not any(log.state is not None for log in own):
+            raise Foreign(f"{foreign[0]} belongs to another consumer")
+        for path in foreign:
+            self._strange = f"another consumer's and set aside ({set_aside(self._fs, path)})"
+            found[path] = None
+        first, copy = found.values()
+        return first, copy
+
+    def _is_foreign(self, log: _Log) -> bool:
+        return log.state is not None and not self._identity.owns(log.identity)
+
     def _mend(self, best: _Log, first: _Log | None, copy: _Log | None) -> None:
         """Write the file that knows less anew; one that was never there is made."""
         if best is not first:
-            self.mended = f"{self.path} is {_wrong(first)}, written anew from its copy"
+            self.mended = f"{self.path} is {self._wrong(first)}, written anew from its copy"
             write_file(self._fs, self.path, best.data)
         elif copy is None or copy.data != best.data or copy.torn:
             if best.number:
-                self.mended = f"{self.path}{COPY} is {_wrong(copy)}, written anew"
+                self.mended = f"{self.path}{COPY} is {self._wrong(copy)}, written anew"
             self._copy(best.data)
         self._copied = True
+
+    def _wrong(self, log: _Log | None) -> str:
+        if log is None:
+            return self._strange or "missing"
+        return "damaged" if log.damaged else "behind"
 
     def _copy(self, data: bytes) -> None:
         """Write the whole copy; it can be made again, so a disk that refuses does no harm."""
@@ -284,7 +323,7 @@ class FileConsumer:
             self._written = _after(saved, written)
         else:
             self._written = _after(saved, written)
-            data = _encode(number, self._written, None)
+            data = _encode(number, self._written, None, self._identity.value)
             self._handles.forget(self.path)
             self._fs.make_directory(self.directory)
             write_file(self._fs, self.path, data)
@@ -338,12 +377,6 @@ class FileConsumer:
         self._let_go()
         for path in (self.path + _KEPT, self.path + COPY, self.path):
             self._fs.remove(path)
-
-
-def _wrong(log: _Log | None) -> str:
-    if log is None:
-        return "missing"
-    return "damaged" if log.damaged else "behind"
 
 
 def _together(saves: list[ConsumerState | ConsumerChange]) -> ConsumerState | ConsumerChange:

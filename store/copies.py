@@ -1,9 +1,10 @@
 """Small files that decide what exists: each is kept twice, `<name>` and `<name>.copy`.
 
 Promises: as long as one of the two is whole, its content is found; of two whole ones the first counts, which
-is written first. Reading changes nothing and says what is wrong with either; `mend` writes the bad one anew.
-The copy is for damage, not for crashes: who need not have it durable leaves its sync to the system. What was
-written with a copy ends with a newline: without one it is of a version that made no copies.
+is written first, unless the copy has a later revision: then the first is an older one put back. Reading
+changes nothing and says what is wrong with either; `mend` writes the bad one anew. The copy is for damage,
+not for crashes: who need not have it durable leaves its sync to the system. What was written with a copy ends
+with a newline: without one it is of a version that made no copies.
 """
 
 from __future__ import annotations
@@ -44,13 +45,21 @@ def write_copies(fs: FileSystem, path: str, data: bytes, *, durable: bool = Fals
     (write_file if durable else write_unsynced)(fs, path + COPY, data)
 
 
-def read_copies(fs: FileSystem, path: str, decode: Callable[[bytes, str], T]) -> Found[T]:
+def read_copies(
+    fs: FileSystem,
+    path: str,
+    decode: Callable[[bytes, str], T],
+    revision: Callable[[T], tuple[int, ...]] = lambda _: (),
+) -> Found[T]:
     """Read a file from itself or its copy. `decode(data, path)` raises Damaged.
 
+    revision: what grows each time the content is written anew, if the content tells.
     Raises NotFound when there is neither, Damaged when none is whole, and OSError.
     """
     first, fault = _read(fs, path, decode)
     second, copy_fault = _read(fs, path + COPY, decode)
+    if first is not None and second is not None and revision(first[0]) < revision(second[0]):
+        first, fault = None, f"{path} is older than its copy"
     if first is not None:
         same = second is not None and first[1] == second[1]
         if second is not None and not same:

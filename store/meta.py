@@ -1,13 +1,16 @@
 """The folders of the streams' and consumers' configurations, and what is found in them on recovery.
 
 Layout: `<store_dir>/jetstream/<account>/streams/<stream>/{meta.json, msgs/…, consumers/<name>/{meta.json,
-state}}`. A meta file is one line with the format, a CRC-32 and the asset's name, then a JSON object: the
-caller's, kept as it is. It is replaced in one step and is durable when the call returns. It is kept twice
-(`copies`), and the listings mend one from the other; what no copy can tell is reported with its name and
-stays where it is; nothing is ever dropped for being unreadable. So is what others put here: files, and
-folders with another asset's meta file, as copies have. Names that begin with a dot and are not of ours are
-passed over.
+state}}`. A meta file is one line with the format, a CRC-32, the asset's name, its identity and its place
+(`_Facts`), then a JSON object: the caller's, kept as it is. It is replaced in one step and is durable when
+the call returns. It is kept twice (`copies`), and the listings mend one from the other; what no copy can tell
+is reported with its name and stays where it is; nothing is ever dropped for being unreadable. So is what
+others put here: files, and folders with another asset's meta file, as copies have. Names that begin with a
+dot and are not of ours are passed over. A meta file of the version before has no identity: a stream gets one
+when it is opened, a consumer when it is written anew.
 """
+
+from __future__ import annotations
 
 import hashlib
 import itertools
@@ -15,22 +18,27 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from secrets import randbits
 from typing import Any
 from urllib.parse import quote, unquote
 from zlib import crc32
 
 from .consumer import STATE, FileConsumer
-from .copies import COPY, mend, read_copies, write_copies
+from .copies import COPY, Found, mend, read_copies, write_copies
 from .errors import Damaged, NotFound
 from .file import FileStream
+from .file.ownership import first_unused, own_files
 from .fs import Disk, FileSystem
 from .handles import Handles
+from .identity import ANYBODY, Foreign, Identity, new_identity
 
 META = "meta.json"
 _LOST = "lost.msgs"
+_STRANGE = "strange.msgs"
 _STAGING = ".restoring"
-_FORMAT = "pyjs-meta-1"
+_FORMAT, _OLD_FORMAT = "pyjs-meta-2", "pyjs-meta-1"
 _TAKEN_AWAY = re.compile(r"\..+\.[0-9]+", re.DOTALL)  # what `_take_away` calls it
 _LONGEST = 200  # bytes of a directory name, well below the 255 that file systems take
 
@@ -50,6 +58,47 @@ class Asset:
     mended: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a meta file says besides the caller's document.
+
+    identity: the asset's; since: see `Identity`. account: its account's name. stream: of a consumer, the
+    identity of its stream. revision: how often the file was written. The default is the version before's.
+    """
+
+    identity: int = 0
+    since: int = 0
+    account: str = ""
+    stream: int = 0
+    revision: int = 0
+
+    def encode(self) -> bytes:
+        """As a word of the meta file's first line."""
+        facts = {**asdict(self), "identity": f"{self.identity:016x}", "stream": f"{self.stream:016x}"}
+        return json.dumps(facts).encode()
+
+    @classmethod
+    def decode(cls, word: bytes) -> _Facts:
+        """Read it again."""
+        facts = json.loads(word)
+        identity, stream = int(facts.pop("identity"), 16), int(facts.pop("stream"), 16)
+        return cls(identity=identity, stream=stream, **facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meta:
+    """A meta file as it was read."""
+
+    name: str
+    document: Document
+    facts: _Facts
+
+    @property
+    def revision(self) -> tuple[int, ...]:
+        """See `copies.read_copies`."""
+        return (self.facts.revision,)
+
+
 def directory_name(name: str) -> str:
     """Turn any name into one that is safe as a directory's: what is unsafe is percent-encoded.
 
@@ -63,36 +112,31 @@ def directory_name(name: str) -> str:
     return safe or "%"
 
 
-def _encode(name: str, document: Document) -> bytes:
+def _encode(name: str, facts: _Facts, document: Document) -> bytes:
     text = json.dumps(document, ensure_ascii=False).encode() + b"\n"
-    named = f"{quote(name, safe='$')}\n".encode()
-    return f"{_FORMAT} {crc32(named + text):08x} ".encode() + named + text
+    covered = f"{quote(name, safe='$')} ".encode() + facts.encode() + b"\n" + text
+    return f"{_FORMAT} {crc32(covered):08x} ".encode() + covered
 
 
-def _decode(data: bytes, path: str) -> tuple[str, Document]:
-    """Read a meta file, which belongs into the folder it lies in. Raises Damaged."""
+def _decode(data: bytes, path: str, expected: Callable[[_Facts], str]) -> _Meta:
+    """Read a meta file, which belongs into the folder it lies in. Raises Damaged.
+
+    expected: tells whose it is when it is of another place.
+    """
     first, _, rest = data.partition(b" ")
     checksum, _, covered = rest.partition(b" ")
-    if first != _FORMAT.encode():
+    if first not in {_FORMAT.encode(), _OLD_FORMAT.encode()}:
         raise Damaged(0, f"{path}: not a meta file of this format")
     if checksum != f"{crc32(covered):08x}".encode():
         raise Damaged(0, f"{path}: checksum mismatch")
     named, _, text = covered.partition(b"\n")
-    name = unquote(named.decode())
+    quoted, _, said = named.partition(b" ")
+    name, facts = unquote(quoted.decode()), _Facts.decode(said) if said else _Facts()
     if directory_name(name) != path.split("/")[-2]:
         raise Damaged(0, f"{path}: belongs to '{name}'")
-    return name, json.loads(text)
-
-
-def _write(fs: FileSystem, directory: str, name: str, document: Document) -> None:
-    """Store an asset's document durably, in place of an older one; raises OSError."""
-    fs.make_directory(directory)
-    write_copies(fs, f"{directory}/{META}", _encode(name, document))
-
-
-def _list(fs: FileSystem, directory: str) -> list[Asset]:
-    found = [_find(fs, directory, entry) for entry in _entries(fs, directory)]
-    return [asset for asset in found if asset is not None]
+    if other := expected(facts):
+        raise Damaged(0, f"{path}: belongs to {other}")
+    return _Meta(name, json.loads(text), facts)
 
 
 def _entries(fs: FileSystem, directory: str) -> Iterator[str]:
@@ -104,35 +148,16 @@ def _entries(fs: FileSystem, directory: str) -> Iterator[str]:
             yield entry
 
 
-def _find(fs: FileSystem, directory: str, entry: str) -> Asset | None:
-    """Read one asset and mend its document; None: there is none."""
-    path = f"{directory}/{entry}/{META}"
-    try:
-        try:
-            read = read_copies(fs, path, _decode)
-        except NotFound:
-            # An asset becomes one with its meta file: a folder without is a creation that never ended,
-            # unless it holds data.
-            if not _holds_data(fs, f"{directory}/{entry}"):
-                return None
-            return Asset(unquote(entry), None, f"{path} is missing, and so is its copy")
-        with suppress(OSError):  # a disk that is full must not keep it from being served
-            mend(fs, path, read)
-        return Asset(*read.value, mended=read.fault)
-    except (Damaged, OSError) as fault:
-        return Asset(unquote(entry), None, str(fault))
-
-
 def _holds_data(fs: FileSystem, folder: str) -> bool:
     names = fs.names(folder)
     return STATE in names or STATE + COPY in names or any(fs.names(f"{folder}/msgs"))
 
 
-def _lost_names() -> Iterator[str]:
+def _numbered(name: str) -> Iterator[str]:
     """Where messages are set aside: lost.msgs, lost.msgs.2, lost.msgs.3, …"""
-    yield _LOST
+    yield name
     for number in itertools.count(2):
-        yield f"{_LOST}.{number}"
+        yield f"{name}.{number}"
 
 
 def _take_away(fs: FileSystem, parent: str, entry: str) -> str:
@@ -157,18 +182,114 @@ def _remove(fs: FileSystem, parent: str, entry: str) -> None:
 
 
 class AccountDirectory:
-    """The streams and consumers of one account on the disk. All calls may raise OSError."""
+    """The streams and consumers of one account on the disk. All calls may raise OSError.
 
-    def __init__(self, path: str, fs: FileSystem, handles: Handles) -> None:
+    name: the account's. random: gives a number of so many bits.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        fs: FileSystem,
+        handles: Handles,
+        name: str,
+        random: Callable[[int], int] = randbits,
+    ) -> None:
         self.path = path
+        self.name = name
         self._fs = fs
         self._handles = handles
+        self._random = random
+        # By folder: what is known of streams, and of each stream's consumers. What was read or written once
+        # holds as long as the asset is there, whatever becomes of its meta file.
+        self._facts: dict[str, _Facts] = {}
+        self._consumers: dict[str, dict[str, _Facts]] = {}
 
     def _stream(self, stream: str) -> str:
         return f"{self.path}/streams/{directory_name(stream)}"
 
     def _consumer(self, stream: str, consumer: str) -> str:
         return f"{self._stream(stream)}/consumers/{directory_name(consumer)}"
+
+    # -- whose a file is
+
+    def _expect_stream(self, facts: _Facts) -> str:
+        return "" if facts.account in ("", self.name) else f"account '{facts.account}'"
+
+    def _expect_consumer(self, stream: _Facts) -> Callable[[_Facts], str]:
+        """Judge consumers of that stream; one without an identity is as old as the stream, or not its own."""
+        old = bool(stream.since or not stream.identity)
+
+        def expected(facts: _Facts) -> str:
+            own = facts.stream == stream.identity or (old and not facts.stream)
+            return "" if own else "a consumer of another stream"
+
+        return expected
+
+    def _read(self, folder: str, expected: Callable[[_Facts], str]) -> Found[_Meta]:
+        decode = partial(_decode, expected=expected)
+        return read_copies(self._fs, f"{folder}/{META}", decode, lambda meta: meta.revision)
+
+    def _facts_of(self, stream: str) -> _Facts | None:
+        """What is known of a stream; None: it is new, or its document cannot be read."""
+        folder = self._stream(stream)
+        if folder not in self._facts:
+            try:
+                self._facts[folder] = self._read(folder, self._expect_stream).value.facts
+            except (NotFound, Damaged):
+                return None
+        return self._facts[folder]
+
+    def _with_identity(self, stream: str) -> _Facts:
+        """The same with an identity; a stream that has none gets one, which is not written yet."""
+        facts = self._facts_of(stream)
+        if facts is not None and facts.identity:
+            return facts
+        since = first_unused(self._fs, f"{self._stream(stream)}/msgs")
+        revision = 0 if facts is None else facts.revision
+        return _Facts(new_identity(self._random), since, self.name, 0, revision)
+
+    def _write(self, folder: str, name: str, facts: _Facts, document: Document) -> _Facts:
+        """Store an asset's document durably, in place of an older one; gives what is known then."""
+        facts = replace(facts, revision=facts.revision + 1)
+        self._fs.make_directory(folder)
+        write_copies(self._fs, f"{folder}/{META}", _encode(name, facts, document))
+        return facts
+
+    def _forget(self, stream: str) -> None:
+        folder = self._stream(stream)
+        self._facts.pop(folder, None)
+        self._consumers.pop(folder, None)
+
+    def _list(self, directory: str, expected: Callable[[_Facts], str]) -> Iterator[tuple[Asset, _Facts]]:
+        for entry in _entries(self._fs, directory):
+            found = self._find(directory, entry, expected)
+            if found is not None:
+                yield found
+
+    def _find(
+        self, directory: str, entry: str, expected: Callable[[_Facts], str]
+    ) -> tuple[Asset, _Facts] | None:
+        """Read one asset and mend its document; None: there is none."""
+        folder = f"{directory}/{entry}"
+        path = f"{folder}/{META}"
+        try:
+            try:
+                read = self._read(folder, expected)
+            except NotFound:
+                # An asset becomes one with its meta file: a folder without is a creation that never ended,
+                # unless it holds data.
+                if not _holds_data(self._fs, folder):
+                    return None
+                return Asset(unquote(entry), None, f"{path} is missing, and so is its copy"), _Facts()
+            with suppress(OSError):  # a disk that is full must not keep it from being served
+                mend(self._fs, path, read)
+            meta = read.value
+            return Asset(meta.name, meta.document, mended=read.fault), meta.facts
+        except (Damaged, OSError) as fault:
+            return Asset(unquote(entry), None, str(fault)), _Facts()
+
+    # -- streams
 
     def is_new(self) -> bool:
         """Tell whether nothing was ever stored here; what the disk does not let see is not new."""
@@ -179,12 +300,17 @@ class AccountDirectory:
 
     def streams(self) -> list[Asset]:
         """List all streams, damaged ones too; mends documents."""
-        return _list(self._fs, f"{self.path}/streams")
+        found = list(self._list(f"{self.path}/streams", self._expect_stream))
+        for asset, facts in found:
+            if facts.identity:
+                self._facts.setdefault(self._stream(asset.name), facts)
+        return [asset for asset, _ in found]
 
     def read_stream(self, stream: str) -> Asset | None:
         """Find one stream, changing nothing; None: there is none."""
         try:
-            return Asset(*read_copies(self._fs, f"{self._stream(stream)}/{META}", _decode).value)
+            meta = self._read(self._stream(stream), self._expect_stream).value
+            return Asset(meta.name, meta.document)
         except NotFound:
             return None
         except (Damaged, OSError) as fault:
@@ -193,16 +319,26 @@ class AccountDirectory:
     def set_aside(self, stream: str) -> str:
         """Keep a stream's messages under another name, which is never read; gives where, "" for none.
 
-        Those kept before stay too: a second damage, found while the first is mended, may leave less.
+        Those kept before stay too: a second damage, found while the first is mended, may leave less. Those of
+        another stream are kept for good (`is_foreign`).
         """
         folder = self._stream(stream)
         messages = f"{folder}/msgs"
         if not self._fs.exists(messages):
             return ""
-        free = next(name for name in _lost_names() if not self._fs.exists(f"{folder}/{name}"))
+        name = _LOST
+        try:
+            own_files(self._fs, messages, self.identity(stream), exact=True)
+        except Foreign:
+            name = _STRANGE
+        free = next(name for name in _numbered(name) if not self._fs.exists(f"{folder}/{name}"))
         self._fs.rename(messages, f"{folder}/{free}")
         self._fs.sync_directory(folder)
         return f"{folder}/{free}"
+
+    def is_foreign(self, folder: str) -> bool:
+        """Whether what `set_aside` kept there belongs to another stream."""
+        return folder.rpartition("/")[2].startswith(_STRANGE)
 
     def copies(self, stream: str) -> list[str]:
         """Name the folders that hold messages of a stream, those that were set aside too."""
@@ -220,22 +356,47 @@ class AccountDirectory:
 
     def write_stream(self, stream: str, document: Document) -> None:
         """Store a stream's document durably; the first time this makes the stream exist."""
-        _write(self._fs, self._stream(stream), stream, document)
+        folder = self._stream(stream)
+        self._facts[folder] = self._write(folder, stream, self._with_identity(stream), document)
+
+    def identity(self, stream: str) -> Identity:
+        """The identity of a stream on the disk; changes nothing."""
+        facts = self._facts_of(stream)
+        return Identity(facts.identity, facts.since) if facts is not None and facts.identity else ANYBODY
 
     def open_stream(
         self, stream: str, *, on_damage: Callable[[int, str], None] | None = None, exact: bool = False
     ) -> FileStream:
-        """Open a stream's messages; see `FileStream`."""
-        directory = f"{self._stream(stream)}/msgs"
-        return FileStream(directory, fs=self._fs, handles=self._handles, on_damage=on_damage, exact=exact)
+        """Open a stream's messages; see `FileStream`.
 
-    def staging(self) -> "AccountDirectory":
+        A stream of the version before gets its identity now; one that is not written yet, with its document.
+        """
+        folder = self._stream(stream)
+        facts = self._facts_of(stream)
+        if facts is None:
+            self._facts[folder] = self._with_identity(stream)
+        elif not facts.identity:
+            with suppress(OSError):  # a disk that is full must not keep it from being served
+                document = self._read(folder, self._expect_stream).value.document
+                self.write_stream(stream, document)
+        return FileStream(
+            f"{folder}/msgs",
+            fs=self._fs,
+            handles=self._handles,
+            on_damage=on_damage,
+            exact=exact,
+            identity=self.identity(stream),
+        )
+
+    def staging(self) -> AccountDirectory:
         """A place for streams that are not whole yet; `unstage` forgets what a server left there."""
-        return AccountDirectory(f"{self.path}/{_STAGING}", self._fs, self._handles)
+        path = f"{self.path}/{_STAGING}"
+        return AccountDirectory(path, self._fs, self._handles, self.name, self._random)
 
-    def adopt(self, staging: "AccountDirectory", stream: str) -> None:
+    def adopt(self, staging: AccountDirectory, stream: str) -> None:
         """Take a stream over from there, in one step; its stores must be closed."""
         target = self._stream(stream)
+        self._forget(stream)
         self._fs.make_directory(f"{self.path}/streams")
         self._fs.rename(staging._stream(stream), target)
         self._fs.sync_directory(f"{self.path}/streams")
@@ -246,30 +407,65 @@ class AccountDirectory:
 
     def remove_stream(self, stream: str) -> None:
         """Remove a stream with its consumers; its stores must be closed."""
+        self._forget(stream)
         _remove(self._fs, f"{self.path}/streams", directory_name(stream))
 
     def take_away_stream(self, stream: str) -> str:
         """The same in one step, but for the files: give the folder that `destroy` is to remove, or ""."""
+        self._forget(stream)
         return _take_away(self._fs, f"{self.path}/streams", directory_name(stream))
 
     def destroy(self, folder: str) -> None:
         """Remove what was taken away; in any thread."""
         self._fs.remove_tree(folder)
 
+    # -- consumers
+
     def consumers(self, stream: str) -> list[Asset]:
         """List all consumers of a stream, damaged ones too; mends documents."""
-        return _list(self._fs, f"{self._stream(stream)}/consumers")
+        folder = self._stream(stream)
+        expected = self._expect_consumer(self._facts_of(stream) or _Facts())
+        found = list(self._list(f"{folder}/consumers", expected))
+        known = self._consumers.setdefault(folder, {})
+        for asset, facts in found:
+            if asset.document is not None:
+                known.setdefault(asset.name, facts)
+        return [asset for asset, _ in found]
+
+    def _consumer_facts(self, stream: str, consumer: str) -> _Facts | None:
+        """What is known of a consumer; None: it is new, or its document cannot be read."""
+        known = self._consumers.setdefault(self._stream(stream), {})
+        if consumer not in known:
+            expected = self._expect_consumer(self._facts_of(stream) or _Facts())
+            try:
+                known[consumer] = self._read(self._consumer(stream, consumer), expected).value.facts
+            except (NotFound, Damaged):
+                return None
+        return known[consumer]
 
     def write_consumer(self, stream: str, consumer: str, document: Document) -> None:
         """Store a consumer's document durably; the first time this makes the consumer exist."""
-        _write(self._fs, self._consumer(stream, consumer), consumer, document)
+        folder = self._consumer(stream, consumer)
+        facts, of = self._consumer_facts(stream, consumer), self.identity(stream).value
+        if facts is None or not facts.identity:
+            # A state of the version before has no identity.
+            since, revision = (0, 0) if facts is None else (1, facts.revision)
+            facts = _Facts(new_identity(self._random), since, self.name, of, revision)
+        facts = self._write(folder, consumer, replace(facts, stream=of), document)
+        self._consumers.setdefault(self._stream(stream), {})[consumer] = facts
 
     def open_consumer(self, stream: str, consumer: str) -> FileConsumer:
         """Open a consumer's state; see `FileConsumer`."""
-        return FileConsumer(self._consumer(stream, consumer), fs=self._fs, handles=self._handles)
+        facts = self._consumer_facts(stream, consumer)
+        identity = ANYBODY if facts is None else Identity(facts.identity, facts.since)
+        if facts is not None and not facts.identity:
+            identity = Identity(0, 1)  # of the version before
+        folder = self._consumer(stream, consumer)
+        return FileConsumer(folder, fs=self._fs, handles=self._handles, identity=identity)
 
     def remove_consumer(self, stream: str, consumer: str) -> None:
         """Remove a consumer; its store must be closed."""
+        self._consumers.get(self._stream(stream), {}).pop(consumer, None)
         _remove(self._fs, f"{self._stream(stream)}/consumers", directory_name(consumer))
 
 
@@ -291,7 +487,8 @@ class Storage:
 
     def account(self, name: str) -> AccountDirectory:
         """Give an account's folder; it is made when something is written."""
-        return AccountDirectory(f"{self.path}/{directory_name(name)}", self._fs, self._handles)
+        path = f"{self.path}/{directory_name(name)}"
+        return AccountDirectory(path, self._fs, self._handles, name)
 
     def close(self) -> None:
         """Close the shared descriptors; all stores must be closed."""

@@ -14,7 +14,7 @@ from ..fs import FileSystem, write_file, write_unsynced
 from ..handles import Handles
 from . import sidecar
 from .block import Block
-from .recovery import sidecar_path
+from .ownership import sidecar_path
 
 
 @dataclass(slots=True)

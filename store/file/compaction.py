@@ -19,7 +19,7 @@ from ..handles import Handles
 from .block import LENGTH, Block
 from .commit import leave_sidecar, remove_block
 from .header import HEADER_SIZE, make_seed
-from .recovery import block_path
+from .ownership import block_path
 
 _U64 = Struct("<Q")
 
@@ -78,6 +78,7 @@ class Compaction:
         fs: FileSystem,
         handles: Handles,
         directory: str,
+        identity: int,
         run: list[Block],
         outside: list[Block],
         last_seq: int,
@@ -94,8 +95,8 @@ class Compaction:
         self.damaged = 0  # the sequence of a message found damaged, which the stream then reads and reports
         first, final = run[0].header, run[-1].header
         generation = first.generation + 1
-        seed = make_seed(directory, first.number, generation, first.last_seq, first.last_time)
-        header = first._replace(until=final.until, generation=generation, seed=seed)
+        seed = make_seed(directory, identity, first.number, generation, first.last_seq, first.last_time)
+        header = first._replace(identity=identity, until=final.until, generation=generation, seed=seed)
         self._block = Block(block_path(directory, first.number, generation), header)
         self._outside = outside
         self._tombs = array("Q")

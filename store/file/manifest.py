@@ -23,8 +23,10 @@ from .block import Block
 from .header import Header
 
 NAME = "manifest"
-_MAGIC = b"pyjsman1"
-_LAYOUT = Struct("<8sQQIQQQq?Q")
+_MAGIC = b"pyjsman2"
+_LAYOUT = Struct("<8sQQQIQQQq?Q")  # magic, identity, number, …
+_OLD_MAGIC = b"pyjsman1"
+_OLD_LAYOUT = Struct("<8sQQIQQQq?Q")  # of the version before: no identity
 _CHECKSUM = Struct("<I")
 _DELETES = _LAYOUT.size + _CHECKSUM.size  # where the deletes begin
 _PAIRS = 8192  # deleted ranges in one record
@@ -34,11 +36,13 @@ _PAIRS = 8192  # deleted ranges in one record
 class Witness:
     """What a second file says of a block, and of the stream at that time.
 
-    Of the block `number` in that `generation`, with that `seed`, `end` bytes were written and synced. The
-    stream's last sequence was `last_seq`, stored at `last_time`, and all below `floor` was removed, as were
-    the pairs (first, last) in `tombs`. sidecar: the block had one by then.
+    identity: the stream's, 0 if none is told. Of the block `number` in that `generation`, with that `seed`,
+    `end` bytes were written and synced. The stream's last sequence was `last_seq`, stored at `last_time`,
+    and all below `floor` was removed, as were the pairs (first, last) in `tombs`. sidecar: the block had
+    one by then.
     """
 
+    identity: int
     number: int
     generation: int
     seed: int
@@ -62,12 +66,13 @@ def delete_records(pairs: "array[int]", last_seq: int, seed: int) -> Iterator[by
 
 
 class Manifest:
-    """The writer, for one stream."""
+    """The writer, for one stream of that identity."""
 
-    def __init__(self, fs: FileSystem, handles: Handles, directory: str) -> None:
+    def __init__(self, fs: FileSystem, handles: Handles, directory: str, identity: int = 0) -> None:
         self.path = f"{directory}/{NAME}"
         self._fs = fs
         self._handles = handles
+        self._identity = identity
         self._block: Block | None = None  # whose deletes are in the file
         self._end = 0
 
@@ -87,7 +92,7 @@ class Manifest:
         number, generation = block.header.number, block.header.generation
         size = self._end - _DELETES
         figures = (number, generation, block.seed, block.end, last_seq, block.state_floor, last_time)
-        head = _LAYOUT.pack(_MAGIC, *figures, sidecar, size)
+        head = _LAYOUT.pack(_MAGIC, self._identity, *figures, sidecar, size)
         return partial(self._write, head + _CHECKSUM.pack(crc32(head)), deletes, at)
 
     def _write(self, head: bytes, deletes: bytes, at: int) -> None:
@@ -108,13 +113,15 @@ def read_manifest(fs: FileSystem, directory: str) -> tuple[Witness | None, str]:
     if not fs.exists(path):
         return None, f"{path} is missing"
     data = read_file(fs, path)
-    head = data[: _LAYOUT.size]
-    if data[_LAYOUT.size : _DELETES] != _CHECKSUM.pack(crc32(head)) or not head.startswith(_MAGIC):
+    old = data.startswith(_OLD_MAGIC)
+    magic, layout = (_OLD_MAGIC, _OLD_LAYOUT) if old else (_MAGIC, _LAYOUT)
+    head, at = data[: layout.size], layout.size + _CHECKSUM.size
+    if data[layout.size : at] != _CHECKSUM.pack(crc32(head)) or not head.startswith(magic):
         return None, f"{path} cannot be read"
-    *figures, sidecar, deletes = _LAYOUT.unpack(head)[1:]
-    number, generation, seed, size, last_seq, floor, last_time = figures
-    witness = Witness(number, generation, seed, size, last_seq, floor, last_time, sidecar)
-    at, end = _DELETES, _DELETES + deletes
+    *figures, sidecar, deletes = layout.unpack(head)[1:]
+    identity, number, generation, seed, size, last_seq, floor, last_time = (0, *figures) if old else figures
+    witness = Witness(identity, number, generation, seed, size, last_seq, floor, last_time, sidecar)
+    end = at + deletes
     while at < end and (one := record.decode_at(data, at, witness.seed)) is not None:
         witness.tombs.extend(record.pairs_from_bytes(one.body))
         at += one.length

@@ -2,9 +2,9 @@
 
 Nothing damaged is removed or served: it is named in `lost` and `faults`. Removed are only what a crash left
 half made (temporary files), blocks that a later generation replaces, and blocks all of whose messages were
-removed. A block that is known to be another than the one written here is set aside. Where a block is gone or
-damaged, the manifest and the sidecars still say which sequences were given and which messages were removed
-(`Witness`): no sequence is given twice, and deletes stay.
+removed. What is not the stream's own is set aside (`ownership`). Where a block is gone or damaged, the
+manifest and the sidecars still say which sequences were given and which messages were removed (`Witness`): no
+sequence is given twice, and deletes stay.
 """
 
 from array import array
@@ -14,26 +14,16 @@ from itertools import compress
 
 from .. import record
 from ..fs import FileSystem, read_file, write_file
+from ..identity import ANYBODY, Identity, set_aside
 from ..indexed import MOST_NAMED
 from ..subjects import SubjectIndex
 from . import sidecar
 from .block import LENGTH, Block, accounted
 from .header import HEADER_SIZE, Header
-from .manifest import Witness, read_manifest
+from .manifest import Witness
+from .ownership import Own, block_path, own_files, place_of, set_strange_aside, sidecar_path
 from .scan import Scan, last_commit, scan
 from .sidecar import Index
-
-STRANGE = ".strange"
-
-
-def block_path(directory: str, number: int, generation: int) -> str:
-    """Name a block's file; its sidecar has `.idx` instead of `.blk`."""
-    return f"{directory}/{number:010d}-{generation}.blk"
-
-
-def sidecar_path(path: str) -> str:
-    """Name the sidecar of a block file."""
-    return path[:-4] + ".idx"
 
 
 @dataclass(slots=True)
@@ -67,15 +57,17 @@ class _File:
     size: int
 
 
-def recover(fs: FileSystem, directory: str, *, exact: bool = False) -> Recovered:
-    """Read a stream's folder; raises OSError if it cannot be read. exact: see `FileStream`."""
+def recover(
+    fs: FileSystem, directory: str, *, exact: bool = False, identity: Identity = ANYBODY
+) -> Recovered:
+    """Read a stream's folder. Raises OSError, and Foreign. exact, identity: see `FileStream`."""
     found = Recovered()
-    manifest, fault = read_manifest(fs, directory)
-    # One who cuts back begins blocks anew, of which an old manifest may not know.
-    files = _files(fs, directory, found, None if exact else manifest)
-    if fault and (files or manifest is not None):
-        found.mended.append(f"{fault}, and is written anew with the next commit")
-    witnesses = _witnesses(fs, directory, files, found, manifest)
+    own = own_files(fs, directory, identity, exact=exact)
+    found.faults, found.mended = set_strange_aside(fs, own)
+    files = _files(fs, directory, found, own)
+    if own.fault and (files or own.manifest is not None):
+        found.mended.append(f"{own.fault}, and is written anew with the next commit")
+    witnesses = _witnesses(fs, directory, files, found, own)
     if exact and not found.cut:
         _cut_back(fs, files, found, witnesses)
     indexes = [
@@ -131,60 +123,38 @@ def _judge_damage(found: Recovered) -> None:
     found.lost = {seq: where for seq, where in found.lost.items() if needed(seq)}
 
 
-def _files(fs: FileSystem, directory: str, found: Recovered, manifest: Witness | None) -> list[_File]:
-    """Find the block files that count, in order; one that the manifest tells to be another is set aside."""
+def _files(fs: FileSystem, directory: str, found: Recovered, own: Own) -> list[_File]:
+    """Find the block files that count, in order."""
     newest: dict[int, int] = {}
-    for name in fs.names(directory):
-        place = _parse(name)
-        if name.endswith(".tmp"):
-            fs.remove(f"{directory}/{name}")
-        elif place is not None and name.endswith(".blk"):
-            newest[place[0]] = max(newest.get(place[0], 0), place[1])
+    for block in own.blocks:
+        newest[block.number] = max(newest.get(block.number, 0), block.generation)
     files: list[_File] = []
-    for number in sorted(newest):
-        path = block_path(directory, number, newest[number])
-        file = fs.open(path)
-        try:
-            first = fs.read(file, HEADER_SIZE, 0)
-            header = Header.decode(first)
-            size = fs.size(file)
-        finally:
-            fs.close(file)
-        if header is not None and first != header.encode():
-            found.mended.append(f"{path}: one of the two headers is damaged, the other counts")
+    for block in sorted(own.blocks, key=lambda block: block.number):
+        path, header = block.path, block.header
+        if block.generation < newest[block.number]:
+            continue
         if header is None:
             found.faults.append(f"{path}: the header is damaged, the block cannot be read")
             found.last_seq = max(found.last_seq, _claimed_last(fs, path))
-        elif manifest is not None and manifest.names(header) and manifest.seed != header.seed:
-            found.faults.append(
-                f"{path} is not the block that was written here, and is set aside ({STRANGE})"
-            )
-            for name in (path, sidecar_path(path)):
-                if fs.exists(name):
-                    fs.rename(name, name + STRANGE)
-        elif files and number <= files[-1].header.until:
+        elif files and block.number <= files[-1].header.until:
             _remove(fs, path)  # was merged into the block before
         else:
-            files.append(_File(path, header, size))
+            if not block.doubled:
+                found.mended.append(f"{path}: one of the two headers is damaged, the other counts")
+            files.append(_File(path, header, block.size))
     found.next_number = max([*newest, *(file.header.until for file in files)], default=0) + 1
     for name in fs.names(directory):
-        place = _parse(name)
-        if place is not None and place[1] < newest.get(place[0], 0):
+        place = place_of(name)
+        if name.endswith(".tmp") or (place is not None and place[1] < newest.get(place[0], 0)):
             fs.remove(f"{directory}/{name}")
     return files
 
 
 def _witnesses(
-    fs: FileSystem, directory: str, files: list[_File], found: Recovered, manifest: Witness | None
+    fs: FileSystem, directory: str, files: list[_File], found: Recovered, own: Own
 ) -> list[Witness]:
     """Give what the manifest says, and the sidecars of blocks that are gone; find out if the last one is."""
-    witnesses = [] if manifest is None else [manifest]
-    there = {sidecar_path(file.path) for file in files}
-    for name in fs.names(directory):
-        path = f"{directory}/{name}"
-        witness = None if path in there else _sidecar(fs, path)
-        if witness is not None:
-            witnesses.append(witness)
+    witnesses = own.witnesses if own.manifest is None else [own.manifest, *own.witnesses]
     until = files[-1].header.until if files else 0
     newest = max((witness.number for witness in witnesses), default=0)
     if newest > until:
@@ -194,10 +164,6 @@ def _witnesses(
         found.cut = True
         found.next_number = max(found.next_number, newest + 1)
     return witnesses
-
-
-def _sidecar(fs: FileSystem, path: str) -> Witness | None:
-    return sidecar.witness(read_file(fs, path)) if path.endswith(".idx") else None
 
 
 def _hear(witnesses: list[Witness], blocks: list[Block], found: Recovered) -> None:
@@ -238,14 +204,6 @@ def _cut_back(fs: FileSystem, files: list[_File], found: Recovered, witnesses: l
         fs.remove(sidecar_path(file.path))
         _settle_end(fs, file, end)
         file.size = end
-
-
-def _parse(name: str) -> tuple[int, int] | None:
-    """Read number and generation from the name of a block file or sidecar."""
-    number, _, generation = name[:-4].partition("-")
-    if not name.endswith((".blk", ".idx")) or not number.isdigit() or not generation.isdigit():
-        return None
-    return int(number), int(generation)
 
 
 def _claimed_last(fs: FileSystem, path: str) -> int:
@@ -290,10 +248,10 @@ def _open_block(
         known = sidecar.witness(data)
         if known is None:
             fault = f"{side} cannot be read"
-        elif known.names(file.header) and known.seed == file.header.seed:
+        elif known.names(file.header) and _of(known) == _of(file.header):
             witnesses.append(known)
         else:
-            fault = f"{side} belongs to another block"
+            fault = f"{side} belongs to another block, is set aside ({set_aside(fs, side)})"
     elif following is not None or any(one.sidecar for one in witnesses):
         fault = f"{side} is missing"
     result = _scan_block(fs, file, following, found, witnesses)
@@ -305,6 +263,11 @@ def _open_block(
     elif not result.damage:
         _write_sidecar(fs, side, result.index)
     return result.index
+
+
+def _of(one: Witness | Header) -> tuple[int, int]:
+    """Of which stream and block it is, besides its number."""
+    return one.identity, one.seed
 
 
 def _read_sidecar(fs: FileSystem, path: str) -> bytes:

@@ -18,8 +18,10 @@ from .block import Block
 from .header import Header
 from .manifest import Witness
 
-_MAGIC = b"pyjsidx1"
-_LAYOUT = Struct("<8sQIIQQIIIIqQQq")
+_MAGIC = b"pyjsidx2"
+_OLD_MAGIC = b"pyjsidx1"  # of the version before: the same without the identity, which is the last field
+_LAYOUT = Struct("<8sQIIQQIIIIqQQqQ")
+_OLD_LAYOUT = Struct("<8sQIIQQIIIIqQQq")
 _CHECKSUM = Struct("<I")
 
 
@@ -67,6 +69,7 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[bytes | str]) ->
         block.state_floor,
         block.state_last,
         block.state_time,
+        block.header.identity,
     )
     columns = (sparse, block.offsets, lengths, block.times, local, block.tombs)
     sizes = array("H", [len(key) for key in keys])
@@ -74,22 +77,26 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[bytes | str]) ->
     return data + _CHECKSUM.pack(crc32(data))
 
 
-def _is_whole(data: bytes) -> bool:
-    if len(data) < _LAYOUT.size + 4 or data[-4:] != _CHECKSUM.pack(crc32(memoryview(data)[:-4])):
-        return False
-    return data.startswith(_MAGIC)
+def _facts(data: bytes) -> "tuple[tuple[int, ...], int] | None":
+    """The fields after the magic, and where the columns begin; None if it is not whole."""
+    if len(data) < _OLD_LAYOUT.size + 4 or data[-4:] != _CHECKSUM.pack(crc32(memoryview(data)[:-4])):
+        return None
+    if data.startswith(_OLD_MAGIC):
+        return (*_OLD_LAYOUT.unpack_from(data)[1:], 0), _OLD_LAYOUT.size
+    if data.startswith(_MAGIC) and len(data) >= _LAYOUT.size + 4:
+        return _LAYOUT.unpack_from(data)[1:], _LAYOUT.size
+    return None
 
 
 def witness(data: bytes) -> Witness | None:
     """Read what a sidecar says of its block, whatever has become of that; None if it cannot be read."""
-    if not _is_whole(data):
+    facts = _facts(data)
+    if facts is None:
         return None
-    (_, number, generation, seed, end, _, rows, sparse, tombs, _, _, floor, last, time) = _LAYOUT.unpack_from(
-        data
-    )
-    at = _LAYOUT.size + 8 * sparse + rows * sum(array(code).itemsize for code in "IIqI")
+    (number, generation, seed, end, _, rows, sparse, tombs, _, _, floor, last, time, identity), at = facts
+    at += 8 * sparse + rows * sum(array(code).itemsize for code in "IIqI")
     removed = pairs_from_bytes(data[at : at + 8 * tombs])
-    return Witness(number, generation, seed, end, last, floor, time, tombs=removed)
+    return Witness(identity, number, generation, seed, end, last, floor, time, tombs=removed)
 
 
 def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
@@ -97,21 +104,14 @@ def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
 
     None if it is not that.
     """
-    if not _is_whole(data):
+    facts = _facts(data)
+    if facts is None:
         return None
-    (magic, number, generation, seed, end, first, rows, sparse, tombs, keys, max_time, *state) = (
-        _LAYOUT.unpack_from(data)
-    )
-    if (magic, number, generation, seed, end) != (
-        _MAGIC,
-        header.number,
-        header.generation,
-        header.seed,
-        size,
-    ):
+    (number, generation, seed, end, first, rows, sparse, tombs, keys, max_time, *state, identity), at = facts
+    of = (identity, number, generation, seed)
+    if of != (header.identity, header.number, header.generation, header.seed) or end != size:
         return None
     block = Block(path, header)
-    at = _LAYOUT.size
 
     def column(code: str, length: int) -> "array[int]":
         nonlocal at

@@ -18,6 +18,7 @@ from .. import record
 from ..errors import Damaged, StoreClosed, StoreError, StoreFailed
 from ..fs import Disk, FileSystem
 from ..handles import Handles
+from ..identity import ANYBODY, Identity
 from ..indexed import IndexedStream
 from ..message import StoredMessage
 from ..stream import Commit
@@ -27,8 +28,9 @@ from .commit import StreamCommit, Write, erasure, leave_sidecar
 from .compaction import Compaction, choose_run
 from .header import HEADER_SIZE, Header, make_seed
 from .manifest import Manifest, delete_records
+from .ownership import block_path, sidecar_path
 from .reader import BlockReader
-from .recovery import Recovered, block_path, recover, sidecar_path
+from .recovery import Recovered, recover
 from .run import read_run
 
 BLOCK_SIZE = 16 << 20  # bytes; large enough that sealing (three syncs) is rare, small enough to scan in 0.2 s
@@ -48,7 +50,7 @@ class FileStream(IndexedStream):
 
     `faults` tells what was found damaged on opening, in words, `mended` what was and took nothing along.
     `on_damage(seq, where)` is called when a read finds a damaged message. Opening raises OSError if the
-    folder cannot be read. Streams may share `handles`.
+    folder cannot be read, Foreign if all in it is of another `identity`. Streams may share `handles`.
     exact: what was written after the last whole commit is dropped, so that messages and `note` fit together.
     """
 
@@ -61,9 +63,11 @@ class FileStream(IndexedStream):
         block_size: int = BLOCK_SIZE,
         on_damage: Callable[[int, str], None] | None = None,
         exact: bool = False,
+        identity: Identity = ANYBODY,
     ) -> None:
         super().__init__()
         self.directory = directory
+        self._identity = identity.value
         self._fs: FileSystem = Disk() if fs is None else fs
         self._own_handles = handles is None
         self._handles = Handles(self._fs, 8) if handles is None else handles
@@ -77,8 +81,8 @@ class FileStream(IndexedStream):
         self._erasures: list[tuple[Block, int, int, int, int]] = []
         self._sealed: list[Block] = []  # sealed since the last commit was begun
         self._skipped = False
-        self._manifest = Manifest(self._fs, self._handles, directory)
-        found = recover(self._fs, directory, exact=exact)
+        self._manifest = Manifest(self._fs, self._handles, directory, identity.value)
+        found = recover(self._fs, directory, exact=exact, identity=identity)
         self.faults, self.mended = found.faults, found.mended
         self._adopt(found)
 
@@ -186,9 +190,9 @@ class FileStream(IndexedStream):
     def _new_block(self, previous_size: int) -> Block:
         number = self._next_number
         self._next_number += 1
-        seed = make_seed(self.directory, number, 0, self.last_seq, self.last_time)
-        floor = self._first_needed()
-        header = Header(number, number, 0, seed, self.last_seq, floor, self.last_time, previous_size)
+        seed = make_seed(self.directory, self._identity, number, 0, self.last_seq, self.last_time)
+        floor, of = self._first_needed(), (self._identity, number, number, 0)
+        header = Header(*of, seed, self.last_seq, floor, self.last_time, previous_size)
         return Block(block_path(self.directory, number, 0), header)
 
     def _roll(self) -> Block:
@@ -434,7 +438,7 @@ class FileStream(IndexedStream):
         if not run or any(block in self._sealed or block.synced < block.end for block in run):
             return None
         outside = [block for block in self._blocks if block not in run]
-        where = (self._fs, self._handles, self.directory)
+        where = (self._fs, self._handles, self.directory, self._identity)
         self._compaction = Compaction(*where, run, outside, self.last_seq, lossy=bool(self._lost))
         return self._compaction
 

@@ -11,6 +11,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from ....store.errors import StoreError
 from ....store.file import FileStream
 from ....store.fs import Disk
 from ....store.handles import Handles
+from ....store.identity import Foreign, Identity
 from ....store.meta import Storage
 from .content import state_entry
 
@@ -65,10 +67,13 @@ def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Res
     handles = Handles(Disk(), 64)
     with tempfile.TemporaryDirectory(prefix="rescue-", dir=data.parent) as room:
         copies: dict[str, StreamStore] = {}
-        for number, folder in enumerate(folders):
+        for number, (folder, identity) in enumerate(folders.items()):
             copy = f"{room}/{number}"
             shutil.copytree(folder, copy)
-            copies[folder] = FileStream(copy, fs=Disk(), handles=handles)
+            with suppress(Foreign):  # a folder of another stream
+                copies[folder] = FileStream(copy, fs=Disk(), handles=handles, identity=identity)
+        if not copies:
+            raise RescueError(f"what lies there as stream {stream!r} belongs to other streams")
         try:
             return _write(config, copies, data, Path(room) / "messages")
         finally:
@@ -77,16 +82,19 @@ def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Res
             handles.close()
 
 
-def _found(stores: Sequence[str], account: str, stream: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """The stream's documents, and the folders with messages of it."""
-    documents, folders = [], []
+def _found(
+    stores: Sequence[str], account: str, stream: str
+) -> tuple[list[dict[str, Any]], dict[str, Identity]]:
+    """The stream's documents, and the folders with messages of it, with whose they are."""
+    documents: list[dict[str, Any]] = []
+    folders: dict[str, Identity] = {}
     for place in stores:
         storage = Storage(place)
         directory = storage.account(account)
         asset = directory.read_stream(stream)
         if asset is not None and asset.document is not None:
             documents.append(asset.document)
-        folders += directory.copies(stream)
+        folders |= dict.fromkeys(directory.copies(stream), directory.identity(stream))
         storage.close()
     if not folders:
         raise RescueError(f"no messages of stream {stream!r} of account {account!r} are there")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ....protocol.api.stream import StreamConfig
 from ....store.errors import StoreError
 from ....store.file import FileStream
+from ....store.identity import Foreign
 from ....store.memory import MemoryStream
 from ...cluster.formation import Expected
 from ...cluster.hello import node_of
@@ -289,23 +290,35 @@ class Membership:
             store.on_damage = lambda _, where: self._damaged(where)
             return self._over(config, store)
         if not self._aside:
-            opened = self._reading.take()
-            for mended in opened.mended:
-                self._around.log.info(f"Stream '{held.name} > {self._stream}': {mended}")
-            lost = opened.damaged()
-            fault = "; ".join(opened.faults) or (f"{len(lost)} messages are lost" if lost else "")
-            if not fault:
-                try:
-                    return self._over(config, opened)
-                except StateError as error:
-                    fault = str(error)
-            opened.abandon()
-            self._found(fault)
+            replica = self._over_what_lies_here(config)
+            if replica is not None:
+                return replica
         kept = held.directory.set_aside(self._stream)
         self._aside = False
         if kept:
-            self._alarm(f"is begun anew here; what was damaged is kept in {kept} until all of it is back")
+            until = "" if held.directory.is_foreign(kept) else " until all of it is back"
+            self._alarm(f"is begun anew here; what was damaged is kept in {kept}{until}")
         return self._over(config, self._open_store())
+
+    def _over_what_lies_here(self, config: StreamConfig) -> Replica | None:
+        """A replica over the messages on the disk; None: they cannot be trusted."""
+        try:
+            opened = self._reading.take()
+        except Foreign as error:
+            self._found(str(error))
+            return None
+        for mended in opened.mended:
+            self._around.log.info(f"Stream '{self._held.name} > {self._stream}': {mended}")
+        lost = opened.damaged()
+        fault = "; ".join(opened.faults) or (f"{len(lost)} messages are lost" if lost else "")
+        if not fault:
+            try:
+                return self._over(config, opened)
+            except StateError as error:
+                fault = str(error)
+        opened.abandon()
+        self._found(fault)
+        return None
 
     def _over(self, config: StreamConfig, store: StreamStore) -> Replica:
         """A replica over a store: that of a founder, of what it held before, or one to be filled."""

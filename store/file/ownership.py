@@ -1,0 +1,159 @@
+"""Whose files lie in a stream's folder: what is not the stream's own is set aside before it is believed.
+
+A block is the stream's own when its header says the stream's identity, and the number and generation of its
+name, and the manifest knows no other one by them. An index without its block and the manifest count only with
+the stream's identity, as they tell of removed messages. Where nothing in the folder is the stream's own, the
+whole folder was exchanged: nothing is touched (`Foreign`).
+"""
+
+from dataclasses import dataclass, field
+
+from ..fs import FileSystem, read_file
+from ..identity import ANYBODY, Foreign, Identity, set_aside
+from . import sidecar
+from .header import HEADER_SIZE, Header
+from .manifest import NAME, Witness, read_manifest
+
+_MOST = 1 << 31  # of a block's number and generation
+_FOREIGN = "belongs to another stream"
+
+
+def block_path(directory: str, number: int, generation: int) -> str:
+    """Name a block's file; its sidecar has `.idx` instead of `.blk`."""
+    return f"{directory}/{number:010d}-{generation}.blk"
+
+
+def sidecar_path(path: str) -> str:
+    """Name the sidecar of a block file."""
+    return path[:-4] + ".idx"
+
+
+def place_of(name: str) -> tuple[int, int] | None:
+    """Read number and generation from the name of a block file or sidecar."""
+    number, _, generation = name[:-4].partition("-")
+    if not name.endswith((".blk", ".idx")) or not number.isdigit() or not generation.isdigit():
+        return None
+    place = int(number), int(generation)
+    return place if max(place) < _MOST else None
+
+
+@dataclass(slots=True)
+class BlockFile:
+    """A block file: its header, None if that is damaged. doubled: whether both copies of it are whole."""
+
+    path: str
+    number: int
+    generation: int
+    header: Header | None
+    doubled: bool
+    size: int
+
+
+@dataclass(slots=True)
+class Own:
+    """The stream's own files. witnesses: what sidecars without a block say; fault: of the manifest.
+
+    strange: (path, what is wrong) of the others.
+    """
+
+    blocks: list[BlockFile] = field(default_factory=list)
+    witnesses: list[Witness] = field(default_factory=list)
+    manifest: Witness | None = None
+    fault: str = ""
+    strange: list[tuple[str, str]] = field(default_factory=list)
+
+
+def own_files(fs: FileSystem, directory: str, identity: Identity, *, exact: bool) -> Own:
+    """Find the stream's own files, and set the others aside. Raises Foreign and OSError.
+
+    exact: blocks may have been begun anew under the number of one that the manifest knows.
+    """
+    manifest, fault = read_manifest(fs, directory)
+    own = Own()
+    if manifest is not None and not identity.owns(manifest.identity, manifest.number):
+        own.strange.append((f"{directory}/{NAME}", _FOREIGN))
+    else:
+        own.manifest, own.fault = manifest, fault
+    expected = None if exact else own.manifest
+    ours = own.manifest is not None
+    names = fs.names(directory)
+    for name in names:
+        place = place_of(name)
+        if place is None or not name.endswith(".blk"):
+            continue
+        file = _read(fs, f"{directory}/{name}", place)
+        wrong = _wrong(file, identity, expected)
+        ours = ours or (file.header is not None and wrong != _FOREIGN)
+        if wrong:
+            own.strange.append((file.path, wrong))
+        else:
+            own.blocks.append(file)
+    there = {sidecar_path(file.path) for file in own.blocks if file.header is not None}
+    for path in (f"{directory}/{name}" for name in names if name.endswith(".idx")):
+        witness = None if path in there else sidecar.witness(read_file(fs, path))
+        if witness is None:
+            continue
+        if wrong := _wrong_witness(witness, identity, expected):
+            own.strange.append((path, wrong))
+        else:
+            own.witnesses.append(witness)
+            ours = True
+    if own.strange and not ours and identity != ANYBODY:
+        raise Foreign(f"{directory}: what lies here belongs to another stream; it is left as it is")
+    return own
+
+
+def set_strange_aside(fs: FileSystem, own: Own) -> tuple[list[str], list[str]]:
+    """Rename what is not the stream's own; tells (blocks, others) in words. Raises OSError."""
+    blocks, others = [], []
+    for path, wrong in own.strange:
+        kept = set_aside(fs, path)
+        if path.endswith(".blk"):
+            blocks.append(f"{path} {wrong}, and is set aside ({kept})")
+        else:
+            others.append(f"{path} {wrong}, is set aside ({kept}), and is written anew")
+    return blocks, others
+
+
+def first_unused(fs: FileSystem, directory: str) -> int:
+    """Give a block number above all in a folder of the version before; 0 where nothing is. Raises OSError."""
+    numbers = [place[0] for name in fs.names(directory) if (place := place_of(name)) is not None]
+    if numbers or fs.exists(f"{directory}/{NAME}"):
+        manifest, _ = read_manifest(fs, directory)
+        return max([*numbers, 0 if manifest is None else manifest.number]) + 1
+    return 0
+
+
+def _read(fs: FileSystem, path: str, place: tuple[int, int]) -> BlockFile:
+    file = fs.open(path)
+    try:
+        first = fs.read(file, HEADER_SIZE, 0)
+        return BlockFile(path, *place, Header.decode(first), Header.is_doubled(first), fs.size(file))
+    finally:
+        fs.close(file)
+
+
+def _wrong(file: BlockFile, identity: Identity, manifest: Witness | None) -> str:
+    """Why a block file is not the stream's own one of that name; "" if it is, or cannot tell any more."""
+    header = file.header
+    if header is None:
+        return ""
+    if not identity.owns(header.identity, header.number):
+        return _FOREIGN
+    if (header.number, header.generation) != (file.number, file.generation):
+        return f"is the stream's block {header.number}-{header.generation}"
+    if manifest is not None and manifest.names(header) and manifest.seed != header.seed:
+        return "is not the block that was written here"
+    return ""
+
+
+def _wrong_witness(witness: Witness, identity: Identity, manifest: Witness | None) -> str:
+    if not identity.owns(witness.identity, witness.number):
+        return _FOREIGN
+    named = manifest is not None and (witness.number, witness.generation) == (
+        manifest.number,
+        manifest.generation,
+    )
+    if named and manifest is not None and manifest.seed != witness.seed:
+        return "does not belong to the block that was written here"
+    return ""
