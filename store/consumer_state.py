@@ -1,11 +1,19 @@
 """Where a consumer stands, what changes of that, and both as bytes.
 
 Promises: a change applied to the state before it gives the state after it; its bytes name only what differs.
-Costs by the change where that is known (`ConsumerChange`), else by the state.
+Costs by the change where that is known (`ConsumerChange`), else by the state; `encoding` and `changing` do it
+in steps.
 """
 
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from struct import Struct, iter_unpack, pack
+from itertools import islice
+from struct import Struct
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+STEP = 2048  # entries of one step
 
 _FACTS = Struct("<QQQQIIII")
 _PENDING = Struct("<QQq")
@@ -59,74 +67,110 @@ class ConsumerChange:
 
 def encode_change(state: ConsumerState | ConsumerChange, before: ConsumerState | None) -> bytes:
     """Say what changed since `before`, or everything: for `apply_change`."""
-    if isinstance(state, ConsumerChange):
-        return _encode_known(state, before or ConsumerState())
-    if before is None:
-        return _pack(state, state.pending, state.redelivered, [], [])
-    old, counted = before.pending, before.redelivered
-    return _pack(
-        state,
-        {seq: entry for seq, entry in state.pending.items() if old.get(seq) != entry},
-        {seq: count for seq, count in state.redelivered.items() if counted.get(seq) != count},
-        [seq for seq in old if seq not in state.pending],
-        [seq for seq in counted if seq not in state.redelivered],
+    return _end(encoding(state, before))
+
+
+def encoding(state: ConsumerState | ConsumerChange, before: ConsumerState | None) -> Steps[bytes]:
+    """The same in steps, during which neither may change."""
+    old = ConsumerState() if before is None else before
+    pending, acked = yield from _differing(state.pending, old.pending, _pending_row)
+    counts, settled = yield from _differing(state.redelivered, old.redelivered, _COUNT.pack)
+    if isinstance(state, ConsumerState):
+        acked = yield from _missing(old.pending, state.pending)
+        settled = yield from _missing(old.redelivered, state.redelivered)
+    sizes = (
+        len(pending) // _PENDING.size,
+        len(counts) // _COUNT.size,
+        len(acked) // _GONE.size,
+        len(settled) // _GONE.size,
     )
+    facts = _FACTS.pack(*state.delivered, *state.ack_floor, *sizes)
+    return b"".join([facts, pending, counts, acked, settled])
 
 
-def _encode_known(change: ConsumerChange, before: ConsumerState) -> bytes:
-    """The same where it is known what may have changed: costs by that."""
-    old, counted = before.pending, before.redelivered
-    new, counts = change.pending, change.redelivered
-    return _pack(
-        change,
-        {seq: entry for seq, entry in new.items() if entry is not None and old.get(seq) != entry},
-        {seq: count for seq, count in counts.items() if count and counted.get(seq) != count},
-        [seq for seq, entry in new.items() if entry is None and seq in old],
-        [seq for seq, count in counts.items() if not count and seq in counted],
-    )
+def _differing(
+    new: Mapping[int, T | None], old: Mapping[int, T], row: Callable[[int, T], bytes]
+) -> Steps[tuple[bytearray, bytearray]]:
+    """Rows of the entries of `new` that are others than in `old`, and of those that are none (any more)."""
+    rows, gone = bytearray(), bytearray()
+    entries = iter(new.items())
+    while page := list(islice(entries, STEP)):
+        rows += b"".join([row(seq, entry) for seq, entry in page if entry and old.get(seq) != entry])
+        gone += b"".join([_GONE.pack(seq) for seq, entry in page if not entry and seq in old])
+        if len(page) == STEP:
+            yield
+    return rows, gone
 
 
-def _pack(
-    state: ConsumerState | ConsumerChange,
-    pending: dict[int, tuple[int, int]],
-    redelivered: dict[int, int],
-    acked: list[int],
-    settled: list[int],
-) -> bytes:
-    sizes = (len(pending), len(redelivered), len(acked), len(settled))
-    return b"".join(
-        [
-            _FACTS.pack(*state.delivered, *state.ack_floor, *sizes),
-            *[_PENDING.pack(seq, *entry) for seq, entry in pending.items()],
-            *[_COUNT.pack(seq, count) for seq, count in redelivered.items()],
-            pack(f"<{len(acked)}Q", *acked),
-            pack(f"<{len(settled)}Q", *settled),
-        ]
-    )
+def _missing(old: Mapping[int, object], new: Mapping[int, object]) -> Steps[bytearray]:
+    """Rows of what is in `old` only."""
+    rows = bytearray()
+    entries = iter(old)
+    while page := list(islice(entries, STEP)):
+        rows += b"".join([_GONE.pack(seq) for seq in page if seq not in new])
+        if len(page) == STEP:
+            yield
+    return rows
+
+
+def _pending_row(seq: int, entry: tuple[int, int]) -> bytes:
+    return _PENDING.pack(seq, *entry)
 
 
 def apply_change(body: bytes, state: ConsumerState) -> None:
     """Bring `state` forward by what `encode_change` said. Raises struct.error when that is cut off."""
+    _end(changing(body, state))
+
+
+def changing(body: bytes, state: ConsumerState) -> Steps[tuple[list[int], list[int]]]:
+    """The same in steps; gives what is not pending any more, and what is not redelivered any more."""
     *facts, pending, redelivered, acked, settled = _FACTS.unpack_from(body)
     at = _FACTS.size
-
-    def part(size: int) -> bytes:
-        nonlocal at
+    parts: list[memoryview] = []
+    for size in (
+        pending * _PENDING.size,
+        redelivered * _COUNT.size,
+        acked * _GONE.size,
+        settled * _GONE.size,
+    ):
+        parts.append(memoryview(body)[at : at + size])
         at += size
-        return body[at - size : at]
-
-    entries = part(pending * _PENDING.size)
-    counts = part(redelivered * _COUNT.size)
-    for (seq,) in _GONE.iter_unpack(part(acked * _GONE.size)):
-        state.pending.pop(seq, None)
-    for (seq,) in _GONE.iter_unpack(part(settled * _GONE.size)):
-        state.redelivered.pop(seq, None)
-    for seq, number, time in _PENDING.iter_unpack(entries):
-        state.pending[seq] = (number, time)
-    for seq, count in iter_unpack(_COUNT.format, counts):
-        state.redelivered[seq] = count
+    entries, counts, gone, uncounted = parts
+    acks = yield from _dropping(gone, state.pending)
+    settles = yield from _dropping(uncounted, state.redelivered)
+    for start in range(0, len(entries), STEP * _PENDING.size):
+        page = entries[start : start + STEP * _PENDING.size]
+        state.pending.update({seq: (number, time) for seq, number, time in _PENDING.iter_unpack(page)})
+        if len(page) == STEP * _PENDING.size:
+            yield
+    for start in range(0, len(counts), STEP * _COUNT.size):
+        page = counts[start : start + STEP * _COUNT.size]
+        state.redelivered.update(_COUNT.iter_unpack(page))
+        if len(page) == STEP * _COUNT.size:
+            yield
     state.delivered = (facts[0], facts[1])
     state.ack_floor = (facts[2], facts[3])
+    return acks, settles
+
+
+def _dropping(rows: memoryview, held: dict[int, Any]) -> Steps[list[int]]:
+    """Drop these; give those that were there."""
+    dropped: list[int] = []
+    for start in range(0, len(rows), STEP * _GONE.size):
+        page = rows[start : start + STEP * _GONE.size]
+        dropped += [seq for (seq,) in _GONE.iter_unpack(page) if held.pop(seq, None) is not None]
+        if len(page) == STEP * _GONE.size:
+            yield
+    return dropped
+
+
+def _end(steps: Steps[T]) -> T:
+    """Do all steps; give what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
 
 def copied(state: ConsumerState) -> ConsumerState:

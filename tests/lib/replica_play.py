@@ -266,7 +266,7 @@ class Play:
         member = dice.choice(followers)
         what = dice.choices(["late", "current", "crash", "refill", "transfer"], [4, 3, 3, 1, 1])[0]
         if what == "late":
-            member.catch_up(end, dice.randrange(6))
+            member.catch_up(end, dice.randrange(6), lambda: dice.random() < 0.3)
         elif what == "current":
             member.catch_up(end)
         elif what == "crash":
@@ -281,6 +281,7 @@ class Play:
     def refill(self, member: Member, most: int = 300) -> None:
         """Its log is gone: messages and state come from the leader, while that goes on."""
         end = len(self.log.entries)
+        member.go_on()
         if member.stream.index >= end:
             return
         member.replica.restore(self.leader.mark(end), end)

@@ -27,6 +27,7 @@ from pyjs.server.jetstream.stream.core import Stream
 from pyjs.server.jetstream.stream.rules.create import check
 from pyjs.server.jetstream.stream.rules.update import check_update
 from pyjs.server.jetstream.stream.rules.world import World
+from pyjs.server.slices import Steps, at_once
 from pyjs.store.file import FileStream
 
 Done = Callable[[int | Exception], None]
@@ -119,6 +120,7 @@ class Member(Site):
         self.open()
 
     def open(self) -> None:
+        self.steps: Any = None  # what is left of what it was given to apply
         self.replica = Replica(self.config, self.store(exact=True), self.jetstream, CREATED, self.log, self)
         self.at = self.replica.applied
 
@@ -144,12 +146,27 @@ class Member(Site):
 
     # what happens to it
 
-    def catch_up(self, upto: int, most: int = 1 << 30) -> None:
-        """Apply the log's entries up to an index, at most so many."""
+    def catch_up(self, upto: int, most: int = 1 << 30, rests: Callable[[], bool] = lambda: False) -> None:
+        """Apply the log's entries up to an index, at most so many; `rests`: see `go_on`."""
+        if not self.go_on(rests):
+            return
         news = self.log.entries[self.at : min(upto, self.at + most)]
         if news:
             self.at += len(news)
-            self.replica.apply(list(enumerate(news, self.at - len(news) + 1)), self.at)
+            self.steps = self.replica.apply(list(enumerate(news, self.at - len(news) + 1)), self.at)
+            self.go_on(rests)
+
+    def go_on(self, rests: Callable[[], bool] = lambda: False) -> bool:
+        """Go on with what it was given to apply; False when it rests, as `rests` says after each step."""
+        while self.steps is not None:
+            try:
+                next(self.steps)
+            except StopIteration:
+                self.steps = None
+            else:
+                if rests():
+                    return False
+        return True
 
     def mark(self, index: int) -> bytes:
         """A snapshot of the log at `index`, as `take` would give it."""
@@ -173,6 +190,12 @@ class Member(Site):
 
     def messages(self) -> list[Any]:
         return contents(self.stream)
+
+
+def applied(steps: Steps[None] | None) -> None:
+    """Do all steps of what a replica was given to apply."""
+    if steps is not None:
+        at_once(steps)
 
 
 def contents(stream: Stream) -> list[Any]:

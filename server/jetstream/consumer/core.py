@@ -149,6 +149,7 @@ class Consumer:
         """Go on where another server was, as far as that is agreed on."""
         store, ledger = self.stream.store, self.ledger
         ledger.restore(post.state(), self.clock.now())
+        ledger.saved()
         # What was pending and left the stream meanwhile is no fault here.
         if repair(ledger, store.first_seq, store.last_seq):
             self.changed()

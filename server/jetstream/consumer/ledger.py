@@ -142,18 +142,19 @@ class Ledger:
         )
 
     def to_save(self) -> ConsumerState | ConsumerChange:
-        """Give what is to be saved: the whole state, or what changed since the last call.
-
-        It shares nothing with the ledger.
-        """
+        """Give what is to be saved, sharing nothing: the whole state, or what changed since the last call."""
         changes = self._changes
-        much = self.outstanding + len(self.redelivered) > MANY
-        self._changes = ConsumerChange() if much else None
+        self.saved()
         if changes is None:
             return self.state()
         changes.delivered = (self.consumer_seq, self.stream_seq)
         changes.ack_floor = (self.floor_consumer, self.floor_stream)
         return changes
+
+    def saved(self) -> None:
+        """What it holds now is saved: if that is much, `to_save` gives what changes from here on."""
+        much = self.outstanding + len(self.redelivered) > MANY
+        self._changes = ConsumerChange() if much else None
 
     # -- delivery ---------------------------------------------------------------------------------
 

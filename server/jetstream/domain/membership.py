@@ -133,7 +133,7 @@ class Membership:
 
         def left() -> None:
             try:
-                replica.checkpoint.close()
+                replica.write_out()
             except (OSError, StoreError) as fault:
                 self._alarm(f"it cannot be written: {fault}")
                 self._around.runner.soon(self._renew)

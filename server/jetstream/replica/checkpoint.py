@@ -4,7 +4,8 @@ Promises: messages, removals and state of a checkpoint become durable together (
 note is the state), so that a crash leaves exactly the replica of some checkpoint, from which the log's later
 entries lead on. Nothing of what comes after a checkpoint is on the disk before the next one: also the space
 of removed messages is given back only by what a checkpoint saw. `durable` is the index up to which the log
-may forget. Lazy: the log holds the entries meanwhile.
+may forget. Lazy: the log holds the entries meanwhile. The state is written down in steps; no entry is applied
+between them.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....store.errors import StoreError
+from ...slices import Slices, at_once
 from ..consumer.alarm import Alarm
-from . import state
+from . import state as states
 
 if TYPE_CHECKING:
     from ....store.stream import Commit
-    from ...clock import Clock
-    from ..stream.commit import Job, Runner
+    from ...slices import Steps
+    from ..host import Host
+    from ..stream.commit import Job
     from .stream import ReplicatedStream
 
 REST = 1_000_000_000  # ns from the first entry after a checkpoint to the next one
@@ -33,20 +36,19 @@ class Checkpoint:
     def __init__(
         self,
         stream: ReplicatedStream,
-        runner: Runner,
-        clock: Clock,
+        host: Host,
         done: Callable[[int], None],
         failed: Callable[[BaseException], None],
     ) -> None:
         self._stream = stream
         self._store = stream.store
-        self._runner = runner
-        self._clock = clock
+        self._runner, self._clock, self._turns = host.runner, host.clock, host.turns
         self._told = done
         self._failed = failed
-        self._alarm = Alarm(clock, self.begin)
+        self._alarm = Alarm(host.clock, self.begin)
         self.durable = stream.index
         self._job: Job | None = None
+        self._gathering: Steps[bytes] | None = None
         self._under_way: tuple[Commit, Commit | None, int] | None = None
         self._grown = self._rest = 0
         self._closed = False
@@ -54,30 +56,63 @@ class Checkpoint:
     def grown(self, size: int) -> None:
         """Entries of `size` bytes were applied."""
         self._grown += size
-        if self._under_way is not None or self._closed:
+        if self._under_way is not None or self.gathering or self._closed:
             return
         if self._grown >= MOST:
             self.begin()
         elif not self._alarm.pending:
             self._alarm.at(self._clock.now() + REST + self._rest)
 
+    @property
+    def gathering(self) -> bool:
+        """Whether the state is being written down: until that is done, nothing is to be applied."""
+        return self._gathering is not None
+
     def begin(self) -> None:
         """Make one now, unless one is under way or would be no other than the last."""
-        stream, store = self._stream, self._store
-        if self._under_way is not None or self._closed or stream.index <= self.durable:
+        stream = self._stream
+        if self._under_way is not None or self.gathering or self._closed or stream.index <= self.durable:
+            return
+        if stream.between:  # `grown` comes at its end
             return
         self._alarm.clear()
         self._grown = 0
+        index = stream.index
+        self._gathering = steps = self._noting()
+        Slices(self._turns, self._unless_stopped(steps), lambda note: self._commit(note, index), self._end)
+
+    def _noting(self) -> Steps[bytes]:
+        state = yield from states.gathering(self._stream)
+        note = yield from states.encoding(state)
+        if len(note) > states.MUCH:
+            yield
+        return note
+
+    def _unless_stopped(self, steps: Steps[bytes]) -> Steps[bytes]:
+        while True:
+            if self._gathering is not steps:
+                return b""
+            try:
+                next(steps)
+            except StopIteration as end:
+                return bytes(end.value)
+            yield
+
+    def _commit(self, note: bytes, index: int) -> None:
+        if self._gathering is None:  # it was stopped
+            return
+        self._gathering = None
+        store = self._store
         try:
-            commit = self._prepare()
+            commit = self._take(note)
             work = store.begin_maintenance() if commit is not None else None
         except (OSError, StoreError) as error:
             self._end(error)
             return
         if commit is None:
-            self._reached(stream.index)
+            self._reached(index)
             return
-        self._under_way = (commit, work, stream.index)
+        self._under_way = (commit, work, index)
 
         def run() -> None:
             commit.run()
@@ -87,8 +122,7 @@ class Checkpoint:
         job = self._runner.work(run, self._done)
         self._job = job if self._under_way is not None else None
 
-    def _prepare(self) -> Commit | None:
-        note = state.encode(state.gather(self._stream))
+    def _take(self, note: bytes) -> Commit | None:
         self._rest = len(note) * PER_BYTE
         self._store.note = note
         return self._store.begin_commit()
@@ -113,12 +147,14 @@ class Checkpoint:
 
     def _end(self, error: BaseException) -> None:
         self._closed = True
+        self._gathering = None
         self._alarm.clear()
         self._failed(error)
 
     def stop(self) -> None:
         """Make no more; wait for the one under way."""
         self._alarm.clear()
+        self._gathering = None
         if self._job is not None:
             self._done(self._job.wait())
         self._alarm.clear()
@@ -130,7 +166,7 @@ class Checkpoint:
         self.stop()
         if failed or self._stream.index <= self.durable:
             return
-        commit = self._prepare()
+        commit = self._take(at_once(self._noting()))
         if commit is not None:
             try:
                 commit.run()

@@ -93,8 +93,8 @@ def answer(stream: ReplicatedStream, ask: bytes) -> bytes:
         raise SenderError(f"this replica is damaged: {damage}") from damage
     if store.damaged():
         raise SenderError(f"this replica has lost {len(store.damaged())} messages")
-    head = _ANSWER.pack(VERSION, created, _MORE if seq else _LAST, after)
-    if seq:
+    head = _ANSWER.pack(VERSION, created, _MORE if seq or stream.between else _LAST, after)
+    if seq or stream.between:  # its state is of no index: what it is is asked again
         return b"".join([head, *records])
     return b"".join([head, _final(stream, after), *records])
 

@@ -2,7 +2,8 @@
 
 Promises: changes reach the log in order, one under way at a time, each relative to the one before; who waits
 (`after`) is told once all that had happened before is agreed on, and never when it is not. Plain acks and
-deliveries go together, within `REST` and a little more for much that is pending.
+deliveries go together, within `REST` and a little more for much that is pending. Where very much is, what is
+sent costs by what changed.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ....store.consumer_state import ConsumerState, encode_change
+from ....store.consumer_state import ConsumerChange, ConsumerState, encoding
+from ...slices import Slices
 from ..consumer.alarm import Alarm
+from ..consumer.ledger import MANY
 
 if TYPE_CHECKING:
     from ...clock import Clock
+    from ...slices import Turns
     from ..consumer.ledger import Ledger
     from ..consumer.saver import Keeper
     from ..consumer.start import Start
     from .standing import Standing
 
 REST = 10_000_000  # ns between two changes of one consumer
-PER_PENDING = 5_000  # ns more of it per pending message: all of them are compared
+PER_PENDING = 5_000  # ns more of it per pending message, up to MANY: they are compared, more are not
 
 # Proposes (name, base, whole, change); tells whether it was taken in, None: nobody knows.
 Propose = Callable[[str, int, bool, bytes, Callable[[bool | None], None]], None]
@@ -30,13 +34,16 @@ Propose = Callable[[str, int, bool, bytes, Callable[[bool | None], None]], None]
 class Relay:
     """A `Keeper` that keeps a ledger's state in the log."""
 
-    def __init__(self, standing: Standing, ledger: Ledger, clock: Clock, propose: Propose) -> None:
+    def __init__(
+        self, standing: Standing, ledger: Ledger, clock: Clock, turns: Turns, propose: Propose
+    ) -> None:
         self._standing = standing
         self._ledger = ledger
         self._clock = clock
+        self._turns = turns
         self._propose = propose
         self._alarm = Alarm(clock, self._begin)
-        self._agreed: ConsumerState | None = standing.state
+        self._known = True  # whether what is agreed on is what the ledger's changes follow
         self._waiting: list[Callable[[], None]] = []
         self._dirty = self._running = self._closed = False
         self._last = 0
@@ -50,7 +57,7 @@ class Relay:
             self._arm()
 
     def _arm(self) -> None:
-        rest = REST + self._ledger.outstanding * PER_PENDING
+        rest = REST + min(self._ledger.outstanding, MANY) * PER_PENDING
         self._alarm.at(max(self._last + rest, self._clock.now()))
 
     def after(self, done: Callable[[], None]) -> None:
@@ -69,27 +76,36 @@ class Relay:
         waiting, self._waiting = self._waiting, []
         self._last = self._clock.now()
         self._running = True
-        state = self._ledger.state()
-        base = self._agreed
-        change = encode_change(state, base)
+        standing, known, news = self._standing, self._known, self._ledger.to_save()
+        if not known and isinstance(news, ConsumerChange):
+            news = self._ledger.state()
+        version = standing.version
 
         def finished(taken: bool | None) -> None:
-            self._running = False
-            if self._closed:
-                return
-            self._agreed = state if taken else None  # what is not known is said as a whole next time
-            if taken:
-                for done in waiting:
-                    done()
-            else:
-                self._waiting = waiting + self._waiting
-                self._dirty = True
-            if self._waiting and taken:
-                self._alarm.at(self._clock.now())
-            elif self._dirty:
-                self._arm()
+            self._finished(waiting, taken)
 
-        self._propose(self._standing.name, self._standing.version, base is None, change, finished)
+        def encoded(change: bytes) -> None:
+            if not self._closed:
+                self._propose(standing.name, version, not known, change, finished)
+
+        steps = encoding(news, standing.state if known else None)
+        Slices(self._turns, steps, encoded, lambda _: finished(None))
+
+    def _finished(self, waiting: list[Callable[[], None]], taken: bool | None) -> None:
+        self._running = False
+        if self._closed:
+            return
+        self._known = bool(taken)  # what is not known is said as a whole next time
+        if taken:
+            for done in waiting:
+                done()
+        else:
+            self._waiting = waiting + self._waiting
+            self._dirty = True
+        if self._waiting and taken:
+            self._alarm.at(self._clock.now())
+        elif self._dirty:
+            self._arm()
 
     def close(self) -> None:
         """End: another leads. What was not agreed on will be done again."""
@@ -112,9 +128,10 @@ class Relay:
 class LeaderPost:
     """A `Post` for the leader of one consumer."""
 
-    def __init__(self, standing: Standing, clock: Clock, propose: Propose) -> None:
+    def __init__(self, standing: Standing, clock: Clock, turns: Turns, propose: Propose) -> None:
         self._standing = standing
         self._clock = clock
+        self._turns = turns
         self._propose = propose
 
     def state(self) -> ConsumerState:
@@ -132,4 +149,4 @@ class LeaderPost:
 
     def keeper(self, ledger: Ledger) -> Keeper:
         """Who lets the others agree on what becomes of `ledger`."""
-        return Relay(self._standing, ledger, self._clock, self._propose)
+        return Relay(self._standing, ledger, self._clock, self._turns, self._propose)

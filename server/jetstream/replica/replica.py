@@ -3,8 +3,8 @@
 States: current (entries are applied as they come) and refilling (what is here cannot lead to the log's
 entries; they wait, while messages and state come from the leader, see `refill`). Promises: `applied` is what
 the disk holds for certain at a start; an entry's answer goes out once, from the leader that applied it;
-nothing damaged goes on (`failure`). Knows no asyncio and no network: proposes through `Log`, is told by its
-group.
+nothing damaged goes on (`failure`), and no entry that is applied in part is on the disk, or in the state that
+another replica is told. Knows no asyncio and no network: proposes through `Log`, is told by its group.
 
 The log may be compacted up to `take()`'s index, never further: that is the last checkpoint (`checkpoint`).
 """
@@ -20,6 +20,7 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import api_error
 from ....store.errors import StoreError
 from ....store.memory import MemoryStream
+from ...slices import Slices, at_once
 from . import entry as entries
 from . import state as states
 from .checkpoint import Checkpoint
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...accounts.parcel import Message
     from ...accounts.subscription import Publish
+    from ...slices import Steps
     from ..account import JetStreamAccount
     from ..consumer.core import Consumer
 
 MOST_WAITING = 32 << 20  # bytes of entries that wait for the end of a refill
+STEP = 128 << 10  # bytes of entries applied in one step
 _MARK = Struct("<qQ")  # what a snapshot says: the stream's creation, the index
 
 
@@ -103,6 +106,7 @@ class Replica:
         self._waiting_bytes = 0
         self._saving = False
         self._waiting_from = self._waiting_upto = 0
+        self._behind: Steps[None] | None = None  # entries that had waited, while they are applied
         self.failure = ""
         self.refill: Refill | None = None
         begun = store.note.startswith(BEGUN)
@@ -131,15 +135,16 @@ class Replica:
 
     def _begin(self) -> None:
         host = self._account.host
-        self.checkpoint = Checkpoint(self.stream, host.runner, host.clock, self._reached, self._refused)
+        self.checkpoint = Checkpoint(self.stream, host, self._reached, self._refused)
         self.applied = self.checkpoint.durable
 
     # --- the group's application
 
-    def apply(self, news: Sequence[tuple[int, bytes]], upto: int) -> None:
-        """Take committed entries; the state is that of `upto` then. Raises what ends this replica."""
-        if self.failure:
-            raise ReplicaError(self.failure)
+    def apply(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None] | None:
+        """Take committed entries; the state is that of `upto` when the steps end. Raises what ends this
+        replica.
+        """
+        self._check()
         for at, (index, data) in enumerate(news):
             if entries.begins(data):
                 self._begin_anew(index, data)
@@ -147,10 +152,35 @@ class Replica:
                 break
         if self.refill is not None:
             self._wait(news, upto)
-            return
-        stream, size = self.stream, 0
+            return None
+        return self._applying(news, upto) if self._behind is None else self._in_turn(news, upto)
+
+    def _check(self) -> None:
+        if self.failure:
+            raise ReplicaError(self.failure)
+
+    def _in_turn(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
+        while self._behind is not None:  # the entries before
+            yield
+            self._check()
+        yield from self._applying(news, upto)
+
+    def _applying(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
+        stream, size, rested = self.stream, 0, 0
         for index, data in news:
-            outcome = stream.apply_entry(index, data)
+            if size - rested >= STEP:
+                rested = size
+                stream.settle_entries(index - 1)
+                yield
+                self._check()
+            while self.checkpoint.gathering:
+                yield
+                self._check()
+            try:
+                outcome = yield from stream.applying_entry(index, data)
+            except Exception as fault:  # a part of it may be applied: that must not go to the disk
+                self.failure = self.failure or f"entry {index}: {type(fault).__name__}: {fault}"
+                raise
             size += len(data)
             if outcome is not None and stream.leading:
                 self._outcomes[index] = outcome
@@ -186,6 +216,7 @@ class Replica:
         self._store.skip_to(max(config.first_seq, 1) - 1)
         state = states.State(index, begin.time, self._created, config, self._group)
         self.refill = None
+        self._leave_behind()
         self._waiting.clear()
         self._waiting_bytes = 0
         self.stream = self._over(config, state)
@@ -196,7 +227,7 @@ class Replica:
 
     def lead(self) -> bool:
         """This replica leads and has applied everything before. False: it cannot, and must resign."""
-        if self.refill is not None or self.failure:
+        if self.refill is not None or self._behind is not None or self.failure:
             return False
         self.stream.lead()
         return True
@@ -287,8 +318,21 @@ class Replica:
         self._begin()
         self._owner.replaced(self)
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
-        self.apply([(index, data) for index, data in waiting if index > state.index], self._waiting_upto)
+        news = [(index, data) for index, data in waiting if index > state.index]
+        self._behind = self._applying(news, self._waiting_upto)
+        turns = self._account.host.turns
+        Slices(turns, self._behind, self._caught_up, lambda fault: self._end(self.failure, fault))
         return True
+
+    def _caught_up(self, _: object = None) -> None:
+        """What had waited is applied."""
+        self._behind = None
+
+    def _leave_behind(self) -> None:
+        """What had waited is of no use any more."""
+        behind, self._behind = self._behind, None
+        if behind is not None:
+            behind.close()
 
     # --- what the leader proposes
 
@@ -388,9 +432,11 @@ class Replica:
         self.applied = index
 
     def _refused(self, error: BaseException) -> None:
-        if self.failure:
-            return
-        self.failure = f"the stream's store: {error}"
+        if not self.failure:
+            self._end(f"the stream's store: {error}", error)
+
+    def _end(self, why: str, error: BaseException) -> None:
+        self.failure = why
         self.stream.committer.error = error
         self.follow()
         self._owner.failed(self, error)
@@ -402,7 +448,8 @@ class Replica:
     def stop(self) -> None:
         """Stop with the server, leaving everything on the disk. Raises OSError, StoreError."""
         self.follow()
-        if self.failure or self.refill is not None:
+        if self.failure or self.refill is not None or self._behind is not None or self.stream.between:
+            self._leave_behind()
             self.checkpoint.stop()
             self.stream.abandon()
             return
@@ -412,12 +459,22 @@ class Replica:
     def hand_over(self) -> StreamStore:
         """End, and give the store with all that was applied; see `conversion`. Raises OSError, StoreError."""
         self.follow()
-        self.checkpoint.close()
+        self.write_out()
         return self.stream.hand_over()
+
+    def write_out(self) -> None:
+        """Put all that is applied on the disk, once the group has ended. Raises OSError, StoreError."""
+        if self._behind is not None:
+            at_once(self._behind)
+            self._caught_up()
+        if self.stream.between:
+            raise StoreError("an entry is applied in part")
+        self.checkpoint.close()
 
     def delete(self) -> None:
         """Remove the replica and its messages."""
         self.follow()
+        self._leave_behind()
         self.checkpoint.stop()
         self.stream.delete()
 

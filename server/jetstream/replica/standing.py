@@ -1,22 +1,26 @@
 """Standing: where a consumer of a replicated stream stands, as all replicas agree.
 
-Promises: changed only by entries, so that it is the same at the same index everywhere; what it says of a
-message's being wanted decides what interest and work queues keep. The leader's own ledger is ahead of it, by
-what is not agreed on yet; who leads next goes on from here.
+Promises: changed only by entries, in place, so that it is the same at the same index everywhere; what it says
+of a message's being wanted decides what interest and work queues keep. The leader's own ledger is ahead of
+it, by what is not agreed on yet; who leads next goes on from here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.subject import matches
-from ....store.consumer_state import ConsumerState, apply_change
+from ....store.consumer_state import ConsumerState, changing
 from ..consumer.start import Start
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
+    from ...slices import Steps
+
+STEP = 512  # messages looked at in one step
 
 
 class Standing:
@@ -87,39 +91,53 @@ class Standing:
 
     # --- changes
 
-    def change(self, body: bytes, store: StreamStore, time: int, *, whole: bool) -> list[int]:
-        """Take in what the leader did until `time`; give the sequences that it is done with by that,
-        ascending.
+    def changing(self, body: bytes, store: StreamStore | None, time: int, *, whole: bool) -> Steps[list[int]]:
+        """Take in what the leader did until `time`; give the sequences that it is done with by that.
+
+        store: None where nobody asks for those.
         """
         before = self.state
+        delivered, floor = before.delivered, before.ack_floor
         if whole:
-            self.state = ConsumerState()
-            apply_change(body, self.state)
-            cared = set(before.pending) | set(before.redelivered)
+            state = ConsumerState()
+            yield from changing(body, state)
+            self.state = state
+            cared = [*before.pending, *before.redelivered]
+            acked = not before.pending.keys() <= state.pending.keys()
         else:
-            pending, redelivered = dict(before.pending), dict(before.redelivered)
-            self.state = ConsumerState(before.delivered, before.ack_floor, pending, redelivered)
-            apply_change(body, self.state)
-            cared = before.pending.keys() - pending.keys() | before.redelivered.keys() - redelivered.keys()
+            acks, settles = yield from changing(body, before)
+            cared, acked = [*acks, *settles], bool(acks)
         self.version += 1
-        self._note_activity(before, time)
-        passed = self.state.delivered[1]
+        self._note_activity(delivered, floor, time, acked=acked)
+        passed = self.passed
         if self.resume:
             self.picked = [seq for seq in self.picked if seq > passed]
             if not self.picked and passed >= self.resume:
                 self.resume = 0
-        cared.update(self._between(store, before.delivered[1], passed))
-        return sorted(seq for seq in cared if not self.needs(seq))
+        if store is None:
+            return []
+        return (yield from self._done_with(cared, self._between(store, delivered[1], passed)))
 
-    def _note_activity(self, before: ConsumerState, time: int) -> None:
+    def _done_with(self, cared: list[int], delivered: Iterator[int]) -> Steps[list[int]]:
+        """Those of them that need not be kept for it any more, each once."""
+        found: dict[int, None] = {}
+        for place, seq in enumerate(chain(cared, delivered), 1):
+            if not self.needs(seq):
+                found[seq] = None
+            if place % STEP == 0:
+                yield
+        return list(found)
+
+    def _note_activity(
+        self, delivered: tuple[int, int], floor: tuple[int, int], time: int, *, acked: bool
+    ) -> None:
+        """delivered, floor: as they were before; acked: whether something is not pending any more."""
         state = self.state
-        if state.delivered[0] < before.delivered[0]:
+        if state.delivered[0] < delivered[0]:
             self.delivered_at = self.acked_at = 0  # it began anew
-        elif state.delivered[0] > before.delivered[0]:
+        elif state.delivered[0] > delivered[0]:
             self.delivered_at = time
-        if self.config.ack_policy == "none":
-            return
-        if state.ack_floor[0] > before.ack_floor[0] or before.pending.keys() - state.pending.keys():
+        if self.config.ack_policy != "none" and (state.ack_floor[0] > floor[0] or acked):
             self.acked_at = time
 
     def _between(self, store: StreamStore, after: int, upto: int) -> Iterator[int]:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from ....protocol import headers
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
-from ....store.consumer_state import ConsumerState, apply_change, encode_change
+from ....store.consumer_state import ConsumerState, apply_change
+from ....store.consumer_state import encoding as encoding_consumer
 from ....store.errors import StoreError
+from ...slices import Steps, at_once
 from ..stream.dedupe import HEADER as MSG_ID
 from ..stream.positions import Position
 from .standing import Standing
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from .stream import ReplicatedStream
 
 VERSION = 1
+STEP = 2048  # message ids of one step
+MUCH = 256 << 10  # bytes that are not put into the note and into a commit in the same step
 _HEAD = Struct("<BI")
 _LENGTH = Struct("<I")
 _IDENTIFIER = Struct("<qQH")
@@ -68,26 +72,36 @@ class Knowledge(TypedDict):
 
 
 def gather(stream: ReplicatedStream) -> State:
-    """Give the state of a stream now; it shares its consumers' states, which are never changed in place."""
+    """Give the state of a stream now; it shares its consumers' states: they change with the next entry."""
+    return at_once(gathering(stream))
+
+
+def gathering(stream: ReplicatedStream) -> Steps[State]:
+    """The same in steps, during which no entry may be applied."""
     standings = list(stream.standings.values())
-    return State(
-        stream.index,
-        stream.time.at,
-        stream.created,
-        stream.config,
-        stream.group,
-        **knowledge(stream),
-        standings=standings,
-    )
+    index, time = stream.index, stream.time.at
+    known = yield from knowing(stream)
+    return State(index, time, stream.created, stream.config, stream.group, **known, standings=standings)
 
 
 def knowledge(stream: Stream) -> Knowledge:
     """Give what any stream knows besides its messages and consumers."""
+    return at_once(knowing(stream))
+
+
+def knowing(stream: Stream) -> Steps[Knowledge]:
+    """The same in steps, during which nothing may be stored or removed."""
     store, order = stream.store, stream.dedupe.order()
+    gone: list[tuple[int, int, bytes]] = []
+    for start in range(0, len(order), STEP):
+        page = order[start : start + STEP]
+        gone += [(time, seq, name) for time, name, seq in page if store.next_seq((), seq) != seq]
+        if len(page) == STEP:
+            yield
     return {
         "last_id": stream.dedupe.last_id,
         "remembered_from": order[0][2] if order else store.last_seq + 1,
-        "gone": [(time, seq, name) for time, name, seq in order if store.next_seq((), seq) != seq],
+        "gone": gone,
         "positions": {index: (known.sequence, known.identity) for index, known in stream.positions.known()},
     }
 
@@ -127,6 +141,11 @@ def _remember(dedupe: DedupeWindow, store: StreamStore, state: State) -> None:
 
 def encode(state: State) -> bytes:
     """Give a state's bytes."""
+    return at_once(encoding(state))
+
+
+def encoding(state: State) -> Steps[bytes]:
+    """The same in steps, during which no entry may be applied."""
     document = {
         "index": state.index,
         "time": state.time,
@@ -140,13 +159,19 @@ def encode(state: State) -> bytes:
         "consumers": [_describe(standing) for standing in state.standings],
     }
     head = json.dumps(document, separators=(",", ":")).encode()
-    parts = [_HEAD.pack(VERSION, len(head)), head]
-    for time, seq, name in state.gone:
-        parts += (_IDENTIFIER.pack(time, seq, len(name)), name)
+    note = bytearray(_HEAD.pack(VERSION, len(head)) + head)
+    for start in range(0, len(state.gone), STEP):
+        page = state.gone[start : start + STEP]
+        note += b"".join([_IDENTIFIER.pack(time, seq, len(name)) + name for time, seq, name in page])
+        if len(page) == STEP:
+            yield
     for standing in state.standings:
-        change = encode_change(standing.state, None)
-        parts += (_LENGTH.pack(len(change)), change)
-    return b"".join(parts)
+        change = yield from encoding_consumer(standing.state, None)
+        note += _LENGTH.pack(len(change))
+        note += change
+        if len(change) > MUCH:
+            yield
+    return bytes(note)
 
 
 def _describe(standing: Standing) -> dict[str, Any]:

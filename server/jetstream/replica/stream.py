@@ -1,9 +1,12 @@
 """A stream that is driven by a log: the core of any stream, with the log in the place of its server.
 
 Promises: what it holds follows from the entries alone, so that all replicas hold the same after the same
-entry; `apply` is the only way in. Only while it leads does it listen, answer, deliver and propose; a
-follower says nothing to anybody. A store that fails ends the replica (`apply_entry` raises), never just one
-message: it would not be like the others any more.
+entry; `applying_entry` is the only way in. Only while it leads does it listen, answer, deliver and propose;
+a follower says nothing to anybody. A store that fails ends the replica (`applying_entry` raises), never just
+one message: it would not be like the others any more.
+
+An entry is applied in steps where that takes long. What comes of it is the same wherever they rest: nothing
+else changes what the stream holds meanwhile, and each part of it begins when the one before has ended.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ from ....protocol.errors import ApiError, api_error
 from ....store.errors import StoreError
 from ...slices import Steps, at_once
 from ..consumer.core import Consumer
-from ..consumer.start import choose
+from ..consumer.start import choose, picks_last
 from ..quota import Quota
 from ..stream.core import Ordered, Stream
+from ..stream.envelope import ROLLUP
 from ..stream.hearing import Hearing
 from ..stream.ingest import Duplicate
 from ..stream.positions import Position
@@ -31,6 +35,7 @@ from .dice import Dice
 from .logtime import LogClock, LogTime
 from .purge import Purging
 from .relay import LeaderPost
+from .removal import EntryRemoval
 from .settler import AppliedSettler
 from .standing import Standing
 
@@ -42,6 +47,9 @@ if TYPE_CHECKING:
     from ..stream.commit import Done, Settler
     from ..stream.link import Link
     from ..stream.source import Source
+
+RUN = 512  # publishes of one step
+LARGE = 8192  # bytes of a message that may push out many
 
 # What an entry came to, for who proposed it: a number or True; an ApiError; None: nothing to tell.
 Outcome = int | bool | ApiError | None
@@ -88,12 +96,11 @@ class Desk(Protocol):
 
 
 class ReplicatedStream(Stream):
-    """One replica. index: of the last entry applied, group: whose entry that is.
+    """One replica. index: of the last entry applied, group: whose entry that is. between: whether another one
+    is applied in part: what the stream holds is of no index then.
 
     desk: takes, while it leads, what is to be proposed.
     """
-
-    spreads = False  # an entry is applied before the next one is
 
     def __init__(
         self,
@@ -106,6 +113,7 @@ class ReplicatedStream(Stream):
         group: str = "",
     ) -> None:
         self.index = 0
+        self.between = False
         self.group = group
         self.time = LogTime(account.host.clock)
         self.dice = Dice()
@@ -121,6 +129,11 @@ class ReplicatedStream(Stream):
         config = self.config
         quota = Counted(parent=self.account.quota(config.storage, config.num_replicas))
         return Rules(age, age, ttl, self.dice.below, quota, self.standings)
+
+    def _removal(self) -> EntryRemoval:
+        """Together with an entry."""
+        self.removals = EntryRemoval(self)
+        return self.removals
 
     def _settler(self) -> Settler:
         self.applied = AppliedSettler(self.host.runner, self.send, self.send_each, self._settled)
@@ -183,6 +196,8 @@ class ReplicatedStream(Stream):
         self._listen()
         for consumer in list(self.consumers.values()):
             consumer.retire()
+            consumer.ledger.drop_all()
+            self.removal.release(consumer.ledger.remains())
         self.consumers.clear()
         if self.inflow is not None:
             self.inflow.stop()
@@ -278,14 +293,17 @@ class ReplicatedStream(Stream):
 
     # --- entries
 
-    def apply_entry(self, index: int, data: bytes) -> Outcome:
+    def applying_entry(self, index: int, data: bytes) -> Steps[Outcome]:
         """Apply an entry; one that was applied before does nothing. Raises what ends this replica."""
         if index <= self.index:
             return None
         entry = entries.decode(data)
         self.time.pass_to(entry.time)
         self.dice.begin(index)
-        outcome = _APPLY[type(entry)](self, entry)
+        self.between = True
+        outcome = yield from _APPLY[type(entry)](self, entry)
+        yield from self.removals.finishing()
+        self.between = False
         self.index = index
         return outcome
 
@@ -294,26 +312,43 @@ class ReplicatedStream(Stream):
         self.index = max(self.index, upto)
         self.applied.settle()
 
-    def _publishes(self, entry: entries.Publishes) -> Outcome:
-        self.ingest.read(entry.run)
+    def _publishes(self, entry: entries.Publishes) -> Steps[Outcome]:
+        run, start = entry.run, 0
+        if len(run) == 1:
+            self.ingest.read(run)
+            return None
+        for end in self._rests(run):
+            self.ingest.read(run[start:end] if end - start < len(run) else run)
+            yield from self.removals.finishing()
+            if end % RUN == 0:
+                yield
+            start = end
         return None
+
+    def _rests(self, run: list[Publish]) -> list[int]:
+        """Where to rest in a run: after so many, and after each that may remove much."""
+        ends = [*range(RUN, len(run), RUN), len(run)]
+        if self.config.allow_rollup_hdrs or self.config.max_bytes > 0:
+            much = [at for at, one in enumerate(run, 1) if one[3] > LARGE or (one[2] and ROLLUP in one[4])]
+            ends = sorted({*ends, *much})
+        return ends
 
     def _delete(self, entry: entries.Delete) -> Outcome:
         return self.delete_message(entry.sequence, erase=entry.erase)
 
-    def _purge(self, entry: entries.Purge) -> Outcome:
-        return self.purge(subject=entry.subject, up_to=entry.up_to, keep=entry.keep)
+    def _purge(self, entry: entries.Purge) -> Steps[Outcome]:
+        return (yield from self.removal.purging(subject=entry.subject, up_to=entry.up_to, keep=entry.keep))
 
-    def _expiry(self, entry: entries.Expire) -> Outcome:
+    def _expiry(self, entry: entries.Expire) -> Steps[Outcome]:
         if entry.what == entries.AGE:
-            self.limits.expire()
+            yield from self.limits.expiring()
         else:
             self.expiry.expire()
         return True
 
-    def _configure(self, entry: entries.Configure) -> Outcome:
+    def _configure(self, entry: entries.Configure) -> Steps[Outcome]:
         config = StreamConfig.from_json(json.loads(entry.config))
-        self.apply(config)
+        yield from self.applying(config)
         if not self.leading:
             self.direct.stop()
         return True
@@ -322,15 +357,18 @@ class ReplicatedStream(Stream):
         self.store.skip_to(entry.last)
         return True
 
-    def _mirrored(self, entry: entries.Mirrored) -> Outcome:
+    def _mirrored(self, entry: entries.Mirrored) -> Steps[Outcome]:
         stored = 0
         for sequence, time, subject, header, body in entry.messages:
             if sequence > self.store.last_seq:  # a leader may have asked again for what came already
                 self.ingest.replicate(sequence, subject, header, body, time)
                 stored += 1
+                yield from self.removals.finishing()
+                if stored % RUN == 0:
+                    yield
         return stored
 
-    def _copied(self, entry: entries.Copied) -> Outcome:
+    def _copied(self, entry: entries.Copied) -> Steps[Outcome]:
         """Store what came from sources; ends at the first refusal, which is given."""
         stored = 0
         for index, identity, sequence, subject, header, body in entry.messages:
@@ -348,6 +386,9 @@ class ReplicatedStream(Stream):
                 self.troubled(error)
                 return api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
             self.positions.note(index, Position(sequence, identity), copy)
+            yield from self.removals.finishing()
+            if stored % RUN == 0:
+                yield
         return stored
 
     def _forget(self, entry: entries.Forget) -> Outcome:
@@ -356,12 +397,17 @@ class ReplicatedStream(Stream):
 
     # --- consumers
 
-    def _seat(self, entry: entries.Seat) -> Outcome:
+    def _seat(self, entry: entries.Seat) -> Steps[Outcome]:
         config = ConsumerConfig.from_json(json.loads(entry.config))
         standing = self.standings.get(entry.name)
         if standing is None:
+            most, picks = self.config.max_msgs_per_subject, None
+            if picks_last(config, most):
+                picks = yield from self.store.picking(config.filters)
+            if self.leading:
+                yield from self.prepared(config.filters)
             self.standings[entry.name] = standing = Standing(entry.name, entry.created, config)
-            standing.begin(choose(config, self.store, self.config.max_msgs_per_subject))
+            standing.begin(choose(config, self.store, most, picks))
             if self.leading:
                 self._man(standing)
             return True
@@ -374,26 +420,29 @@ class ReplicatedStream(Stream):
 
     def _man(self, standing: Standing) -> None:
         """Deliver to a consumer's readers, from where the replicas agree that it stands."""
-        post = LeaderPost(standing, self.clock, self._desk.change)
+        post = LeaderPost(standing, self.clock, self.host.turns, self._desk.change)
         consumer = Consumer(self, standing.name, standing.config, standing.created, post=post)
         self.consumers[standing.name] = consumer
         consumer.start(self._desk.unused)
 
     def _unseat(self, entry: entries.Unseat) -> Outcome:
-        if self.standings.pop(entry.name, None) is None:
+        standing = self.standings.pop(entry.name, None)
+        if standing is None:
             return False
         consumer = self.consumers.pop(entry.name, None)
         if consumer is not None:
             consumer.delete()
+        self.removal.release([standing.state.pending, standing.state.redelivered])
         self.let_go(self.removal.sweeping())
         return True
 
-    def _change(self, entry: entries.Change) -> Outcome:
+    def _change(self, entry: entries.Change) -> Steps[Outcome]:
         standing = self.standings.get(entry.name)
         if standing is None or (not entry.whole and entry.base != standing.version):
             return False
-        for sequence in standing.change(entry.change, self.store, entry.time, whole=entry.whole):
-            self.interest.acked(sequence, standing)
+        store = self.store if self.interest.by_interest or self.interest.by_work else None
+        acked = yield from standing.changing(entry.change, store, entry.time, whole=entry.whole)
+        yield from self.interest.all_acked(acked, standing)
         return True
 
 
@@ -410,17 +459,29 @@ def _nothing(_: object) -> None:
     """A link that was not heard begins again by itself."""
 
 
-_APPLY: dict[type[Any], Callable[[ReplicatedStream, Any], Outcome]] = {
+def _whole(
+    apply: Callable[[ReplicatedStream, Any], Outcome],
+) -> Callable[[ReplicatedStream, Any], Steps[Outcome]]:
+    """As steps, of which there are none: it takes little."""
+
+    def steps(stream: ReplicatedStream, entry: Any) -> Steps[Outcome]:
+        yield from ()
+        return apply(stream, entry)
+
+    return steps
+
+
+_APPLY: dict[type[Any], Callable[[ReplicatedStream, Any], Steps[Outcome]]] = {
     entries.Publishes: ReplicatedStream._publishes,
-    entries.Delete: ReplicatedStream._delete,
+    entries.Delete: _whole(ReplicatedStream._delete),
     entries.Purge: ReplicatedStream._purge,
     entries.Expire: ReplicatedStream._expiry,
     entries.Configure: ReplicatedStream._configure,
     entries.Seat: ReplicatedStream._seat,
-    entries.Unseat: ReplicatedStream._unseat,
+    entries.Unseat: _whole(ReplicatedStream._unseat),
     entries.Change: ReplicatedStream._change,
     entries.Mirrored: ReplicatedStream._mirrored,
     entries.Copied: ReplicatedStream._copied,
-    entries.Skip: ReplicatedStream._skip,
-    entries.Forget: ReplicatedStream._forget,
+    entries.Skip: _whole(ReplicatedStream._skip),
+    entries.Forget: _whole(ReplicatedStream._forget),
 }

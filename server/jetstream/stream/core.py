@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .source import Source
 
 
+READ_BACK = 128  # messages read back in one step
+
 # What something asked for came to: a number (0, False: nothing), or why it was not done.
 Ordered = int | BaseException
 
@@ -52,11 +54,9 @@ Ordered = int | BaseException
 class Stream:
     """One stream of an account. `committed_seq` is the last sequence that consumers may be given.
 
-    offline_consumers: those on the disk that cannot be read, and why. spreads: whether what is removed may go
-    over several turns of the loop. deleting: whether its consumers end because it does.
+    offline_consumers: those on the disk that cannot be read, and why. deleting: whether its consumers end
+    because it does.
     """
-
-    spreads = True
 
     def __init__(
         self, config: StreamConfig, store: StreamStore, account: JetStreamAccount, created: int
@@ -79,9 +79,8 @@ class Stream:
         self._halted: list[Consumer] = []
         self._counted = 0
         self._on_disk = config.storage == "file"
-        self.removal = Removal(self)
-        spread = self.removal.begin if self.spreads else None
-        self.limits = Limits(config, store, self.rules.age_clock, self.removed, spread=spread)
+        self.removal = self._removal()
+        self.limits = Limits(config, store, self.rules.age_clock, self.removed, self.removal.begin)
         self.interest = Interest(
             config, store, self.rules.readers, self.removed, unreadable=self.offline_consumers
         )
@@ -98,6 +97,10 @@ class Stream:
         """What the stream's rules go by: here, this server's clock, dice and consumers."""
         quota = self.account.quota(self.config.storage)
         return Rules(self.clock, self.clock, self.clock, self.host.random_below, quota, self.consumers)
+
+    def _removal(self) -> Removal:
+        """What it lets go of: here, in the next turns of the loop."""
+        return Removal(self)
 
     def _settler(self) -> Settler:
         """Who tells of what was stored, and when: here, when it is on this disk."""
@@ -127,19 +130,21 @@ class Stream:
         window = self.config.duplicate_window
         if window > 0 and store.messages:
             start = store.seq_at(self.rules.clock.now() - window)
-            self._read_back(start, self.dedupe.load)
+            at_once(self._reading_back(start, self.dedupe.load))
         last = store.last(">") if store.messages else None
         if last is not None and last.seq == store.last_seq:
             self.dedupe.last_id = headers.get(last.header, MSG_ID) or b""
         if self.expiry.active:
-            self._read_back(store.first_seq, self.expiry.load)
+            at_once(self._reading_back(store.first_seq, self.expiry.load))
         self.limits.inspect()
 
-    def _read_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> None:
+    def _reading_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> Steps[None]:
         """Let `load` have all messages with a header from `sequence` on; what is damaged is passed by."""
-        for headed in self.store.headed(sequence):
+        for place, headed in enumerate(list(self.store.headed(sequence)), 1):
             with suppress(StoreError):
                 load(self.store.get(headed))
+            if place % READ_BACK == 0:
+                yield
 
     def start(self) -> None:
         """Begin to keep the stream's limits, and hear its subjects."""
@@ -430,10 +435,10 @@ class Stream:
         self.interest.configure(config)
         self.expiry.configure(config)
         self.dedupe.resize(config.duplicate_window, self.rules.clock.now())
-        if config.allow_msg_ttl and not old.allow_msg_ttl:
-            self._read_back(self.store.first_seq, self.expiry.load)
-            self.expiry.rearm()
         self.ingest.configure()
+        if config.allow_msg_ttl and not old.allow_msg_ttl:
+            yield from self._reading_back(self.store.first_seq, self.expiry.load)
+            self.expiry.rearm()
         yield from self.hearing.changing(self._wanted())
         if self.stopped or self.config is not config:
             return
@@ -456,11 +461,8 @@ class Stream:
         yield from self.store.preparing(filters)
 
     def let_go(self, steps: Steps[int]) -> None:
-        """Have messages removed, over the next turns of the loop if they are many and it may take so long."""
-        if self.spreads:
-            self.removal.begin(steps)
-        else:
-            at_once(steps)
+        """Have messages removed, over the next turns of the loop if they are many."""
+        self.removal.begin(steps)
 
     def _follow(self, old: StreamConfig) -> None:
         config = self.config

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .core import Stream
 
 VERSION = b"NATS/1.0\r\n"
+ROLLUP = b"Nats-Rollup"
 REQUEST_INFO = b"Nats-Request-Info"
 
 
@@ -129,7 +130,7 @@ def _last_on(stream: Stream, subject: str) -> int:
 
 
 def _read_rollup(stream: Stream, envelope: Envelope, *, sourced: bool) -> None:
-    rollup = headers.get(envelope.header, b"Nats-Rollup")
+    rollup = headers.get(envelope.header, ROLLUP)
     if not rollup:
         return
     config = stream.config

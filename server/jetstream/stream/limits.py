@@ -30,7 +30,6 @@ class Limits:
 
     __slots__ = (
         "_aging",
-        "_at_once",
         "_clock",
         "_config",
         "_crowded",
@@ -53,12 +52,9 @@ class Limits:
         store: StreamStore,
         clock: Clock,
         removed: Removed,
-        *,
-        spread: Spread | None = None,
+        spread: Spread,
     ) -> None:
-        """spread: None where all has to be done at once."""
         self._spread = spread
-        self._at_once = MOST_AT_ONCE if spread is not None else 1 << 62
         self._trims = False  # in slices
         self._store = store
         self._clock = clock
@@ -103,7 +99,7 @@ class Limits:
 
     def enforce(self, subject: str) -> None:
         """Come back within the limits after a message on `subject` was stored."""
-        store, most, left = self._store, self._config.max_msgs_per_subject, self._at_once
+        store, most, left = self._store, self._config.max_msgs_per_subject, MOST_AT_ONCE
         if most > 0:
             while left and store.subject_count(subject) > most:
                 first = store.subject_first(subject)
@@ -131,7 +127,7 @@ class Limits:
             left -= 1
 
     def _trim_in_slices(self) -> None:
-        if self._spread is not None and not self._trims:
+        if not self._trims:
             self._trims = True
             self._spread(self._trimming())
 
@@ -204,7 +200,7 @@ class Limits:
             return
         oldest = self._store.first_time
         if self.keep:
-            self._left = MOST_PASSED if self._spread is not None else 1 << 62
+            self._left = MOST_PASSED
             if not self._pass_kept():
                 self._timer = self._clock.call_later(0, self._expire)
                 return
@@ -215,17 +211,25 @@ class Limits:
         delay = max(oldest + self._config.max_age - self._clock.now(), MIN_TIMER)
         self._timer = self._clock.call_later(delay, self._expire)
 
-    def expire(self) -> None:
-        """Remove what is too old by now."""
+    def expiring(self) -> Steps[int]:
+        """Remove what is too old by now, or the oldest of it if that is much, as one piece of work.
+
+        What goes depends on what is stored alone: not on how far messages that never expire were passed.
+        """
         self.stop()
+        while self.keep and not self._pass_kept():
+            self._left = MOST_PASSED
+            yield
+        before = self._store.messages
         self._expire()
+        return before - self._store.messages
 
     def _expire(self) -> None:
         self._timer = None
         if self._config.max_age <= 0:
             return
         store, deadline = self._store, self._clock.now() - self._config.max_age
-        self._left = MOST_PASSED if self._spread is not None else 1 << 62
+        self._left = MOST_PASSED
         for _ in range(MOST_AT_ONCE):
             if self.keep:
                 message = self._next_aging() if self._pass_kept() else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ....store.errors import StoreClosed
 from ....store.subjects import Heap, releasing
-from ...slices import Slices, Steps, at_once, paced
+from ...slices import Slices, Steps, paced
 
 if TYPE_CHECKING:
     from .commit import Answer
@@ -75,9 +75,6 @@ class Removal:
     def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
         """Remove what is before `sequence`, of this subject if one is given; see `Stream.roll_up`."""
         stream, steps = self._stream, paced(self.purging(subject=subject, up_to=sequence))
-        if not stream.spreads:
-            at_once(steps)
-            return None
         answers: list[Answer] = []
         under_way = True
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from lib.replicas import Member, MemoryLog
+from lib.replicas import Member, MemoryLog, applied
 from pyjs.server.jetstream.replica import ReplicaError, entry
 
 SECOND = 1_000_000_000
@@ -85,7 +85,7 @@ def test_entries_that_were_applied_do_nothing() -> None:
     log, member = led()
     put(member, 3)
     wanted = member.messages()
-    member.replica.apply(list(enumerate(log.entries, 1)), 3)
+    applied(member.replica.apply(list(enumerate(log.entries, 1)), 3))
     assert member.messages() == wanted
 
 
@@ -125,4 +125,4 @@ def test_a_damaged_message_ends_the_replica() -> None:
 def test_an_entry_of_a_newer_server_ends_the_replica() -> None:
     _, member = led()
     with pytest.raises(entry.EntryError):
-        member.replica.apply([(1, b"\x09\x01" + bytes(8))], 1)
+        applied(member.replica.apply([(1, b"\x09\x01" + bytes(8))], 1))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lib.replicas import CREATED, Member, MemoryLog
+from lib.replicas import CREATED, Member, MemoryLog, applied
 from lib.streams import World
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.server.jetstream.consumer import lifecycle
@@ -29,7 +29,7 @@ class Nobody:
         self.entries += data
         assert self.replica is not None
         first = len(self.entries) - len(data) + 1
-        self.replica.apply(list(enumerate(data, first)), len(self.entries))
+        applied(self.replica.apply(list(enumerate(data, first)), len(self.entries)))
         done(len(self.entries))
 
     def replaced(self, replica: Replica) -> None: ...

@@ -65,15 +65,15 @@ def test_no_entry_removes_much() -> None:
     member = led()
     fill(member.replica)
     removed: list[int] = []
-    apply = member.stream.apply_entry
+    apply = member.stream.applying_entry
 
     def watch(index: int, data: bytes) -> Any:
-        outcome = apply(index, data)
+        outcome = yield from apply(index, data)
         if isinstance(entry.decode(data), entry.Purge):
             removed.append(outcome)
         return outcome
 
-    member.stream.apply_entry = watch
+    member.stream.applying_entry = watch
     got: list[Any] = []
     member.stream.order_purge(got.append, subject="s.*")
     assert got == [20]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.replicas import CREATED, Member, MemoryLog, order
+from lib.replicas import CREATED, Member, MemoryLog, applied, order
 from pyjs.server.jetstream.replica import entry
 from pyjs.server.jetstream.replica.refill import MisfitError, RefillError, SenderError
 
@@ -70,7 +70,7 @@ def test_what_the_leader_takes_meanwhile_comes_too() -> None:
     while new.questions:
         new.replica.answered(piece(new, leader))
         put(leader, b"meanwhile")
-        new.replica.apply([(len(log.entries), log.entries[-1])], len(log.entries))
+        applied(new.replica.apply([(len(log.entries), log.entries[-1])], len(log.entries)))
     assert new.stream.index == len(log.entries)
     assert (new.messages(), new.standing()) == (leader.messages(), leader.standing())
 
