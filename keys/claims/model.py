@@ -1,7 +1,8 @@
 """The parent of all documents in a token: strict types, Go's order of fields, its rules of what is left out.
 
 Fields have their JSON names. Reading is strict: a wrong type is an error, `null` is as good as absent,
-unknown fields are kept and written back. A field that a program names must be known: a misspelt one
+unknown fields are kept and written back. Names count in any case, as Go reads them: what `PUB` denies is
+denied; a field that is there twice is an error. A field that a program names must be known: a misspelt one
 (`pub.alow`) would leave open what it should close. Values that are assigned are checked when a token is made.
 Writing leaves out what is empty (false, 0, "", no entries), except nested documents and the fields named in
 `ALWAYS`; maps are written with sorted keys.
@@ -49,8 +50,20 @@ class Document(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _null_is_absent(cls, data: Any) -> Any:
-        return {k: v for k, v in data.items() if v is not None} if isinstance(data, dict) else data
+    def _by_name(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        there = {name: value for name, value in data.items() if value is not None}
+        if there.keys() <= cls.model_fields.keys():
+            return there
+        result: dict[str, Any] = {}
+        for name, value in there.items():
+            folded = name.casefold()
+            field = folded if folded in cls.model_fields else name
+            if field in result:
+                raise ValueError(f"the field {field!r} is there twice")
+            result[field] = value
+        return result
 
     def document(self) -> dict[str, Any]:
         """Give the JSON object as it is written into a token."""

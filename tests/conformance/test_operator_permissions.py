@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from lib import pyjs_server
-from lib.operator_site import Deployment, OperatorSite, User, soon
+from lib.operator_site import Deployment, OperatorSite, User, reheaded, soon, tampered
 from lib.wire import Frame, Wire
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]
@@ -66,6 +68,24 @@ def test_a_users_own_lists(
 ) -> None:
     user = op.account("A").user(**{verb: rule})
     assert allowed(op, user, verb, "a", "b.x", "c") == expected
+
+
+@pytest.mark.parametrize(("field", "word"), [("PUB", "deny"), ("pub", "DENY"), ("Pub", "Deny")])
+def test_fields_of_a_token_count_in_any_case(op: Deployment, field: str, word: str) -> None:
+    account = op.account("A")
+    user = account.user()
+    nats = {name: value for name, value in user.claims.ready().nats.document().items() if name != "pub"}
+    written = tampered(user.token, nats=nats | {field: {word: ["b.*"]}})
+    user = replace(user, token=reheaded(written, account.key))
+    assert allowed(op, user, "pub", "a", "b.x") == [True, False]
+
+
+def test_an_end_counts_in_any_case(op: Deployment) -> None:
+    account = op.account("A")
+    user = account.user()
+    written = tampered(user.token, EXP=soon(-100))
+    user = replace(user, token=reheaded(written, account.key))
+    assert user.refusal(op.server) == VIOLATION
 
 
 def test_responses_are_allowed_as_often_as_the_token_says(op: Deployment) -> None:
