@@ -76,7 +76,6 @@ class ConsumerConfig(Record):
         "overflow",
         "pinned_client",
         "prioritized",
-        alias="",
         refusal="unknown priority policy",
     )
     priority_timeout: int = duration()

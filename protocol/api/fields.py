@@ -17,6 +17,7 @@ from .record import NUMBERS, Kind, Record, invalid_json, wrong_type
 
 class _Kind:
     nested = False
+    nullable = True
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
         raise NotImplementedError
@@ -64,7 +65,9 @@ class _Number(_Plain):
 
 
 class _Choice(_Plain):
-    def __init__(self, default: str, words: tuple[str, ...], alias: str, refusal: str) -> None:
+    nullable = False
+
+    def __init__(self, default: str, words: tuple[str, ...], alias: str | None, refusal: str) -> None:
         self.default = default
         self.words = words
         self.alias = alias
@@ -72,7 +75,7 @@ class _Choice(_Plain):
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, str) or value not in self.words:
-            if value == self.alias:
+            if self.alias is not None and value == self.alias:
                 return self.default
             if self.refusal:
                 raise invalid_json(f"{self.refusal}: {dumps(value)}")
@@ -272,7 +275,7 @@ def instant() -> Any:
     return _field(_Instant(), False, None)
 
 
-def choice(default: str, *words: str, keep: bool = False, alias: str = "", refusal: str = "") -> Any:
+def choice(default: str, *words: str, keep: bool = False, alias: str | None = None, refusal: str = "") -> Any:
     """Declare one of some words; `alias` is read as the default, and the default is an empty value.
 
     `refusal` is the text for other words, if not the reference's usual one.

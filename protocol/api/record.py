@@ -27,12 +27,16 @@ NUMBERS = {
 
 
 class Kind(Protocol):
-    """How one sort of JSON value is read and written. nested: whether it is made of records."""
+    """How one sort of JSON value is read and written.
+
+    nested: whether it is made of records. nullable: whether null is as good as absent; else it is read.
+    """
 
     nested: bool
+    nullable: bool
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
-        """Turn a JSON value (never None) into the attribute's; `where` is its path ``Type.field.0.field``."""
+        """Turn a JSON value into the attribute's; `where` is its path ``Type.field.0.field``."""
 
     def reading(self, value: Any, where: str, strict: bool) -> Generator[None, None, Any]:
         """As `read`, in steps."""
@@ -114,7 +118,7 @@ class Record:
                 if strict:
                     raise invalid_json(f'json: unknown field "{name}"')
                 made.extra[name] = item
-            elif item is not None:
+            elif item is not None or not kind[0].nullable:
                 setattr(made, key, kind[0].read(item, f"{where}.{key}", strict))
         return made
 

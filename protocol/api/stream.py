@@ -130,7 +130,6 @@ class StreamConfig(Record):
     persist_mode: str = choice("default", "default", "async", alias="")
     allow_batched: bool = flag()
     metadata: dict[str, str] = text_map()
-    template_owner: str = text()
 
 
 @dataclass(slots=True)

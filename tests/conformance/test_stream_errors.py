@@ -280,6 +280,14 @@ CREATE: list[tuple[dict[str, Any], int, str]] = [
         "pedantic mode: duplicate window cannot be bigger than max age",
     ),
     ({"template_owner": "t"}, 10025, 'invalid JSON: json: unknown field "template_owner"'),
+    ({"template_owner": True}, 10025, 'invalid JSON: json: unknown field "template_owner"'),
+    ({"retention": ""}, 10025, "invalid JSON: "),
+    ({"discard": ""}, 10025, "invalid JSON: "),
+    ({"storage": ""}, 10025, "invalid JSON: "),
+    ({"storage": None}, 10025, "invalid JSON: "),
+    ({"subjects": None, "max_age": None}, 0, ""),
+    ({"compression": ""}, 10025, "invalid JSON: "),
+    ({"persist_mode": ""}, 0, ""),
 ]
 
 

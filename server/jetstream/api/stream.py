@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
-from ....protocol.api.record import invalid_json
 from ....protocol.errors import ApiError, api_error
 from ...slices import Steps, paced
 from .. import changes
@@ -24,17 +23,9 @@ SUBJECTS_LIMIT = 100_000
 STEP = 2048  # subjects looked at in one slice
 
 
-def _reading_config(request: Request) -> Steps[StreamRequest]:
-    """Decode a configuration; templates are gone, so their owner is an unknown field."""
-    asked = yield from request.reading(StreamRequest)
-    if asked.template_owner and request.account.host.strict:
-        raise invalid_json('json: unknown field "template_owner"')
-    return asked
-
-
 def reading_create(request: Request) -> Steps[StreamRequest]:
     """What STREAM.CREATE asks for, judged by itself. Raises ApiError."""
-    asked = yield from _reading_config(request)
+    asked = yield from request.reading(StreamRequest)
     name = request.tokens[2]
     if asked.name != name:
         raise api_error("JSStreamMismatchErr")
@@ -80,7 +71,7 @@ def _brief(stream: Stream) -> Steps[dict[str, Any]]:
 
 def reading_update(request: Request) -> Steps[StreamRequest]:
     """What STREAM.UPDATE asks for, judged by itself. Raises ApiError."""
-    asked = yield from _reading_config(request)
+    asked = yield from request.reading(StreamRequest)
     if asked.name != request.tokens[2]:
         raise api_error("JSStreamMismatchErr")
     return asked
