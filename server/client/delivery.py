@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.wire import encode
 from ..accounts.plan import shown_to
+from ..connection.part import Part
 
 if TYPE_CHECKING:
     from ..accounts import Parcel, Subscription
@@ -20,13 +21,13 @@ _MOST_DECISIONS = 512
 _MOST_REPLIES = 4096
 
 
-class Delivery:
+class Delivery(Part["ClientConnection"]):
     """filters: deliveries must be looked at one by one. restricts_publish: so must publishes."""
 
-    __slots__ = ("_connection", "_denies", "_hear", "_publish", "_replies", "permissions")
+    __slots__ = ("_denies", "_hear", "_publish", "_replies", "permissions")
 
     def __init__(self, connection: ClientConnection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self.permissions: Permissions | None = None
         self._publish: dict[str, bool] = {}
         self._hear: dict[tuple[str, str], bool] = {}

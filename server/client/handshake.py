@@ -15,6 +15,7 @@ from ...protocol.wire import encode
 from ..accounts.auth import STANDARD, Credentials, Verdict
 from ..accounts.users import User
 from ..connection.introduction import new_nonce
+from ..connection.part import Part
 from .connect import ConnectOptions
 
 if TYPE_CHECKING:
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
 _REFUSED = "Authentication Failure"
 
 
-class Handshake:
+class Handshake(Part["ClientConnection"]):
     """user: who it is, None before. identified: CONNECT, or the first words of someone who need not say who
     it is,
     have been accepted.
     """
 
-    __slots__ = ("_connection", "_credentials", "_nonce", "_timer", "identified", "user")
+    __slots__ = ("_credentials", "_nonce", "_timer", "identified", "user")
 
     def __init__(self, connection: ClientConnection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._timer: Timer | None = None
         self._credentials = Credentials()
         self._nonce = b""

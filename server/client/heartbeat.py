@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...protocol.wire import encode
 from ..clock import SECOND
@@ -17,16 +17,15 @@ _FIRST = 2 * SECOND
 class ClientHeartbeat(Heartbeat):
     """greeted: the client's first PING was answered."""
 
-    __slots__ = ("_client", "greeted")
+    __slots__ = ("greeted",)
 
     def __init__(self, client: ClientConnection) -> None:
         super().__init__(client, _FIRST)
-        self._client = client
         self.greeted = False
 
     def pinged(self) -> None:
         """PING came: answer; after the first, tell what is now known of the connection."""
-        client = self._client
+        client = cast("ClientConnection", self._connection)
         client.send_line(encode.PONG)
         if not self.greeted:
             self.greeted = True

@@ -9,6 +9,7 @@ from ...protocol.subject import is_valid
 from ...protocol.wire import encode
 from ..accounts.leaving import Leaver, leave
 from ..accounts.subscription import Subscription
+from ..connection.part import Part
 
 if TYPE_CHECKING:
     from .connection import ClientConnection
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 _SYSTEM_GROUP = "sys"
 
 
-class Subscriptions:
+class Subscriptions(Part["ClientConnection"]):
     """By sid. `len()` is how many there are."""
 
-    __slots__ = ("_by_sid", "_connection")
+    __slots__ = ("_by_sid",)
 
     def __init__(self, connection: ClientConnection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._by_sid: dict[bytes, Subscription] = {}
 
     def __len__(self) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.wire import encode
 from ..clock import SECOND
+from .part import Part
 
 if TYPE_CHECKING:
     from ..clock import Timer
@@ -20,13 +21,13 @@ _REMEASURE = 3600 * SECOND
 _JITTER = 5  # a fifth
 
 
-class Heartbeat:
+class Heartbeat(Part["Connection"]):
     """rtt: ns, 0 while unknown. first: ns to the first ping, at most. always: none is left out."""
 
-    __slots__ = ("_connection", "_first", "_measured", "_outstanding", "_sent", "_timer", "always", "rtt")
+    __slots__ = ("_first", "_measured", "_outstanding", "_sent", "_timer", "always", "rtt")
 
     def __init__(self, connection: Connection, first: int, *, always: bool = False) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._first = first
         self._timer: Timer | None = None
         self._outstanding = 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.wire import encode
 from ..accounts.source import Kind
+from ..connection.part import Part
 
 if TYPE_CHECKING:
     from ..accounts.account import Watch
@@ -23,13 +24,13 @@ SERVICE_REPLY = "_R_."  # what was asked through an import is answered whatever 
 Key = tuple[str, str]  # subject, queue
 
 
-class Advertiser:
+class Advertiser(Part["LeafConnection"]):
     """What the peer of one connection was told."""
 
-    __slots__ = ("_connection", "_counts", "_watch")
+    __slots__ = ("_counts", "_watch")
 
     def __init__(self, connection: LeafConnection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._counts: dict[Key, int] = {}
         self._watch: Watch | None = None
 

@@ -16,6 +16,7 @@ from ...protocol.wire import encode
 from ..accounts.auth import Credentials, Verdict
 from ..clock import SECOND
 from ..connection.introduction import new_nonce
+from ..connection.part import Part
 from .connect import HubInfo, LeafConnect
 from .credentials import CredentialsError
 from .gate import Lists, user_lists
@@ -54,11 +55,11 @@ class Handshake(Protocol):
         """What the peer told of itself when it logged in, as client info has it."""
 
 
-class Accepted:
+class Accepted(Part["LeafConnection"]):
     """The acceptor's part. user: who the leaf is, None before."""
 
     def __init__(self, connection: LeafConnection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._timer: Timer | None = None
         self._nonce = b""
         self._credentials = Credentials()
@@ -267,11 +268,11 @@ class Accepted:
         self._connection.fail("Authentication Timeout", "Authentication Timeout")
 
 
-class Solicited:
+class Solicited(Part["LeafConnection"]):
     """The solicitor's part."""
 
     def __init__(self, connection: LeafConnection, remote: Remote) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._remote = remote
         self._timer: Timer | None = None
         self._greeted = False

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 from ...protocol.subject import is_literal, is_valid
 from ...protocol.wire import encode
 from ..accounts.subscription import Subscription
+from ..connection.part import Part
 from .advertiser import LOOP_PREFIX
 
 if TYPE_CHECKING:
     from .connection import LeafConnection
 
 
-class LeafSubscriptions:
+class LeafSubscriptions(Part["LeafConnection"]):
     """By subject and queue. `len()` is how many there are."""
 
-    __slots__ = ("_connection", "_held")
+    __slots__ = ("_held",)
 
     def __init__(self, connection: LeafConnection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._held: dict[tuple[bytes, bytes], Subscription] = {}
 
     def __len__(self) -> int:

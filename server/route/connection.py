@@ -133,7 +133,8 @@ class RouteConnection(Connection):
     def _let_go(self, reason: str) -> None:
         self._stop_timer()
         self._stop_greeting()
-        leave(self.clock, [leaver for share in self.shares.values() for leaver in share.leave()])
+        shares, self.shares = self.shares, {}
+        leave(self.clock, [leaver for share in shares.values() for leaver in share.leave()])
         self.stop_writing()
         self.routes.log.info(f"{self} - Router connection closed: {reason}")
         self.routes.closed(self, reason)
