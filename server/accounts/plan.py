@@ -54,6 +54,9 @@ class Outbox(Protocol):
 Target = tuple["Subscription", Outbox, Callable[[bytes], None], bytes, bytes]
 
 
+_CLIENT, _LEAF, _ROUTER, _INTERNAL = Kind.CLIENT, Kind.LEAF, Kind.ROUTER, Kind.INTERNAL
+
+
 class Group:
     """A queue group: members in this cluster, and the more distant ones of leafs, each drawn as often as it
     weighs.
@@ -67,14 +70,19 @@ class Group:
         self.queue = queue.encode("utf-8", "surrogateescape")
         near: list[Subscription] = []
         distant: list[Subscription] = []
+        routed = False
         for member in members:
-            if member.kind == Kind.LEAF or (member.kind == Kind.ROUTER and member.origin):
-                distant.append(member)
-            elif member.kind != Kind.ROUTER or member.weight > 0:
+            kind = member.kind
+            if kind is not _LEAF and kind is not _ROUTER:
                 near.append(member)
+            elif kind is _LEAF or member.origin:
+                distant.append(member)
+            elif member.weight > 0:
+                near.append(member)
+                routed = True
         self.members, self.remotes = tuple(near), tuple(distant)
-        self._ends = _ends([m.weight if m.kind == Kind.ROUTER else 1 for m in near])
-        self._remote_ends = _ends([max(1, m.weight) for m in distant])
+        self._ends = _ends([m.weight if m.kind is _ROUTER else 1 for m in near]) if routed else None
+        self._remote_ends = _ends([max(1, m.weight) for m in distant]) if distant else None
 
     def first(self) -> int:
         """The place among `members` of the one to serve, which must not be empty."""
@@ -97,7 +105,6 @@ def _drawn(count: int, ends: tuple[int, ...] | None) -> int:
 
 
 _NARROW = 16
-_REMOTE = (Kind.LEAF, Kind.ROUTER)
 # Not for clients to publish to: replies routed by gateways, and Raft (but for the system account).
 RESERVED = (b"_GR_.", b"$GR.", b"$NRG.")
 # What the server serves: JetStream's API, acks and flow control, and the system's services.
@@ -163,9 +170,9 @@ class Plan:
         if self.silent:
             return
         if plain:
-            self.plain = tuple([s for s in plain if s.kind not in _REMOTE])
+            self.plain = tuple([s for s in plain if s.kind is not _LEAF and s.kind is not _ROUTER])
             if len(self.plain) < len(plain):
-                self.remotes = tuple([s for s in plain if s.kind in _REMOTE])
+                self.remotes = tuple([s for s in plain if s.kind is _LEAF or s.kind is _ROUTER])
         if groups:
             self.groups = tuple([Group(queue, members) for queue, members in groups.items()])
         self.simple = self.simple and self._simplify()
@@ -194,26 +201,22 @@ class Plan:
         return plan
 
     def _simplify(self) -> bool:
-        targets = []
-        callbacks = []
-        for subscription in self.plain:
-            if is_fast(subscription):
-                targets.append(self._target(subscription))
-            elif subscription.kind == Kind.INTERNAL and subscription.transform is None:
-                callbacks.append(subscription)
-            else:
-                return False
+        callbacks = [s for s in self.plain if s.kind is _INTERNAL and s.transform is None]
+        clients = self.plain
+        if callbacks:
+            clients = tuple([s for s in clients if s.kind is not _INTERNAL or s.transform is not None])
+        targets = self._clients(clients)
+        if targets is None:
+            return False
         near = len(targets)
         if self.remotes and not self._add_servers(targets):
             return False
         choices = []
         for group in self.groups:
-            if group.remotes or not all(map(is_fast, group.members)):
+            members = None if group.remotes else self._clients(group.members)
+            if members is None:
                 return False
-            choices.append(tuple(self._target(member) for member in group.members))
-        for targets_of in (targets, *choices):
-            for target in targets_of:
-                self.headers = self.headers and target[1].headers
+            choices.append(tuple(members))
         self.wide = len(targets) if len(targets) > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
         routes = all(target[0].kind == Kind.ROUTER for target in self.targets[near:])
@@ -240,17 +243,30 @@ class Plan:
             if not server.may_send(shown.decode("utf-8", "surrogateescape")):
                 return False
             outbox, prefix, header_prefix = server.quick(shown)
+            self.headers = self.headers and outbox.headers
             targets.append((subscription, outbox, outbox.out.append, prefix, header_prefix))
         self.leafs = True
         return True
 
-    def _target(self, subscription: Subscription) -> Target:
-        shown = self.subject
-        if subscription.transform is not None:
-            shown = shown_to(subscription, self.text)
-        outbox = cast("Outbox", subscription.sink)
-        rest = b"%b %b " % (shown, subscription.sid)
-        return subscription, outbox, outbox.out.append, b"MSG " + rest, b"HMSG " + rest
+    def _clients(self, subscriptions: tuple[Subscription, ...]) -> list[Target] | None:
+        """The targets of clients that take every message as it is; None if one does not."""
+        targets: list[Target] = []
+        lead = b"MSG %b " % self.subject
+        header_lead = b"H" + lead
+        for subscription in subscriptions:
+            outbox = cast("Outbox", subscription.sink)
+            if subscription.kind is not _CLIENT or subscription.max or not outbox.fast:
+                return None
+            if not outbox.headers:
+                self.headers = False
+            end = subscription.sid + b" "
+            if subscription.transform is None:
+                prefix, header_prefix = lead + end, header_lead + end
+            else:
+                prefix = b"MSG %b %b" % (shown_to(subscription, self.text), end)
+                header_prefix = b"H" + prefix
+            targets.append((subscription, outbox, outbox.out.append, prefix, header_prefix))
+        return targets
 
 
 def is_request(subject: bytes) -> bool:

@@ -130,6 +130,15 @@ def test_a_large_queue_group(server: ServerProcess, callbacks: Callbacks) -> Non
             assert wire.msg().body == b"x"
 
 
+def test_many_queue_groups(server: ServerProcess, callbacks: Callbacks) -> None:
+    with server.connect() as wire:
+        wire.send(b"".join(b"SUB a group%d %d\r\n" % (number, number) for number in range(5000)))
+        wire.sync()
+        with callbacks.bounded(server):
+            wire.pub("a", b"x")
+            assert {message.sid for message in wire.msgs(5000)} == set(map(str, range(5000)))
+
+
 def test_messages_of_which_each_is_looked_for_in_many_places(
     server: ServerProcess, callbacks: Callbacks
 ) -> None:
