@@ -13,7 +13,7 @@ from lib.eventually import eventually
 from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 
-MANY = 50_000
+MANY = 15_000
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_waits_that_end_together(server: ServerProcess, js: JetStream, callbacks
     fill(js)
     deliver(server, js, ack_wait=3600 * SECOND)
     with callbacks.bounded(server), JetStream.of(server) as other:
-        js.consumer("w", "c", deliver_subject="deliver", max_ack_pending=-1, ack_wait=5 * SECOND)
+        js.consumer("w", "c", deliver_subject="deliver", max_ack_pending=-1, ack_wait=2 * SECOND)
         other.wire.sub("deliver")
         again = [message.reply.split(".") for message in other.wire.msgs(MANY)]
         assert sorted(int(tokens[-4]) for tokens in again) == list(range(1, MANY + 1))
@@ -74,7 +74,7 @@ def test_waits_that_end_together(server: ServerProcess, js: JetStream, callbacks
 def test_all_of_them_are_out_of_deliveries(
     server: ServerProcess, js: JetStream, callbacks: Callbacks
 ) -> None:
-    count = 20_000
+    count = 8000
     fill(js, count)
     deliver(server, js, count, ack_wait=3600 * SECOND, max_deliver=1)
     with callbacks.bounded(server):

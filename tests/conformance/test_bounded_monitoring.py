@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 from lib.callbacks import Callbacks
+from lib.eventually import eventually
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from lib.wire import Wire
 
-CONNECTIONS = 600
-SUBSCRIPTIONS = 30  # of each
-STREAMS = 300
+CONNECTIONS = 250
+SUBSCRIPTIONS = 24  # of each
+STREAMS = 270
 CONFIG = """
 listen: 127.0.0.1:<client>
 http: 127.0.0.1:<http>
@@ -70,7 +71,7 @@ def test_connections(server: ServerProcess, crowd: list[Wire], callbacks: Callba
         assert listed == CONNECTIONS * SUBSCRIPTIONS
         detailed = fetch(server, "/connz?subs=detail&limit=5000&sort=subs&acc=A")
         assert len(detailed["connections"]) == len(crowd)
-        few = fetch(server, "/connz?limit=3&offset=500&sort=idle&acc=A")
+        few = fetch(server, "/connz?limit=3&offset=200&sort=idle&acc=A")
         assert (few["num_connections"], few["total"]) == (3, CONNECTIONS)
         subscriptions = fetch(server, "/subsz?subs=1&limit=100000")
         assert len(subscriptions["subscriptions_list"]) >= CONNECTIONS * SUBSCRIPTIONS
@@ -84,7 +85,7 @@ def test_services(server: ServerProcess, crowd: list[Wire], callbacks: Callbacks
     with server.connect(user="sys", **{"pass": "p"}) as wire, callbacks.bounded(server):
         told = wire.request("$SYS.REQ.ACCOUNT.A.CONNZ", asked).json()["data"]
         assert len(told["connections"]) == CONNECTIONS
-        found = wire.request("$SYS.REQ.ACCOUNT.A.CONNZ", asked | {"filter_subject": "s.599.7"}).json()["data"]
+        found = wire.request("$SYS.REQ.ACCOUNT.A.CONNZ", asked | {"filter_subject": "s.249.7"}).json()["data"]
         assert [each["cid"] for each in found["connections"]] == [crowd[-1].info["client_id"]]
         told = wire.request("$SYS.REQ.SERVER.PING.SUBSZ", {"subscriptions": True, "limit": 5000}).json()
         assert len(told["data"]["subscriptions_list"]) == 5000
@@ -100,14 +101,26 @@ def test_services(server: ServerProcess, crowd: list[Wire], callbacks: Callbacks
         assert client.answer(inbox).json()["data"]["total"] == CONNECTIONS
 
 
+def ask(js: JetStream, call: str, **request: Any) -> None:
+    """Make something, and do not wait for the answer."""
+    js.wire.pub(
+        f"$JS.API.{call}", json.dumps({"storage": "memory", **request} if "name" in request else request)
+    )
+
+
 def test_streams(server: ServerProcess, callbacks: Callbacks) -> None:
     with JetStream.of(server, user="a", **{"pass": "p"}) as js:
+        ask(js, "STREAM.CREATE.MANY", name="MANY")
         for number in range(STREAMS):
-            js.create(f"S{number:03}", subjects=[f"s.{number}"])
-            js.consumer(f"S{number:03}", "C")
-        js.create("MANY")
+            name = f"S{number:03}"
+            ask(js, f"STREAM.CREATE.{name}", name=name, subjects=[f"s.{number}"])
+        eventually(lambda: js.call("INFO")["streams"] == STREAMS + 1)
         for number in range(STREAMS):
-            js.consumer("MANY", f"C{number:03}")
+            name, config = f"S{number:03}", {"durable_name": "C", "ack_policy": "explicit"}
+            ask(js, f"CONSUMER.CREATE.{name}.C", stream_name=name, config=config)
+            config = {"durable_name": f"C{number:03}", "ack_policy": "explicit"}
+            ask(js, f"CONSUMER.CREATE.MANY.C{number:03}", stream_name="MANY", config=config)
+        eventually(lambda: js.call("INFO")["consumers"] == 2 * STREAMS)
         with callbacks.bounded(server):
             found = fetch(server, "/jsz?accounts=1&streams=1&consumers=1&config=1")
             (account,) = [each for each in found["account_details"] if each["name"] == "A"]

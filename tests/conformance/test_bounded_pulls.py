@@ -12,7 +12,7 @@ from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 from lib.wire import Frame
 
-MANY = 50_000
+MANY = 15_000
 PIECE = 100  # what one read brings is test_bounded_work's concern
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
 
@@ -72,7 +72,7 @@ def test_many_that_expire_together_are_told(
     server: ServerProcess, js: JetStream, callbacks: Callbacks
 ) -> None:
     with callbacks.bounded(server):
-        pulls(js, MANY, expires=3 * SECOND)
+        pulls(js, MANY, expires=2 * SECOND)
         told = 0
         while told < MANY:
             assert js.wire.msg().status == "408 Request Timeout"
@@ -82,8 +82,8 @@ def test_many_that_expire_together_are_told(
 
 def test_many_that_beat_are_told(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
     with callbacks.bounded(server):
-        pulls(js, 20_000, expires=60 * SECOND, idle_heartbeat=2 * SECOND)
-        for _ in range(20_000):
+        pulls(js, MANY // 2, expires=60 * SECOND, idle_heartbeat=SECOND)
+        for _ in range(MANY // 2):
             assert js.wire.msg().status == "100 Idle Heartbeat"
 
 
@@ -106,7 +106,7 @@ def test_errors_come_by_the_thousand(server: ServerProcess, js: JetStream, callb
             b'{"group":"g","priority":77}',
         ):
             send(
-                js, [b"PUB %b pulled.1 %d\r\n%b\r\n" % (NEXT.encode(), len(body), body) for _ in range(5000)]
+                js, [b"PUB %b pulled.1 %d\r\n%b\r\n" % (NEXT.encode(), len(body), body) for _ in range(2000)]
             )
         for suffix in (
             b"STREAM.INFO.NOPE",
@@ -122,5 +122,5 @@ def test_acks_of_what_was_never_delivered(server: ServerProcess, js: JetStream, 
     with callbacks.bounded(server):
         replies = [b"$JS.ACK.S.C.1.%d.%d.1.0" % (n, n) for n in range(1, MANY)]
         for body in (b"", b"+NXT", b"-NAK", b"+WPI", b"+TERM"):
-            send(js, [b"PUB %b %d\r\n%b\r\n" % (reply, len(body), body) for reply in replies[:20_000]])
+            send(js, [b"PUB %b %d\r\n%b\r\n" % (reply, len(body), body) for reply in replies])
         assert js.consumer_info("S", "C")["ack_floor"]["stream_seq"] == 0

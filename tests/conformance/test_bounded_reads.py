@@ -1,7 +1,7 @@
 """What one read brings holds the loop no longer than anything else, however many its operations are.
 
 Each burst comes behind large messages: a server that has learnt to take a quarter of a megabyte at once then
-gets twenty thousand operations in it. Processor time is counted (lib/callbacks.py).
+gets thousands of operations in it. Processor time is counted (lib/callbacks.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 
-COUNT = 20_000
+COUNT = 8000
 CONFIG = """
 listen: 127.0.0.1:<client>
 server_name: S

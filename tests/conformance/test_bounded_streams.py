@@ -1,4 +1,4 @@
-"""Big streams keep nobody waiting: what is asked of 60,000 subjects, or takes them away, goes in slices.
+"""Big streams keep nobody waiting: what is asked of 20,000 subjects, or takes them away, goes in slices.
 
 As in test_bounded_work.py the server's callbacks are measured, and the reference runs the same requests.
 """
@@ -13,7 +13,7 @@ from lib.eventually import eventually
 from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 
-SUBJECTS = 60_000
+SUBJECTS = 20_000
 
 
 @pytest.fixture
@@ -120,9 +120,9 @@ def test_a_purge_of_all(server: ServerProcess, js: JetStream, callbacks: Callbac
     js.create("w", subjects=["w.>"], storage=storage)
     fill(js, "w")
     with callbacks.bounded(server):
-        assert js.call("STREAM.PURGE.w", {"seq": 20_001})["purged"] == 20_000
-        assert js.call("STREAM.PURGE.w", {"keep": 20_000})["purged"] == SUBJECTS - 40_000
-        assert js.call("STREAM.PURGE.w")["purged"] == 20_000
+        assert js.call("STREAM.PURGE.w", {"seq": 8001})["purged"] == 8000
+        assert js.call("STREAM.PURGE.w", {"keep": 8000})["purged"] == SUBJECTS - 16_000
+        assert js.call("STREAM.PURGE.w")["purged"] == 8000
         state = js.state("w")
         assert (state["messages"], state["bytes"], state["first_seq"]) == (0, 0, SUBJECTS + 1)
 
@@ -137,26 +137,26 @@ def test_limits_that_are_lowered(server: ServerProcess, js: JetStream, callbacks
         js.update("w", max_msgs_per_subject=1)
         assert js.consumer_info("w", "lasts")["num_pending"] == SUBJECTS // 2
         assert js.state("w")["messages"] == SUBJECTS // 2
-        js.update("w", max_msgs=20_000)
-        assert js.state("w")["messages"] == 20_000
+        js.update("w", max_msgs=8000)
+        assert js.state("w")["messages"] == 8000
         js.update("w", max_bytes=js.state("w")["bytes"] // 2)
-        assert js.state("w")["messages"] <= 10_000
+        assert js.state("w")["messages"] <= 4000
         assert js.consumer_info("w", "c")["num_pending"] == js.state("w")["messages"]
         js.update("w", max_age=SECOND, duplicate_window=SECOND)
         eventually(lambda: js.state("w")["messages"] == 0, seconds=20)
 
 
 def test_one_message_that_pushes_out_many(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
-    js.create("w", subjects=["w.>"], max_bytes=4_000_000)
+    js.create("w", subjects=["w.>"], max_bytes=1_500_000)
     fill(js, "w")
     with callbacks.bounded(server):
-        js.publish("w.big", b"x" * 900_000)
-        js.publish("w.big", b"x" * 900_000)
-        js.publish("w.big", b"x" * 900_000)
-        js.publish("w.big", b"x" * 900_000)
-        eventually(lambda: js.state("w")["bytes"] <= 4_000_000)
+        js.publish("w.big", b"x" * 340_000)
+        js.publish("w.big", b"x" * 340_000)
+        js.publish("w.big", b"x" * 340_000)
+        js.publish("w.big", b"x" * 340_000)
+        eventually(lambda: js.state("w")["bytes"] <= 1_500_000)
         state = js.state("w")
-        assert 4 < state["messages"] < 20_000
+        assert 4 < state["messages"] < 8000
         assert state["last_seq"] == SUBJECTS + 4
 
 
@@ -179,10 +179,10 @@ def test_lifetimes_that_end_together(server: ServerProcess, js: JetStream, callb
     js.create("w", subjects=["w.>"], allow_msg_ttl=True)
     header = "NATS/1.0\r\nNats-TTL: 2\r\n\r\n"
     size = len(header)
-    for start in range(0, 20_000, 1000):
+    for start in range(0, 8000, 1000):
         numbers = range(start, start + 1000)
         js.wire.send("".join([f"HPUB w.{one} {size} {size + 1}\r\n{header}x\r\n" for one in numbers]))
-    eventually(lambda: js.state("w")["last_seq"] == 20_000, seconds=20)
+    eventually(lambda: js.state("w")["last_seq"] == 8000, seconds=20)
     with callbacks.bounded(server):
         eventually(lambda: js.state("w")["messages"] == 0, seconds=20)
 
