@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from lib.jetstream import SECOND, JetStream
+from pyjs.protocol import timestamp
 
 
 @pytest.fixture
@@ -438,3 +439,20 @@ def test_any_start_time_that_is_given_is_one(js: JetStream, unique: str, start: 
     assert js.consumer_info(unique, "C")["num_pending"] == 2
     request = {"stream_name": unique, "config": {"name": "D", "opt_start_time": start}}
     assert js.error(f"CONSUMER.CREATE.{unique}.D", request)[1] == 10094
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "0001-01-01T00:00:00+14:00",
+        "0000-01-01T00:00:00Z",
+        "0000-01-01T00:00:00+23:59",
+        "9999-12-31T23:59:59-14:00",
+    ],
+)
+def test_a_start_time_at_the_ends_of_what_can_be_written(js: JetStream, unique: str, start: str) -> None:
+    js.create(unique)
+    js.fill(unique, 2)
+    made = js.consumer(unique, "C", deliver_policy="by_start_time", opt_start_time=start, pause_until=start)
+    assert timestamp.parse_exact(made["config"]["opt_start_time"]) == timestamp.parse_exact(start)
+    assert js.consumer_info(unique, "C")["num_pending"] == 2 or start > "2000"

@@ -139,6 +139,25 @@ def test_times() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("0001-01-01T00:00:00+14:00", "0000-12-31T10:00:00Z"),
+        ("0000-02-29T00:00:00.5Z", "0000-02-29T00:00:00.5Z"),
+        ("0000-01-01T00:00:00+14:00", "0000-01-01T09:59:00+23:59"),
+        ("9999-12-31T23:59:59-14:00", "9999-12-31T14:00:59-23:59"),
+    ],
+)
+def test_times_at_the_ends_of_what_can_be_written(text: str, written: str) -> None:
+    assert timestamp.format_exact(timestamp.parse_exact(text)) == written
+    assert timestamp.parse_exact(written) == timestamp.parse_exact(text)
+
+
+def test_an_offset_of_a_day_is_refused() -> None:
+    with pytest.raises(TimestampError):
+        timestamp.parse_exact("2024-01-01T00:00:00+24:00")
+
+
+@pytest.mark.parametrize(
     "text", ["2020-13-01T00:00:00Z", "2020-01-01", "2020-01-01T00:00:00", "2020-02-30T00:00:00Z"]
 )
 def test_no_times(text: str) -> None:
