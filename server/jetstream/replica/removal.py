@@ -10,12 +10,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ....protocol.subject import is_literal
 from ....store.errors import StoreError
+from ...slices import at_once
 from ..stream.removal import Removal
 
 if TYPE_CHECKING:
     from ...slices import Steps
+    from ..stream.commit import Answer
     from ..stream.core import Stream
+
+AT_ONCE = 512  # messages rolled up in one go
 
 
 class EntryRemoval(Removal):
@@ -30,6 +35,15 @@ class EntryRemoval(Removal):
     def begin(self, steps: Steps[int], done: Callable[[int | Exception], object] | None = None) -> None:
         """Have the steps done with this entry; `done` gets the number that they come to."""
         self._due.append((steps, done))
+
+    def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
+        """As in `Removal`; little goes at once. What is little depends on what is stored alone."""
+        store = self._stream.store
+        literal = subject and is_literal(subject)
+        if (store.subject_count(subject) if literal else store.messages) > AT_ONCE:
+            return super().roll_up(subject, sequence)
+        at_once(self.purging(subject=subject, up_to=sequence))
+        return None
 
     def finishing(self) -> Steps[None]:
         """Do all that is due. Raises StoreError, OSError: this replica would not be like the others."""

@@ -135,7 +135,6 @@ class Ingest:
 
     def _accept(self, subject: str, reply: bytes, header: bytes, body: bytes) -> None:
         committer = self._committer
-        self._rolling = None
         try:
             sequence = self.store(subject, header, body)
         except Duplicate as duplicate:
@@ -165,6 +164,7 @@ class Ingest:
 
     def store(self, subject: str, header: bytes, body: bytes, *, sourced: bool = False) -> int:
         """Judge and store one message; give its sequence. Raises Duplicate and ApiError."""
+        self._rolling = None
         if self._transform is not None:
             subject = self._transform.apply(subject) or subject
         size = len(header) + len(body)
@@ -199,7 +199,7 @@ class Ingest:
             self._dedupe.last_id = b""
         else:
             self._note(envelope, subject, sequence, now)
-        if limits.active:
+        if limits.active and self._rolling is None:  # else once what was rolled up is gone
             limits.enforce(subject)
         if limits.ages:
             limits.stored()

@@ -84,9 +84,12 @@ class Removal:
             if isinstance(outcome, Exception):
                 refusal = stream.ingest.refusal(outcome)
                 stream.send_each([(reply, refusal) for reply, _ in answers])
-            elif answers:
+                return
+            if answers:
                 stream.committer.answers.extend(answers)
                 stream.committer.wake()
+            if stream.limits.active:
+                stream.limits.enforce(subject)
 
         self.begin(steps, over)
         return answers if under_way else None

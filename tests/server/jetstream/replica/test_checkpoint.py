@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from lib.replicas import Member, MemoryLog, applied
-from pyjs.server.jetstream.replica import ReplicaError, entry
+from pyjs.server.jetstream.replica import ReplicaError, entry, state
 
 SECOND = 1_000_000_000
 
@@ -126,3 +127,63 @@ def test_an_entry_of_a_newer_server_ends_the_replica() -> None:
     _, member = led()
     with pytest.raises(entry.EntryError):
         applied(member.replica.apply([(1, b"\x09\x01" + bytes(8))], 1))
+
+
+class Turns:
+    """A loop whose turns come when the test says so."""
+
+    def __init__(self) -> None:
+        self.due: list[Callable[[], None]] = []
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        self.due.append(callback)
+
+    def run(self) -> None:
+        while self.due:
+            self.due.pop(0)()
+
+
+def slowly_noting(monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryLog, Member, Member, Turns]:
+    """A leader and a follower with three messages, which is in the middle of writing down its state."""
+    monkeypatch.setattr(state, "STEP", 1)
+    log, leader = led()
+    follower, turns = Member(log, {}), Turns()
+    follower.jetstream.host.turns = turns  # type: ignore[assignment]
+    follower.open()
+    block = b"NATS/1.0\r\nNats-Msg-Id: %d\r\n\r\n"
+    parts = [block % number for number in range(3)]
+    leader.replica.read(
+        [(b"s.a", b"", len(part), len(part), b"%d\r\n%b\r\n" % (len(part), part)) for part in parts]
+    )
+    follower.catch_up(len(log.entries))
+    assert follower.replica.take() is None
+    assert follower.replica.checkpoint.gathering
+    return log, leader, follower, turns
+
+
+def test_nothing_is_applied_while_the_state_is_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, leader, follower, turns = slowly_noting(monkeypatch)
+    before = follower.messages()
+    put(leader, 3)
+    for _ in range(5):
+        follower.catch_up(len(log.entries), rests=lambda: True)
+    assert (follower.messages(), follower.replica.applied) == (before, 0)
+    turns.run()
+    assert follower.replica.applied == 1
+    follower.go_on()
+    assert (follower.messages(), follower.standing()) == (leader.messages(), leader.standing())
+    follower.crash(lambda most: most)
+    assert (follower.messages(), follower.replica.applied) == (before, 1)
+    follower.catch_up(len(log.entries))
+    assert (follower.messages(), follower.standing()) == (leader.messages(), leader.standing())
+
+
+def test_a_stop_does_not_wait_for_the_turns_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, leader, follower, turns = slowly_noting(monkeypatch)
+    follower.replica.stop()
+    turns.run()
+    follower.disk.kill()
+    follower.start()
+    follower.open()
+    assert follower.replica.applied == 1
+    assert (follower.messages(), follower.standing()) == (leader.messages(), leader.standing())

@@ -10,7 +10,7 @@ from lib.fake_clock import FakeClock
 from lib.replica_play import Play, tail
 from lib.replicas import Member, MemoryLog, changed, order
 from pyjs.protocol import headers
-from pyjs.server.jetstream.replica import ReplicaError, entry, replica, stream
+from pyjs.server.jetstream.replica import ReplicaError, entry, removal, replica, stream
 from pyjs.server.jetstream.stream import core, interest, limits
 from pyjs.store import indexed
 from pyjs.store.errors import StoreError
@@ -187,3 +187,18 @@ def test_entries_that_waited_for_a_refill_come_before_those_after() -> None:
     leader.replica.read([(b"s.z", b"", 0, 1, b"1\r\nz\r\n")])
     new.catch_up(len(log.entries))
     assert (new.messages(), new.standing()) == (leader.messages(), leader.standing())
+
+
+@pytest.mark.parametrize("at_once", [0, 512])
+def test_what_a_roll_up_makes_room_for_is_not_pushed_out(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "AT_ONCE", at_once)
+    _, leader, _ = filled(count=4, max_bytes=500, allow_rollup_hdrs=True)
+    roll = tail(headers.encode({"Nats-Rollup": "sub"}), b"z" * 150)
+    size = len(roll) - roll.index(b"\r\n") - 4
+    large = (b"s.z", b"", 0, 200, b"200\r\n" + b"z" * 200 + b"\r\n")
+    leader.replica.read([large, (b"s.z", b"ack.1", size - 150, size, roll)])
+    leader.clock.advance(0)
+    assert [message[0] for message in leader.messages()[1:]] == [1, 2, 3, 4, 6]
+    assert [body for _, body in leader.answers] == [b'{"stream":"S","seq":6}']
