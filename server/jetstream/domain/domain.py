@@ -98,7 +98,7 @@ class Domain:
         self._dispatch = Dispatch(self, engine.accounts)
         self.gate = Gate(self)
         self._system_api = ClusterApi(self, carrier, host)
-        self.answers = Answers(self.node, carrier, engine.accounts)
+        self.answers = Answers(self.node, carrier, engine.accounts, host.clock)
         self._questions = Questions(self.node, carrier, host.clock, host.runner, self.assets)
         self.servers = Servers(self, engine, carrier)
         self._machine: Machine | None = None
