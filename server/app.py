@@ -347,7 +347,7 @@ class Server:
         if self.leafs is not None and options.leafnodes.tls is not None:
             self.leafs.listener.tls_context(options.leafnodes.tls)
         if self.operator is not None:
-            self.operator.reload(options)
+            yield from self.operator.reloading(options)
         gone = yield from self.registry.reloading(options)
         self.options = options
         yield from self.clients.reloading(options)

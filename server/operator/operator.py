@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ...keys import AccountClaims, Refusal
 from ..clock import SECOND
 from ..logging import Log, Silent
+from ..slices import Steps
 from .accounts import OperatorAccounts
 from .authenticator import OperatorAuthenticator
 from .reading import Elsewhere, Reader, in_place
-from .resolver import ResolverError, make_resolver, reload_resolver
+from .resolver import ResolverError, make_resolver, reloading_resolver
 from .trust import OperatorError, Trusted
 
 if TYPE_CHECKING:
@@ -176,10 +177,13 @@ class Operator:
         )
         self._claims.start()
 
-    def reload(self, options: Options) -> None:
-        """Apply new options: preloaded accounts, the sentinel. Raises OperatorError, and changes nothing."""
+    def reloading(self, options: Options) -> Steps[None]:
+        """Apply new options, in steps: preloaded accounts, the sentinel.
+
+        Raises OperatorError, and changes nothing.
+        """
         try:
-            changed = reload_resolver(self.resolver, options)
+            changed = yield from reloading_resolver(self.resolver, options)
         except ResolverError as error:
             raise OperatorError(str(error)) from error
         self.options = options
@@ -191,6 +195,7 @@ class Operator:
             if not token and self.resolver.kind == "memory":
                 self._log.info(f"Reloaded: account {key} is no longer preloaded")
                 self.accounts.expire(key)
+            yield
 
     async def stop(self) -> None:
         """End; leaves nothing behind."""

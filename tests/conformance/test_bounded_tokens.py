@@ -6,6 +6,7 @@ See test_bounded_work.py; the reference takes the same tokens.
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -120,3 +121,16 @@ def test_a_login_waits_for_a_large_token(
         op.push(account)
         with account.user().connect(op.server) as wire:
             assert wire.sync() == []
+
+
+def test_a_reload_reads_a_folder_of_many_tokens(measured: Deployment, callbacks: Callbacks) -> None:
+    op = measured
+    folder = op.server.directory / "store" / "jwt"
+    accounts = [op.site.account(f"A{number}") for number in range(1000)]
+    for account in accounts:
+        (folder / f"{account.id}.jwt").write_text(account.token())
+    with callbacks.bounded(op.server):
+        op.server.signal(signal.SIGHUP)
+        eventually(lambda: "Reloaded server configuration" in op.server.log())
+    with accounts[-1].user().connect(op.server) as wire:
+        assert wire.sync() == []

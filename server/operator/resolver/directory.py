@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ....keys import FolderError, NotFoundError, Role, files, is_public
 from ...clock import SECOND
+from ...slices import Steps, at_once
 from ..reading import digest_of
 from .entry import Entry, UnfitError
 from .resolver import ResolverError
@@ -91,17 +92,26 @@ class Directory:
 
     def reload(self) -> list[str]:
         """Learn anew what the folder holds; gives the keys whose tokens changed. Raises ResolverError."""
+        return at_once(self.reloading())
+
+    def reloading(self) -> Steps[list[str]]:
+        """As `reload`, in steps of one file."""
         try:
             names = files.names(self.path)
         except FolderError as error:
             raise ResolverError(str(error)) from error
         self._gone.clear()
         before = {key: entry.digest for key, entry in self._entries.items()}
-        found = {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)}
+        found = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
         if self._evict:
-            found = dict.fromkeys(sorted(found, key=self._age)).keys()  # type: ignore[assignment]
-        for key in [*before, *found]:
+            ages = {}
+            for key in found:
+                ages[key] = self._age(key)
+                yield
+            found.sort(key=ages.__getitem__)
+        for key in dict.fromkeys([*before, *found]):
             self._look_at(key)
+            yield
         self._make_room(0)
         after = {key: entry.digest for key, entry in self._entries.items()}
         return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ....keys import Trust
     from ...clock import Clock, Timer
     from ...logging import Log
+    from ...slices import Steps
     from .directory import Directory
     from .peers import Peers
 
@@ -94,10 +95,10 @@ class FolderResolver:
         """See Resolver.keys."""
         return self.directory.keys()
 
-    def reload(self, preload: Mapping[str, str]) -> list[str]:
-        """See Resolver.reload: what somebody changed in the folder counts, too."""
+    def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
+        """See Resolver.reloading: what somebody changed in the folder counts, too."""
         fit = checked(preload, self._trust, self._log)
-        changed = self.directory.reload()
+        changed = yield from self.directory.reloading()
         return sorted({*changed, *self._preload(fit)})
 
     def _preload(self, fit: Mapping[str, str]) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ...clock import Clock
     from ...config.options import Options, ResolverOptions
     from ...logging import Log
+    from ...slices import Steps
     from .url import UrlResolver
 
 MINUTE = 60 * SECOND
@@ -66,14 +67,14 @@ def make_resolver(
     )
 
 
-def reload_resolver(resolver: Resolver, options: Options) -> list[str]:
-    """Follow `resolver_preload` and `resolver_tls`; gives the accounts whose tokens changed or are gone.
+def reloading_resolver(resolver: Resolver, options: Options) -> Steps[list[str]]:
+    """Follow `resolver_preload` and `resolver_tls`, in steps; gives whose tokens changed or are gone.
 
     Raises ResolverError, unchanged.
     """
     if resolver.kind == "url":
         cast("UrlResolver", resolver).use(_context(options))
-    return resolver.reload(options.resolver_preload)
+    return (yield from resolver.reloading(options.resolver_preload))
 
 
 def _context(options: Options) -> ssl.SSLContext | None:

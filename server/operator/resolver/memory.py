@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ...slices import Steps, at_once
 from .entry import Entry, UnfitError
 from .preload import checked
 from .resolver import AccountAbsentError, ResolverError
@@ -27,7 +28,7 @@ class MemoryResolver:
 
     async def start(self, preload: Mapping[str, str]) -> None:
         """See Resolver.start."""
-        self.reload(preload)
+        at_once(self.reloading(preload))
 
     async def stop(self) -> None:
         """Nothing to end."""
@@ -60,7 +61,7 @@ class MemoryResolver:
         """See Resolver.keys."""
         return sorted(self._tokens)
 
-    def reload(self, preload: Mapping[str, str]) -> list[str]:
+    def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
         """Follow the configuration where it changed: what was pushed for other accounts stays."""
         fit = checked(preload, self._trust, self._log)
         before = {key: token for key, (token, _) in self._tokens.items()}
@@ -69,6 +70,7 @@ class MemoryResolver:
         for key, token in fit.items():
             if self._preload.get(key) != token:
                 self.store(key, token, newer_only=False)
+            yield
         self._preload = fit
         after = {key: token for key, (token, _) in self._tokens.items()}
         return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))

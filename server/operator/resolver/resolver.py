@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...slices import Steps
+
 
 class ResolverError(OSError):
     """Tokens cannot be had, or cannot be kept; the text says why and names the file or address."""
@@ -53,8 +55,8 @@ class Resolver(Protocol):
     def keys(self) -> list[str]:
         """The accounts whose tokens are held here, sorted."""
 
-    def reload(self, preload: Mapping[str, str]) -> list[str]:
-        """Follow a reloaded configuration; gives the accounts whose tokens changed or are gone.
+    def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
+        """Follow a reloaded configuration, in steps; gives the accounts whose tokens changed or are gone.
 
         Raises ResolverError, unchanged, for a preloaded token that is none.
         """

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ....keys.token import MAX_TOKEN
 from ...clock import SECOND
+from ...slices import Steps, at_once
 from .resolver import AccountAbsentError, ResolverError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class UrlResolver:
 
     async def start(self, preload: Mapping[str, str]) -> None:
         """See Resolver.start: the address itself must answer."""
-        self.reload(preload)
+        at_once(self.reloading(preload))
         try:
             await self._get("")
         except BaseException:
@@ -109,12 +110,13 @@ class UrlResolver:
         """Nothing is held here."""
         return []
 
-    def reload(self, preload: Mapping[str, str]) -> list[str]:
+    def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
         """Nothing can be preloaded."""
         if preload:
             raise ResolverError(
                 "resolver preloads only available for writeable resolver types MEM/DIR/CACHE_DIR"
             )
+        yield from ()
         return []
 
     async def _get(self, key: str) -> str:

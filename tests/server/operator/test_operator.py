@@ -14,6 +14,7 @@ from lib.operator_site import OperatorSite
 from pyjs.server.accounts import Registry
 from pyjs.server.config.load import load_text
 from pyjs.server.operator import Operator, OperatorError, Trusted
+from pyjs.server.slices import at_once
 
 
 class Part:
@@ -141,11 +142,13 @@ def test_a_reload_changes_preloaded_accounts_and_the_sentinel() -> None:
             accounts = part.operator.accounts
             await accounts.fetch(account.id)
             account.claims.name = "renamed"
-            part.operator.reload(load_text(f"operator: {site.token}\n{text}{site.preload(account)}"))
+            at_once(
+                part.operator.reloading(load_text(f"operator: {site.token}\n{text}{site.preload(account)}"))
+            )
             held = accounts.account(account.id)
             assert held is not None
             assert held.display == "renamed"
-            part.operator.reload(load_text(f"operator: {site.token}\n{text}{site.preload()}"))
+            at_once(part.operator.reloading(load_text(f"operator: {site.token}\n{text}{site.preload()}")))
             assert accounts.account(account.id) is None
 
     asyncio.run(run())

@@ -16,6 +16,7 @@ from pyjs.server.config.options import Options, ResolverOptions
 from pyjs.server.operator.resolver import AccountAbsentError, Resolver, ResolverError, make_resolver
 from pyjs.server.operator.resolver.memory import MemoryResolver
 from pyjs.server.operator.resolver.url import UrlResolver
+from pyjs.server.slices import at_once
 
 
 def made(operated: Operated, **options: object) -> Resolver:
@@ -49,10 +50,10 @@ def test_a_reload_follows_the_configuration_only_where_that_changed(operated: Op
     resolver = MemoryResolver(operated.trust, operated.log)
     pushed, gone, edited = operated.accounts[:3]
     preload = {key: operated.token(key, 1) for key in (pushed, gone, edited)}
-    resolver.reload(preload)
+    at_once(resolver.reloading(preload))
     resolver.store(pushed, operated.token(pushed, 2), newer_only=False)
     after = {pushed: preload[pushed], edited: operated.token(edited, 0)}
-    assert resolver.reload(after) == sorted([gone, edited])
+    assert at_once(resolver.reloading(after)) == sorted([gone, edited])
     assert resolver.known(pushed) == operated.token(pushed, 2)
     assert resolver.known(edited) == operated.token(edited, 0)
     assert resolver.known(gone) == ""
