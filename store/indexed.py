@@ -221,16 +221,14 @@ class IndexedStream:
         """Give the sequences whose messages are known to be lost to damage."""
         return sorted(self._lost)
 
-    def deleted(self) -> Iterator[int]:
-        """Give the sequences between first and last that hold no message, damaged ones included."""
+    def gaps(self, start: int = 0) -> Iterator[tuple[int, int]]:
+        """Give the runs of sequences that hold no message, damaged ones included: first and last of each."""
         live = self._index.live
         if not live.count:
             return
-        expected = live.first
-        for seq in live:
-            yield from range(expected, seq)
-            expected = seq + 1
-        yield from range(expected, self.last_seq + 1)
+        yield from live.gaps(start)
+        if live.last < self.last_seq >= start:
+            yield max(live.last + 1, start), self.last_seq
 
     # -- deleting
 

@@ -179,6 +179,27 @@ class Sequences:
         if index == 0:
             self._head = 0
 
+    def gaps(self, low: int) -> Iterator[tuple[int, int]]:
+        """Give the runs of numbers, from `low` to the greatest member, that are no members: first and last.
+
+        Nothing below the smallest member; no change while iterating. Costs what there is of runs, and one
+        comparison for each chunk without any.
+        """
+        if not self.count:
+            return
+        expected = max(low, self.first)
+        for index in range(self._chunk_of(expected), len(self._chunks)):
+            chunk = self._chunks[index]
+            begin = bisect_left(chunk, expected, self._head if index == 0 else 0)
+            left = len(chunk) - begin
+            if left and chunk[-1] - expected >= left:
+                for seq in chunk[begin:]:
+                    if seq > expected:
+                        yield expected, seq - 1
+                    expected = seq + 1
+            elif left:
+                expected = chunk[-1] + 1
+
     def between(self, low: int, high: int) -> Iterator[int]:
         """Iterate over the members from `low` to `high`, both included; no change while iterating."""
         if not self.count:

@@ -245,8 +245,12 @@ class StreamStore(Protocol):
         """
         ...
 
-    def deleted(self) -> Iterable[int]:
-        """Give the sequences between first and last that hold no message, ascending; can be very many."""
+    def gaps(self, start: int = 0) -> Iterable[tuple[int, int]]:
+        """Give the runs of sequences from `start`, between first and last, that hold no message, ascending.
+
+        First and last of each; no change while iterating. A run may be of any length: a mirror of a stream
+        that was purged to a high sequence has one.
+        """
         ...
 
     def damaged(self) -> list[int]:

@@ -65,6 +65,41 @@ def test_all_subjects_of_a_stream(server: ServerProcess, js: JetStream, callback
         assert sorted(rest["state"]["subjects"]) == ["w.99.9998", "w.99.9999"]
 
 
+def test_all_deleted_sequences_of_a_stream(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks
+) -> None:
+    js.create("w", subjects=["w.>"], max_msgs_per_subject=1)
+    js.publish("w.first")
+    js.wire.send("PUB w.again 1\r\nx\r\n" * SUBJECTS)
+    eventually(lambda: js.state("w")["last_seq"] == SUBJECTS + 1, seconds=30)
+    with callbacks.bounded(server):
+        state = js.info("w", deleted_details=True)["state"]
+    assert state["deleted"] == list(range(2, SUBJECTS + 1))
+    assert state["num_deleted"] == SUBJECTS - 1
+
+
+def test_a_gap_that_no_list_holds(
+    implementation: str, server: ServerProcess, js: JetStream, callbacks: Callbacks
+) -> None:
+    """A purge to a high sequence leaves it in a mirror; nats-server cannot list it."""
+    high = 1 << 40
+    js.create("o", subjects=["o"], storage="file")
+    js.create("m", subjects=None, storage="file", mirror={"name": "o"})
+    js.publish("o")
+    eventually(lambda: js.state("m")["messages"] == 1)
+    js.call("STREAM.PURGE.o", {"seq": high})
+    with callbacks.bounded(server):
+        js.publish("o")
+        eventually(lambda: js.state("m")["messages"] == 2)
+        assert js.state("m")["num_deleted"] == high - 2
+        consumer = js.consumer("m", "c", ack_policy="explicit")
+        assert consumer["num_pending"] == 2
+        if implementation == "pyjs":
+            state = js.info("m", deleted_details=True)["state"]
+            assert state["deleted"] == list(range(2, 100_002))
+            assert state["num_deleted"] == high - 2
+
+
 def test_a_purge_of_many_subjects_keeps_what_comes_meanwhile(
     server: ServerProcess, js: JetStream, callbacks: Callbacks
 ) -> None:

@@ -78,7 +78,10 @@ def check(store: Any, model: Model) -> None:
         store.size_of(one.subject, len(one.header), len(one.body)) for one in held.values()
     )
     gaps = [seq for seq in range(min(held), model.last_seq + 1) if seq not in held] if held else []
-    assert list(store.deleted()) == gaps
+    assert [seq for low, high in store.gaps() for seq in range(low, high + 1)] == gaps
+    middle = model.last_seq // 2
+    late = [seq for low, high in store.gaps(middle) for seq in range(low, high + 1)]
+    assert late == [seq for seq in gaps if seq >= middle]
     assert store.num_deleted == len(gaps)
     for seq, message in held.items():
         assert store.get(seq) == message

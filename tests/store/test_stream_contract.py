@@ -89,10 +89,11 @@ def test_bytes_are_counted_as_the_reference_counts_them(make: Make) -> None:
 def test_the_gap_before_a_given_sequence_is_deleted(store: StreamStore) -> None:
     store.append("a", b"", b"", 1)
     store.append_at(4, "a", b"", b"", 2)
-    assert (store.messages, store.num_deleted, list(store.deleted())) == (2, 2, [2, 3])
+    assert (store.messages, store.num_deleted, list(store.gaps())) == (2, 2, [(2, 3)])
     store.skip_to(6)
     store.skip_to(5)
-    assert (store.last_seq, list(store.deleted())) == (6, [2, 3, 5, 6])
+    assert (store.last_seq, list(store.gaps())) == (6, [(2, 3), (5, 6)])
+    assert [list(store.gaps(start)) for start in (3, 4, 6, 7)] == [[(3, 3), (5, 6)], [(5, 6)], [(6, 6)], []]
     assert store.append("a", b"", b"", 3) == 7
 
 

@@ -20,6 +20,7 @@ from .written import Written, to_text
 NAMES_LIMIT = 1024
 LIST_LIMIT = 256
 SUBJECTS_LIMIT = 100_000
+DELETED_LIMIT = 100_000
 STEP = 2048  # subjects looked at in one slice
 
 
@@ -136,7 +137,7 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     subjects: dict[str, int] = {}
     if asked.subjects_filter:
         page, subjects = yield from _subjects(stream, asked)
-    found = yield from report.describing(stream, details=asked.deleted_details)
+    found = yield from report.describing(stream)
     if len(subjects) <= STEP:
         found.state.subjects = subjects
     answer = response(request.kind)
@@ -144,7 +145,29 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     answer.update((yield from found.writing()))
     if len(subjects) > STEP:
         answer["state"]["subjects"] = yield from _written(subjects)
+    if asked.deleted_details and found.state.num_deleted:
+        answer["state"]["deleted"] = yield from _missing(stream)
     return answer
+
+
+def _missing(stream: Stream) -> Steps[Written]:
+    """The first sequences that hold no message as JSON: there may be more than could ever be told."""
+    pieces: list[str] = []
+    count, at = 0, 0
+    while count < DELETED_LIMIT:
+        step: list[int] = []
+        began, room = at, min(STEP, DELETED_LIMIT - count)
+        for low, high in stream.store.gaps(at):
+            at = min(high, low + room - len(step) - 1) + 1
+            step += range(low, at)
+            if len(step) >= room or at - began > 8 * STEP:
+                break
+        if not step:
+            break
+        count += len(step)
+        pieces.append(to_text(step)[1:-1])
+        yield
+    return Written("[" + ",".join(pieces) + "]")
 
 
 def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str, int], dict[str, int]]]:

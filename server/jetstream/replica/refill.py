@@ -13,6 +13,7 @@ when figures and state fit, and says so durably in one step. Pure: bytes in, byt
 from __future__ import annotations
 
 import zlib
+from array import array
 from dataclasses import dataclass
 from itertools import takewhile
 from struct import Struct, error
@@ -103,7 +104,9 @@ def _final(stream: ReplicatedStream, after: int) -> bytes:
     """The state, the figures, and what is gone of the messages up to `after`."""
     state = states.encode(states.gather(stream))
     store = stream.store
-    pairs = record.ranges(takewhile(lambda seq: seq <= after, store.deleted()))
+    pairs = array("Q")
+    for low, high in takewhile(lambda run: run[0] <= after, store.gaps()):
+        pairs.extend((low, min(high, after)))
     gone = zlib.compress(record.pairs_to_bytes(pairs), 1)
     now = _figures(store)
     figures = (now.first, now.last, now.last_time, now.messages, now.bytes)

@@ -1,7 +1,7 @@
 """Report: what a stream says of itself, as StreamState and StreamInfo.
 
-Promises: numbers are those of the moment; asking changes nothing. Deleted sequences and subjects only when
-asked for.
+Promises: numbers are those of the moment; asking changes nothing. Deleted sequences and subjects are for
+others to add, when they are asked for.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .core import Stream
 
 
-def state(stream: Stream, *, details: bool = False) -> StreamState:
-    """Give the stream's state; `details` lists the deleted sequences."""
+def state(stream: Stream) -> StreamState:
+    """Give the stream's state."""
     store = stream.store
     lost = store.damaged()
     return StreamState(
@@ -32,7 +32,6 @@ def state(stream: Stream, *, details: bool = False) -> StreamState:
         last_ts=store.last_time,
         num_subjects=store.num_subjects,
         num_deleted=store.num_deleted,
-        deleted=list(store.deleted()) if details else [],
         lost=LostStreamData(msgs=lost) if lost else None,
         consumer_count=sum(1 for consumer in stream.consumers.values() if not consumer.config.direct),
     )
@@ -61,7 +60,7 @@ def info(stream: Stream) -> StreamInfo:
     return at_once(describing(stream))
 
 
-def describing(stream: Stream, *, details: bool = False) -> Steps[StreamInfo]:
+def describing(stream: Stream) -> Steps[StreamInfo]:
     """As `info`, in steps."""
     host = stream.host
     inflow = stream.inflow
@@ -69,7 +68,7 @@ def describing(stream: Stream, *, details: bool = False) -> Steps[StreamInfo]:
     return StreamInfo(
         config=shown(stream.config),
         created=stream.created,
-        state=state(stream, details=details),
+        state=state(stream),
         domain=host.domain,
         cluster=ClusterInfo(name=host.cluster_name, leader=host.server_name),
         mirror=inflow.mirror_info() if inflow is not None else None,
