@@ -60,8 +60,8 @@ def encode(
 ) -> bytes:
     """Build a record for a file with this seed."""
     length = FIXED + len(subject) + len(header) + len(body)
-    rest = pack_fields(MAGIC, kind, len(subject), length, len(header), seq, time) + subject + header + body
-    return pack_checksum(crc32(rest, seed)) + rest
+    head = pack_fields(MAGIC, kind, len(subject), length, len(header), seq, time) + subject + header
+    return pack_checksum(crc32(body, crc32(head, seed))) + head + body
 
 
 def ranges(seqs: Iterable[int]) -> "array[int]":

@@ -4,6 +4,9 @@ Why not the loop's own TLS: whether a client speaks TLS is seen only from its fi
 `handshake_first`), and that byte is then already read. Promises: nothing is written in the clear once it
 exists; `feed` raises HandshakeError or gives plain text, nothing else. What is encrypted or decrypted goes
 through in pieces of 64 KiB, for OpenSSL's buffers never shrink.
+
+A handshake that hangs costs 53 KiB (1,000 measured; the reference: 40), whether one byte has come or a whole
+ClientHello, which any stranger can send; the timeout of `tls` ends it.
 """
 
 from __future__ import annotations

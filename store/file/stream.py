@@ -145,8 +145,8 @@ class FileStream(IndexedStream):
         key = subject.encode("utf-8", "surrogateescape")
         header_size = len(header)
         length = _FIXED + len(key) + header_size + len(body)
-        rest = _pack_fields(_MAGIC, _MESSAGE, len(key), length, header_size, seq, time) + key + header + body
-        data = _pack_checksum(crc32(rest, block.seed)) + rest
+        head = _pack_fields(_MAGIC, _MESSAGE, len(key), length, header_size, seq, time) + key + header
+        data = _pack_checksum(crc32(body, crc32(head, block.seed))) + head + body  # which is copied once
         if block.sparse is not None or seq != block.first + len(offsets):
             block.place(seq)
             if block.sparse is not None:
