@@ -25,7 +25,8 @@ T = TypeVar("T")
 class Found(Generic[T]):
     """What was read, and its bytes. fault: what is wrong with one of the two files, "" for nothing.
 
-    whole, copied: whether the first file is, and whether its copy is the same.
+    whole, copied: whether the first file is, and whether its copy is the same. other: what the file says that
+    does not count, None if it is not whole.
     """
 
     value: T
@@ -33,6 +34,7 @@ class Found(Generic[T]):
     fault: str
     whole: bool
     copied: bool
+    other: T | None = None
 
 
 def write_copies(fs: FileSystem, path: str, data: bytes, *, durable: bool = False) -> None:
@@ -59,14 +61,15 @@ def read_copies(
     first, fault = _read(fs, path, decode)
     second, copy_fault = _read(fs, path + COPY, decode)
     if first is not None and second is not None and revision(first[0]) < revision(second[0]):
-        first, fault = None, f"{path} is older than its copy"
+        return Found(*second, f"{path} is older than its copy", whole=False, copied=True, other=first[0])
     if first is not None:
         same = second is not None and first[1] == second[1]
         if second is not None and not same:
             copy_fault = f"{path}{COPY} is older than the file itself"
         elif second is None and not copy_fault and first[1].endswith(b"\n"):
             copy_fault = f"{path}{COPY} is missing"
-        return Found(*first, copy_fault, whole=True, copied=same)
+        other = None if second is None else second[0]
+        return Found(*first, copy_fault, whole=True, copied=same, other=other)
     if second is not None:
         return Found(*second, fault or f"{path} is missing", whole=False, copied=True)
     if fault or copy_fault:

@@ -93,11 +93,6 @@ class _Meta:
     document: Document
     facts: _Facts
 
-    @property
-    def revision(self) -> tuple[int, ...]:
-        """See `copies.read_copies`."""
-        return (self.facts.revision,)
-
 
 def directory_name(name: str) -> str:
     """Turn any name into one that is safe as a directory's: what is unsafe is percent-encoded.
@@ -227,8 +222,13 @@ class AccountDirectory:
         return expected
 
     def _read(self, folder: str, expected: Callable[[_Facts], str]) -> Found[_Meta]:
-        decode = partial(_decode, expected=expected)
-        return read_copies(self._fs, f"{folder}/{META}", decode, lambda meta: meta.revision)
+        """Read a meta file. Raises NotFound, Damaged (two of different assets, as well), OSError."""
+        path, decode = f"{folder}/{META}", partial(_decode, expected=expected)
+        found = read_copies(self._fs, path, decode, lambda meta: (meta.facts.revision,))
+        said = {found.value.facts.identity, 0 if found.other is None else found.other.facts.identity}
+        if len(said - {0}) > 1:
+            raise Damaged(0, f"{path} and its copy belong to different ones: the wrong one is to be removed")
+        return found
 
     def _facts_of(self, stream: str) -> _Facts | None:
         """What is known of a stream; None: it is new, or its document cannot be read."""

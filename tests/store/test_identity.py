@@ -187,6 +187,25 @@ def test_an_older_document_put_back_is_told_and_not_believed() -> None:
     assert [one.mended for one in account(disk).streams()] == [""]
 
 
+def test_two_documents_of_different_streams_are_told_and_neither_is_mended_from_the_other() -> None:
+    disk = two_streams()
+    path = f"{STREAMS}/S/meta.json"
+    old = bytes(disk.seen[path].seen)
+    directory = account(disk)
+    directory.remove_stream("S")
+    fill(directory, "S")
+    own = bytes(disk.seen[path].seen)
+    for wrong, right in ((path, f"{path}.copy"), (f"{path}.copy", path)):
+        put(disk, wrong, old)
+        [asset, _] = account(disk).streams()
+        assert asset.document is None
+        assert "belong to different ones" in asset.damage
+        assert (bytes(disk.seen[wrong].seen), bytes(disk.seen[right].seen)) == (old, own)
+        disk.remove(wrong)
+        assert [one.name for one in account(disk).streams() if one.document] == ["S", "T"]
+        assert account(disk).open_stream("S").messages == MESSAGES
+
+
 # -- consumers
 
 
