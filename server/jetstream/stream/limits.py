@@ -242,6 +242,7 @@ class Limits:
                 sequence = store.first_seq
             self.expire_one(sequence)
         else:
+            self.stop()  # a marker that was stored may have set a timer
             self._timer = self._clock.call_later(0, self._expire)  # there may be more
             return
         self.rearm()

@@ -133,6 +133,7 @@ class Expiry:
                 return
             _, sequence = heapq.heappop(self._heap)
             self.expire_one(sequence)
+        self.stop()  # a marker that was stored may have set a timer
         self._timer = self._clock.call_later(0, self._run)  # there may be more
 
     def expire(self) -> None:
