@@ -33,6 +33,7 @@ _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _FIXED_QUEUE = "up to 10,000 requests of JetStream that take long wait, whatever it says"
 _NO_OCSP = "OCSP is not served yet, and revoked certificates would be accepted"
 _NO_COMPRESSION = "connections to other servers are not compressed yet"
+_LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 _UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
 
 UNSERVED: tuple[Row, ...] = (
@@ -101,7 +102,8 @@ def unserved(options: Options) -> tuple[list[Problem], list[Problem]]:
             position = _position(options, path)
             found[row.action].append(Problem(position, f"{path}: {row.why}"))
     found["warn"] += [
-        Problem(_position(options, path), f"{path}: {why}") for path, why in _of_accounts(options)
+        Problem(_position(options, path), f"{path}: {why}")
+        for path, why in (*_of_accounts(options), *_of_remotes(options))
     ]
     return found["warn"], found["refuse"]
 
@@ -120,6 +122,18 @@ def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:
                 f"accounts.{name}.jetstream",
                 "the server has no JetStream: add `jetstream` outside of accounts",
             )
+
+
+def _of_remotes(options: Options) -> Iterator[tuple[str, str]]:
+    """What the URLs of leaf remotes ask for that is warned of: paths and reasons."""
+    known = ", ".join(f"{scheme}://" for scheme in _LEAF_SCHEMES)
+    for place, remote in enumerate(options.leafnodes.remotes):
+        for scheme in dict.fromkeys(url.partition("://")[0] for url in remote.urls):
+            if scheme not in _LEAF_SCHEMES:
+                yield (
+                    f"leafnodes.remotes.{place}.urls",
+                    f"the scheme {scheme}:// is not known and taken for nats-leaf:// (one of {known})",
+                )
 
 
 def _position(options: Options, path: str) -> Position | None:

@@ -10,7 +10,6 @@ from .context import Context, Slot, wrong
 from .values import read_int, read_string, read_strings
 
 LEAF_PORT = 7422
-_LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 
 
 def split_address(text: str, node: Node, key: str) -> tuple[str, int]:
@@ -117,10 +116,6 @@ def read_leaf_urls(context: Context, slot: Slot, node: Node) -> list[str]:
     found: list[str] = []
     for url in read_urls(context, slot, node):
         parts = urlsplit(url)
-        if parts.scheme.lower() not in _LEAF_SCHEMES:
-            known = ", ".join(f"{s}://" for s in _LEAF_SCHEMES)
-            text = f"unknown scheme of leafnode url [{redacted(url)!r}], taken for nats-leaf://"
-            context.warn(node.position, text, f"one of {known}")
         port = parts.port or {"ws": 80, "wss": 443}.get(parts.scheme.lower(), LEAF_PORT)
         address = parts.netloc if parts.port else f"{parts.netloc.rstrip(':')}:{port}"
         found.append(f"{parts.scheme.lower()}://{address}{parts.path}")

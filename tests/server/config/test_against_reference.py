@@ -46,6 +46,7 @@ GOOD = {
     "string over lines": 'accounts { A { users: [{user: "a\nb", password: "c"}] } }',
     "block string": "server_metadata { text: (\n many\n lines\n)\n }",
     "bare url": "leafnodes { remotes [ { url: nats://localhost:7422 } ] }",
+    "leaf url of another scheme": 'leafnodes { remotes = [ { url: "leaf://x:7" }, { url: "http://x:7" } ] }',
     "leaf urls": 'leafnodes { remotes = [ { urls: ["nats-leaf://a:b@localhost:7422", "tls://x:7"] } ] }',
     "hash in a bare value": "server_name: a#b",
     "value on the next line in a map": "jetstream {\n domain:\n hub\n}",

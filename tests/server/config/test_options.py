@@ -243,13 +243,6 @@ def test_all_problems_are_reported_at_once() -> None:
     assert [p.position.line for p in caught.value.problems if p.position] == [1, 2, 3, 4]
 
 
-def test_an_unknown_scheme_of_a_remote_is_warned_of() -> None:
-    (warning,) = load_text("leafnodes { remotes: [{url: http://x}] }", {}).warnings
-    assert str(warning).startswith(
-        "1:24: unknown scheme of leafnode url ['http://x'], taken for nats-leaf:// (one of nats-leaf://"
-    )
-
-
 def test_a_key_used_as_a_variable_may_be_unknown() -> None:
     assert load_text("HUB: hub\njetstream { domain: $HUB }").jetstream.domain == "hub"
 
