@@ -312,6 +312,11 @@ class Server:
         return self.listener.port
 
     @property
+    def accepting(self) -> bool:
+        """Whether clients can connect."""
+        return self.listener.accepting
+
+    @property
     def url(self) -> str:
         """Where clients connect to, `nats://host:port`."""
         host = self.options.host

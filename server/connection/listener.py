@@ -48,6 +48,11 @@ class Listener:
         self._acceptor = Acceptor(make, sockets, self._log)
         self._acceptor.start()
 
+    @property
+    def accepting(self) -> bool:
+        """Whether the socket listens: not before the start, and no more in lame duck mode."""
+        return self._acceptor is not None
+
     def tls_context(self, options: TLSOptions) -> ssl.SSLContext:
         """The server's context of `options`, the latest being kept. Raises TLSConfigError."""
         from ..config.tls import server_context

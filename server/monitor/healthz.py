@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..jetstream.engine import JetStream
     from ..jetstream.stream.core import Stream
 
-OK, BAD_REQUEST, NOT_FOUND, UNAVAILABLE = 200, 400, 404, 503
+OK, BAD_REQUEST, NOT_FOUND, CLOSED, UNAVAILABLE = 200, 400, 404, 500, 503
 
 
 @dataclass(slots=True)
@@ -37,11 +37,15 @@ def healthz(server: Monitored, request: HealthzRequest | None = None) -> Steps[t
     """The HTTP status and the document; the status is not in the document, which is how HTTP shows it."""
     request = request or HealthzRequest()
     code, problems = yield from _look(server, request)
+    if (
+        not problems and not server.accepting
+    ):  # not yet, or no more in lame duck mode; as nats-server's healthz
+        code, problems = CLOSED, [Problem("CONNECTION", "failed to be ready for connections: server")]
     if not problems:
         return OK, {"status": "ok"}
     if request.details:
         return code, {"status": "error", "errors": [problem.to_json() for problem in problems]}
-    status = "error" if code == BAD_REQUEST else "unavailable"
+    status = "error" if code in (BAD_REQUEST, CLOSED) else "unavailable"
     return code, {"status": status, "error": problems[0].error}
 
 

@@ -40,6 +40,10 @@ class Monitored(Protocol):
     def port(self) -> int:
         """The real port for clients."""
 
+    @property
+    def accepting(self) -> bool:
+        """Whether clients can connect."""
+
 
 def head(server: Monitored) -> dict[str, Any]:
     """How most documents begin."""

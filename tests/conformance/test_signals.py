@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
@@ -285,7 +286,8 @@ def test_reload_switches_jetstream_off_and_on(launch: Callable[[str], ServerProc
 
 
 def test_lame_duck_tells_clients_and_takes_no_new_ones(launch: Callable[[str], ServerProcess]) -> None:
-    server = launch(BASE + 'lame_duck_duration: "30s"\nlame_duck_grace_period: "10s"\n')
+    lame_duck = 'http: "127.0.0.1:<http>"\nlame_duck_duration: "30s"\nlame_duck_grace_period: "10s"\n'
+    server = launch(BASE + lame_duck)
     with server.connect() as wire:
         wire.sync()
         server.signal(signal.SIGUSR2)
@@ -294,6 +296,12 @@ def test_lame_duck_tells_clients_and_takes_no_new_ones(launch: Callable[[str], S
         wire.pub("x", "still served")
         assert wire.msg().body == b"still served"
         eventually(lambda: _refuses(server))
+        with pytest.raises(urllib.error.HTTPError) as told:
+            urllib.request.urlopen(f"http://127.0.0.1:{server.ports['http']}/healthz", timeout=20)
+        with told.value as answer:
+            health = json.load(answer)
+        assert (answer.status, health["status"]) == (500, "error")
+        assert "failed to be ready for connections" in health["error"]
         server.kill()
 
 

@@ -10,6 +10,7 @@ from lib.eventually import until
 from pyjs.server import Server
 from pyjs.server.config.load import load_text
 from pyjs.server.monitor import ConnzRequest, LeafzRequest, http, leafz
+from pyjs.server.monitor.healthz import healthz
 from pyjs.server.monitor.http import HEAD_LIMIT, Answer, Monitor
 from pyjs.server.monitor.request import RequestError, from_json, from_query
 from pyjs.server.monitor.view import uptime
@@ -43,6 +44,23 @@ def test_requests_on_one_connection_are_answered_in_turn() -> None:
     (answer,) = monitored(request * 2 + request.replace(b"Host: x", b"Connection: close"))
     assert answer.count(b'{"status":"ok"}') == 3
     assert answer.count(b"Connection: close") == 1
+
+
+def test_health_is_not_ok_before_clients_can_connect() -> None:
+    told = []
+
+    class Watched(Server):
+        async def _start_monitor(self) -> None:
+            await super()._start_monitor()
+            told.append(at_once(healthz(self)))
+
+    async def run() -> None:
+        async with Watched(http_port=0) as server:
+            told.append(at_once(healthz(server)))
+
+    asyncio.run(run())
+    closed = {"status": "error", "error": "failed to be ready for connections: server"}
+    assert told == [(500, closed), (200, {"status": "ok"})]
 
 
 def test_head_has_no_body() -> None:
