@@ -48,7 +48,8 @@ def test_fields_of_newer_tokens_are_kept_and_may_be_changed() -> None:
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.ACCOUNT, Role.USER, Role.CURVE])
 def test_seeds_are_found_wherever_they_stand(role: Role) -> None:
     pair = KeyPair.create(role)
-    for text in (pair.seed, f"my {pair.seed}.creds", pair.seed.lower()):
+    glued = (f"a{pair.seed}", f"SU_{pair.seed}", f"SA{pair.seed}A", f"my{pair.seed.lower()}s")
+    for text in (pair.seed, f"my {pair.seed}.creds", pair.seed.lower(), *glued):
         assert holds_secret(text)
     assert not holds_secret(pair.public_key)
     assert not holds_secret("S" + pair.public_key[1:] + "AA")  # no checksum of a seed
