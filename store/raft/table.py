@@ -1,7 +1,8 @@
 """The small files of a Raft member: state, snapshot, and how far the log is known to be synced.
 
 The state is kept twice (`copies`), both synced, since a member that cannot read it is one no more: where that
-befell most members, nobody could lead for ever. What is written there is promised only once both are.
+befell most members, nobody could lead for ever. What is written there is promised only once both are. An
+older one put back does not count, or a member could vote twice.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def read_state(fs: FileSystem, path: str) -> tuple[StoredState, str]:
     Raises Damaged, also when there is none, and OSError.
     """
     try:
-        found = read_copies(fs, path, _decode_state)
+        found = read_copies(fs, path, _decode_state, lambda one: (one.term, one.boot, len(one.vote)))
     except NotFound as fault:
         raise Damaged(0, f"{path} is missing") from fault
     return found.value, found.fault

@@ -19,6 +19,7 @@ import pytest
 from lib.fake_disk import FakeDisk, PowerCut
 from pyjs.store.errors import Damaged, NotFound
 from pyjs.store.raft import RaftStore, Stored, StoredSnapshot, StoredState
+from pyjs.store.raft.table import read_state, write_state
 
 PATH = "/raft"
 SEGMENT = 300
@@ -362,3 +363,14 @@ def test_a_creation_cut_short_is_none_or_whole() -> None:
         except (Damaged, NotFound):
             RaftStore(PATH, fs=disk).create(Model().snapshot)
             assert found(reopened(disk)[1]) == expected(Model())
+
+
+def test_an_older_state_put_back_does_not_count() -> None:
+    disk = FakeDisk()
+    disk.make_directory("/r")
+    write_state(disk, "/r/state", StoredState(term=3, boot=1))
+    old = bytes(disk.seen["/r/state"].seen)
+    newer = StoredState(term=3, vote="b", boot=1)
+    write_state(disk, "/r/state", newer)
+    disk.seen["/r/state"].seen[:] = old
+    assert read_state(disk, "/r/state") == (newer, "/r/state is older than its copy")

@@ -26,7 +26,11 @@ HARMS: dict[str, Harm] = {
     "deleted": lambda data: None,
 }
 
-COLUMNS = ("a bit", "cut", "emptied", "zeroed", "deleted")
+FOREIGN, OLDER = (
+    "another's in its place",
+    "an older copy put back",
+)  # which need another file to be taken from
+COLUMNS = ("a bit", "cut", "emptied", "zeroed", "deleted", FOREIGN, OLDER)
 
 
 def outcome(*, told: bool, lost: bool = False) -> str:
@@ -42,6 +46,6 @@ def table(outcomes: Iterable[tuple[str, str, str]]) -> str:
         cells.setdefault(kind, {}).setdefault(column, set()).add(outcome)
     lines = [f"| file | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     for kind, row in cells.items():
-        told = ["; ".join(sorted(row.get(column, ()))) for column in COLUMNS]
+        told = ["; ".join(sorted(row.get(column, {"-"}))) for column in COLUMNS]
         lines.append(f"| `{kind}` | {' | '.join(told)} |")
     return "\n".join(lines)

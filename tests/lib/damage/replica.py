@@ -12,7 +12,7 @@ from functools import partial
 from unittest import mock
 
 from lib.assets import STREAM, Site, Sites
-from lib.damage.harm import HARMS
+from lib.damage.harm import FOREIGN, HARMS, OLDER
 from lib.damage.server import BLOCK_SIZE
 from lib.fake_disk import Inode
 from pyjs.store import meta
@@ -30,6 +30,7 @@ class Play:
         self.site: Site = self.sites["three"]
         self.bodies: list[str] = []
         self.acked: set[bytes] = set()
+        self.older: dict[str, bytes] = {}
 
     def cases(self, end: str) -> Iterator[tuple[str, str, list[str], list[str]]]:
         """(kind of file, harm, promises broken, lines of the log) of every file and harm."""
@@ -39,12 +40,34 @@ class Play:
             sites.consumer(CONSUMER)
             for _ in range(12):
                 self.publish()
+            self.older = {path: bytes(self.site.disk.seen[path].seen) for path in self.files()}
             self.acked |= set(sites.fetch(CONSUMER, 20))
             sites.settle()
             for kind in self.kinds():
-                for name in HARMS:
-                    broken, lines = self.case(end, kind, name)
-                    yield kind, name, broken, lines
+                more = [FOREIGN, OLDER] if kind.startswith("replica") else []
+                for name in [*HARMS, *more]:
+                    found = self.case(end, kind, name)
+                    if found is not None:
+                        yield kind, name, *found
+
+    def exchanged_folder(self) -> tuple[bool, list[str], list[str]]:
+        """Give the server another one's messages; (whether all is served, lines of the log, what is kept)."""
+        site, sites, folder = self.site, self.sites.start(), f"/store/jetstream/A/streams/{STREAM}/"
+        sites.create()
+        for _ in range(12):
+            self.publish()
+        sites.settle()
+        others = {path: bytes(inode.seen) for path, inode in sites["one"].disk.seen.items()}
+        site.stop()
+        for names in (site.disk.seen, site.disk.safe):
+            for path in [path for path in names if path.startswith(f"{folder}msgs/")]:
+                del names[path]
+            for path in [path for path in others if path.startswith(f"{folder}msgs/")]:
+                names[path] = Inode(bytearray(others[path]), others[path])
+        site.start()
+        found = [body.decode() for _, _, body in sites.settle()]
+        kept = [path for path in site.disk.seen if path.startswith(f"{folder}strange.msgs/")]
+        return found == self.bodies, list(site.log.lines), kept
 
     @staticmethod
     def all_cases() -> Iterator[tuple[str, str, list[str], list[str]]]:
@@ -66,16 +89,32 @@ class Play:
         """Their kinds, in order."""
         return sorted(set(map(kind_of, self.files())))
 
-    def case(self, end: str, kind: str, harm: str) -> tuple[list[str], list[str]]:
-        """Play one case; (promises broken, lines of the log)."""
+    def harmed(self, path: str, harm: str) -> bytes | None:
+        """The file damaged; None: it is deleted."""
+        data = bytes(self.site.disk.seen[path].seen)
+        if harm in HARMS:
+            return HARMS[harm](data)
+        if harm == OLDER:
+            return [found for one, found in self.older.items() if kind_of(one) == kind_of(path)][-1]
+        others = self.sites["one"].disk.seen
+        return [bytes(others[one].seen) for one in sorted(others) if kind_of(one) == kind_of(path)][-1]
+
+    def case(self, end: str, kind: str, harm: str) -> tuple[list[str], list[str]] | None:
+        """Play one case; (promises broken, lines of the log). None: it would change nothing."""
         site, sites = self.site, self.sites
+        if kind not in self.kinds():  # a manifest comes back with the next commit
+            self.publish()
+            site.stop()
+            site.start()
+            sites.settle()
         before = len(site.log.lines)
         if end == "stop":
             site.stop()
         else:
             site.kill()
         path = [path for path in self.files() if kind_of(path) == kind][-1]
-        harmed = HARMS[harm](bytes(site.disk.seen[path].seen))
+        harmed = self.harmed(path, harm)
+        same = harmed == bytes(site.disk.seen[path].seen)
         for names in (site.disk.seen, site.disk.safe):
             names.pop(path, None)
             if harmed is not None:
@@ -88,7 +127,8 @@ class Play:
         if got & self.acked or len(got) != 2:
             broken.append(f"{STREAM} > {CONSUMER}: delivered {sorted(got)}")
         self.acked |= got
-        return broken, [line for line in site.log.lines[before:] if re.search(TELLING, line)]
+        lines = [line for line in site.log.lines[before:] if re.search(TELLING, line)]
+        return None if same else (broken, lines)
 
 
 TELLING = "^(warning|error): |written anew|damaged"

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from lib.damage.harm import HARMS
+from lib.damage.harm import FOREIGN, HARMS, OLDER
 from lib.fake_disk import FakeDisk, Inode
 from lib.streams import Ear, World
 from pyjs.server.monitor.healthz import healthz
@@ -106,10 +106,12 @@ def _ack(world: World, message: Any) -> None:
     assert ear.messages, "the ack was not confirmed"
 
 
-def build() -> tuple[Files, Files, Promised]:
-    """A store as a kill leaves it, the same after a clean stop, and what was confirmed in it."""
+def build() -> tuple[Files, Files, Files, Promised]:
+    """A store as a kill leaves it, the same after a clean stop, older copies of its files, and what was
+    confirmed in it.
+    """
     world, _ = opened({})
-    promised = Promised()
+    promised, older = Promised(), dict[str, bytes]()
     with mock.patch.object(meta, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
         for name, retention in (("S", "limits"), ("ONE", "limits"), ("W", "workqueue")):
             world.stream(name, storage="file", subjects=[f"{name}.*"], retention=retention)
@@ -122,6 +124,8 @@ def build() -> tuple[Files, Files, Promised]:
                 promised.messages[name][answer["seq"]] = body
                 if number == 40:  # of the first block, noted in the second
                     _delete(world, promised, name, 4)
+                if number == count * 3 // 4:
+                    _keep(world, name, older)
             promised.last[name] = count
             consumer = {"durable_name": "C", "ack_policy": "explicit"}
             world.call(
@@ -133,15 +137,35 @@ def build() -> tuple[Files, Files, Promised]:
                 if sequence != 6:
                     _ack(world, message)
                     acked.add(sequence)
+                    _keep(world, name, older)
                 if name == "W" and sequence != 6:
                     del promised.messages[name][sequence]
                     promised.deleted[name].add(sequence)
             for sequence in (3, 7, 10, count - 1) if name != "W" else (11,):
                 _delete(world, promised, name, sequence)
+            _describe(world, name)
         world.clock.advance(SECOND)
         killed = files_of(world)
         world.close()
-        return killed, files_of(world), promised
+        return killed, files_of(world), older, promised
+
+
+def _keep(world: World, name: str, older: Files) -> None:
+    """Copy the files of a stream of which there is no copy yet."""
+    for path, data in files_of(world).items():
+        if f"/{name}/" in path:
+            older.setdefault(path, data)
+
+
+def _describe(world: World, name: str) -> None:
+    """Write the stream's and the consumer's configurations anew."""
+    for request, info in (
+        (f"STREAM.UPDATE.{name}", world.call(f"STREAM.INFO.{name}")),
+        (f"CONSUMER.CREATE.{name}.C", world.call(f"CONSUMER.INFO.{name}.C")),
+    ):
+        config = {**info["config"], "description": "newer"}
+        asked = {"stream_name": name, "config": config} if request.startswith("CONSUMER") else config
+        assert world.call(request, asked)["config"]["description"] == "newer"
 
 
 def _delete(world: World, promised: Promised, name: str, sequence: int) -> None:
@@ -267,17 +291,33 @@ class Case:
 
     @property
     def may_be_quiet(self) -> bool:
-        """Whether the damage may be in bytes that nobody reads before they are asked for, or ever again."""
+        """Whether the damage may be in bytes that nobody reads before they are asked for, or ever again.
+
+        An older manifest is as a power cut leaves it: what it says is true. An older copy of a block that was
+        full by then differs in messages that were removed since.
+        """
+        if self.harm == OLDER:
+            return self.kind in {"stream: manifest", "stream: <block>.blk"}
         return self.path.endswith(".blk") and self.harm.startswith("a bit")
 
 
-def cases(end: str, files: Files) -> Iterator[Case]:
+def _another(path: str, files: Files) -> bytes:
+    """A file of another stream or consumer that could be taken for this one, or a neighbour."""
+    other = "W" if "/ONE/" in path else "ONE"
+    there = re.sub("/(ONE|S|W)/", f"/{other}/", path)
+    folder, kind = path.rpartition("/")[0], path[-4:]
+    neighbours = (one for one in sorted(files) if one.startswith(folder) and one[-4:] == kind and one != path)
+    return files[there if there in files else next(neighbours)]
+
+
+def cases(end: str, files: Files, older: Files) -> Iterator[Case]:
     """Every file and harm that changes it; of kinds that are in all streams, those of one."""
     for path, data in sorted(files.items()):
         if "/ONE/" not in path and not ("/msgs/" in path or path.endswith("W/consumers/C/state")):
             continue
-        for name, harm in HARMS.items():
-            harmed = harm(data) if data else None
+        harms = {name: harm(data) if data else None for name, harm in HARMS.items()}
+        harms |= {FOREIGN: _another(path, files), OLDER: older.get(path, data)}
+        for name, harmed in harms.items():
             if harmed == data:
                 continue
             left = {one: content for one, content in files.items() if one != path}
@@ -286,10 +326,30 @@ def cases(end: str, files: Files) -> Iterator[Case]:
             yield Case(end, path, name, left)
 
 
+def swapped(files: Files, folder: str) -> Files:
+    """The same with a folder of the streams ONE and W exchanged, "" for all there is of them."""
+    streams = "/d/jetstream/$G/streams"
+    one, other = f"{streams}/ONE/{folder}", f"{streams}/W/{folder}"
+
+    def place(path: str) -> str:
+        if path.startswith(one):
+            return other + path.removeprefix(one)
+        return one + path.removeprefix(other) if path.startswith(other) else path
+
+    return {place(path): data for path, data in files.items()}
+
+
+def after(files: Files) -> Files:
+    """What is left of the files by a server that has looked at them, and ended."""
+    world, _ = opened(files)
+    world.close()
+    return files_of(world)
+
+
 def play() -> Iterator[tuple[Case, Verdict]]:
     """All cases, after both ends; before them, the store that is not damaged."""
-    killed, stopped, promised = build()
+    killed, stopped, older, promised = build()
     for end, files in (("kill", killed), ("stop", stopped)):
         yield Case(end, "", "nothing", files), judge(files, promised)
-        for case in cases(end, files):
+        for case in cases(end, files, older):
             yield case, judge(case.files, promised)
