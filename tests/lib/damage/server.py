@@ -197,7 +197,7 @@ def _monitored(world: World) -> Any:
     engine = SimpleNamespace(
         running=True, cluster=None, accounts={"$G": world.js}, recovering=world.recovery.progress
     )
-    return SimpleNamespace(jetstream=engine, options=None)
+    return SimpleNamespace(jetstream=engine, options=None, accepting=True)
 
 
 def _compare(world: World, promised: Promised, verdict: Verdict) -> dict[str, set[int]]:
