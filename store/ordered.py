@@ -5,14 +5,23 @@ tokens stand together, so that a walk jumps over what cannot match: `a.7.*` cost
 `*.b` one search for each first token. Costs: adding and removing O(log n) plus the moving of a few kilobytes;
 a walk O(log n) for each name that it looks at. Walks go in pages and remember only a name, so that subjects
 may come and go between two pages.
+
+Very many names at once (`expect`) are only dealt out to their pieces, as in a sample sort; a piece is sorted
+when somebody first looks into it.
 """
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 
 from ..protocol.subject import ANY_REST, ANY_TOKEN
 
 PIECE = 1024  # names in one piece, at most; half of it after a split
+UNSORTED = 4 * PIECE  # the same for a piece that is not sorted yet
 _AFTER_DOT = chr(ord(".") + 1)  # `x` + this is beyond all that begins with `x.`
+
+
+class _Unsorted(list[str]):
+    """A piece that nobody has looked into yet; its last name is at most the one in `_lasts`."""
 
 
 class OrderedNames:
@@ -25,15 +34,49 @@ class OrderedNames:
         self._lasts: list[str] = []  # the last name of each piece
         self.count = 0
 
+    def expect(self, sample: Iterable[str]) -> None:
+        """Get ready for very many names, of which `sample` shows how they lie. Only while there are none."""
+        self._lasts = sorted(set(sample))
+        self._pieces = [_Unsorted() for _ in self._lasts]
+
+    def extend(self, names: Iterable[str]) -> None:
+        """Add names that are not there."""
+        pieces, lasts = self._pieces, self._lasts
+        for name in names:
+            at = bisect_left(lasts, name)
+            if at < len(lasts) and type(piece := pieces[at]) is _Unsorted and len(piece) < UNSORTED:
+                piece.append(name)
+                self.count += 1
+            else:
+                self.add(name)
+
+    def _sort(self, at: int) -> None:
+        """Sort a piece that is not; its names may fill several afterwards, or none."""
+        names = sorted(self._pieces[at])
+        parts = [names[start : start + PIECE] for start in range(0, len(names), PIECE)]
+        self._pieces[at : at + 1] = parts
+        self._lasts[at : at + 1] = [part[-1] for part in parts]
+
+    def _sorted_at(self, name: str) -> int:
+        """The place of the piece for this name, sorted; that of none if all names are before it."""
+        while True:
+            at = bisect_left(self._lasts, name)
+            if at == len(self._pieces) or type(self._pieces[at]) is not _Unsorted:
+                return at
+            self._sort(at)
+
     def add(self, name: str) -> None:
         """Add a name that is not there."""
         self.count += 1
+        at = self._sorted_at(name)
+        while at and at == len(self._pieces) and type(self._pieces[-1]) is _Unsorted:
+            self._sort(at - 1)
+            at = self._sorted_at(name)
         lasts = self._lasts
         if not lasts:
             self._pieces.append([name])
             lasts.append(name)
             return
-        at = bisect_left(lasts, name)
         if at == len(lasts):
             at -= 1
             piece = self._pieces[at]
@@ -51,7 +94,7 @@ class OrderedNames:
     def remove(self, name: str) -> None:
         """Remove a name that is there."""
         self.count -= 1
-        at = bisect_left(self._lasts, name)
+        at = self._sorted_at(name)
         piece = self._pieces[at]
         del piece[bisect_left(piece, name)]
         if not piece:
@@ -67,9 +110,9 @@ class OrderedNames:
         walk = _Walk(pattern)
         target = max(begin, walk.prefix)
         found: list[str] = []
-        pieces, lasts, prefix = self._pieces, self._lasts, walk.prefix
+        pieces, prefix = self._pieces, walk.prefix
         while most > 0:
-            at = bisect_left(lasts, target)
+            at = self._sorted_at(target)
             if at == len(pieces):
                 return found, ""
             piece = pieces[at]

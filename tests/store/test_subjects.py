@@ -67,8 +67,13 @@ def test_a_walk_finds_what_the_pattern_stands_for_in_order(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ordered, "PIECE", 6)
+    monkeypatch.setattr(ordered, "UNSORTED", 10)
     dice = Random(seed)
     names, model = OrderedNames(), set[str]()
+    if seed % 2:  # very many at once
+        model |= {subject(dice) for _ in range(dice.choice([1, 30, 120]))}
+        names.expect(dice.sample(sorted(model), max(1, len(model) // dice.choice([1, 5, 20]))))
+        names.extend(dice.sample(sorted(model), len(model)))
     for _ in range(dice.choice([0, 5, 40, 150])):
         name = subject(dice)
         if name not in model:
