@@ -46,7 +46,7 @@ class Events(Protocol):
         """After authentication."""
 
     def client_disconnected(self, connection: ClientConnection, reason: str) -> None:
-        """After it was closed; only for those that were authenticated."""
+        """After it was closed; who was not let in had no account."""
 
     def client_refused(self, connection: ClientConnection, reason: str) -> None:
         """Authentication failed."""

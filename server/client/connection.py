@@ -114,7 +114,7 @@ class ClientConnection(Connection):
             account.connections.discard(self)
         self.clients.forget(self, reason)
         self.clients.log.debug(f"{self} - Client connection closed: {reason}")
-        if account is not None and events is not None:
+        if events is not None:
             events.client_disconnected(self, reason)
 
     def flush(self) -> None:

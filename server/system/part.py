@@ -299,9 +299,10 @@ class System:
     def client_disconnected(self, connection: ClientConnection | LeafConnection, reason: str) -> None:
         """See client.Events."""
         account = connection.account
-        assert account is not None
-        self._tell(f"$SYS.ACCOUNT.{account.name}.DISCONNECT", lambda: self._gone(connection, reason))
-        self._tell_account(account)
+        name = GLOBAL if account is None else account.name  # who was not let in counts as being there
+        self._tell(f"$SYS.ACCOUNT.{name}.DISCONNECT", lambda: self._gone(connection, reason))
+        if account is not None:
+            self._tell_account(account)
 
     def leaf_connected(self, connection: LeafConnection) -> None:
         """See leaf.LeafEvents: as for clients."""

@@ -352,6 +352,26 @@ def test_a_failed_login_is_told(system: Wire, server: ServerProcess) -> None:
     assert told["client"]["start"][:19] <= told["client"]["stop"][:19]
 
 
+@pytest.mark.parametrize("login", [{"user": "a", "pass": "wrong"}, None])
+def test_who_was_not_let_in_leaves_the_global_account(
+    system: Wire, server: ServerProcess, login: dict[str, str] | None
+) -> None:
+    refusals = f"$SYS.SERVER.{system.info['server_id']}.CLIENT.AUTH.ERR"
+    system.sub("$SYS.ACCOUNT.*.DISCONNECT", "d")
+    system.sub(refusals, "e")
+    system.sync()
+    with server.raw() as wire:
+        if login:
+            wire.login(**login)
+            wire.ends()
+    told = {message.subject: message.json() for message in (system.msg() for _ in range(2 if login else 1))}
+    assert told.keys() == {"$SYS.ACCOUNT.$G.DISCONNECT", *([refusals] if login else [])}
+    gone = told["$SYS.ACCOUNT.$G.DISCONNECT"]
+    assert gone["client"]["acc"] == "$G"
+    assert gone["client"].get("user") == (login["user"] if login else None)
+    assert gone["reason"] == ("Authentication Failure" if login else "Client Closed")
+
+
 def test_the_count_of_connections_is_told(system: Wire, server: ServerProcess) -> None:
     system.sub("$SYS.ACCOUNT.A.SERVER.CONNS", "n")
     system.sync()
