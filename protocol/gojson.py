@@ -57,6 +57,8 @@ def decode(data: bytes) -> Any:
     if len(data) > MAX_BYTES:
         raise JsonError(f"exceeded max size of {MAX_BYTES} bytes")
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_VALUES:
+        if _depth(data[:MAX_VALUES].decode("latin-1")) > MAX_DEPTH:  # brackets are ASCII
+            raise JsonError("exceeded max depth")
         raise JsonError(f"exceeded max number of {MAX_VALUES} values")
     text = data.decode("utf-8", "replace")
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:

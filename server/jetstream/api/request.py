@@ -31,6 +31,8 @@ _PAGE: dict[str, Any] = {"total": 0, "offset": 0, "limit": 0}
 # What refusals have besides the error, by the type of the response.
 REFUSED: dict[str, dict[str, Any]] = {
     "stream_info": _PAGE,
+    "stream_names": {**_PAGE, "streams": None},
+    "stream_list": {**_PAGE, "streams": []},
     "stream_purge": {"purged": 0},
     "consumer_names": {**_PAGE, "consumers": []},
     "consumer_list": {**_PAGE, "consumers": []},
@@ -97,6 +99,8 @@ class Request:
             value = gojson.decode(text)
         except gojson.JsonError as error:
             raise invalid_json(str(error)) from None
+        if value is None:  # for Go, null leaves everything as it is
+            return record()
         return (yield from record.reading(value, strict=self.account.host.strict))
 
     def must_be_empty(self) -> None:

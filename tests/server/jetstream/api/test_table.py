@@ -27,7 +27,8 @@ def test_a_response_names_its_type_first(world: World) -> None:
         (b'{"name":"S","nonsense":1}', 'invalid JSON: json: unknown field "nonsense"'),
         (b'{"name":1}', "invalid JSON: json: cannot unmarshal"),
         (b'{"name":', "invalid JSON: "),
-        (b"[" * 100_000, "invalid JSON: "),
+        (b"[" * 900_000, "invalid JSON: exceeded max depth"),
+        (b"[" + b"[]," * 90_000, "invalid JSON: exceeded max number of 20000 values"),
         (b"\xff\xfe", "invalid JSON: "),
     ],
 )
