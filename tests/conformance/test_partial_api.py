@@ -28,6 +28,7 @@ accounts {
       { service: { account: OWNER, subject: "$JS.API.CONSUMER.>" } }
     ]
   }
+  PLAIN { users: [{ user: plain, password: p }] }
   WITHOUT_INFO {
     users: [{ user: without_info, password: p }]
     imports: [{ service: { account: OWNER, subject: "$JS.API.CONSUMER.>" } }]
@@ -77,6 +78,28 @@ def test_who_imports_the_account_info_is_told_nothing_else(
 ) -> None:
     with JetStream.of(serve(CONFIG), **{"user": user, "pass": "p"}) as js:
         assert answers(js, suffix) == expected
+
+
+@pytest.mark.parametrize(
+    ("suffix", "lists"),
+    [
+        ("STREAM.NAMES", {"streams": None}),
+        ("STREAM.LIST", {"streams": []}),
+        ("CONSUMER.NAMES.S", {"consumers": []}),
+        ("CONSUMER.LIST.S", {"consumers": []}),
+        ("STREAM.INFO.S", {}),
+    ],
+)
+def test_refused_lists_have_the_fields_of_lists(
+    serve: Callable[[str], ServerProcess], suffix: str, lists: dict[str, object]
+) -> None:
+    with JetStream.of(serve(CONFIG), **{"user": "plain", "pass": "p"}) as js:
+        answer = js.wire.request(f"$JS.API.{suffix}").json()
+    assert (answer.pop("error")["err_code"], answer.pop("type").partition("v1.")[0]) == (
+        NOT_ENABLED,
+        "io.nats.jetstream.api.",
+    )
+    assert answer == {"total": 0, "offset": 0, "limit": 0, **lists}
 
 
 def test_a_reload_that_takes_the_import_away_brings_the_refusals_back(

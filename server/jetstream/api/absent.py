@@ -15,6 +15,7 @@ from ....protocol.api.messages import error_response
 from ....protocol.errors import api_error
 from ....protocol.subject import is_subset
 from ...accounts.source import Kind
+from .request import REFUSED
 from .table import PREFIX, all_handlers
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class AbsentApi:
         self._subscriptions.clear()
 
     def _refuse(self, kind: str) -> Callable[[Message], None]:
-        answer = error_response(kind, api_error("JSNotEnabledForAccountErr"))
+        answer = error_response(kind, api_error("JSNotEnabledForAccountErr"), **REFUSED.get(kind, {}))
         body = json.dumps(answer, separators=(",", ":")).encode()
 
         def refuse(message: Message) -> None:
