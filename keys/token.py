@@ -62,8 +62,9 @@ def encode(claims: Claims, key: Signer, *, now: int) -> str:
 
     `iss`, `iat`, `jti`, type and version are set; `claims` stays as it is.
 
-    Raises TokenError: a key or subject of the wrong role, claims that could not be read back, or that hold a
-    seed: one that was given as a name is neither signed nor stored.
+    Raises TokenError: a key or subject of the wrong role, claims that could not be read back, a name with
+    letters that cannot be seen or turn text around, or claims that hold a seed: one that was given as a name
+    is neither signed nor stored.
     """
     from .algorithm import JWS
     from .claims.base import SECOND
@@ -76,17 +77,25 @@ def encode(claims: Claims, key: Signer, *, now: int) -> str:
     _check_roles(ready)
     document = ready.document()
     _typed(document)
+    if not ready.name.isprintable():
+        raise TokenError(
+            TokenFault.CONTENT, "the name has a letter that cannot be seen, or that turns text around"
+        )
     payload = gojson.encode(document)
+    _check_size(len(payload))
     if holds_secret(payload.decode()):
         raise TokenError(
-            TokenFault.CONTENT, "there is a seed or private key in the claims, where all can read it"
+            TokenFault.CONTENT,
+            "there is a seed or private key in the claims, or what looks like one, where all can read it",
         )
     token = JWS.encode(payload, cast("Any", key), algorithm=_ALGORITHM, sort_headers=False)
-    if len(token) > MAX_TOKEN:
-        raise TokenError(
-            TokenFault.TOO_LARGE, f"the token would have {len(token)} bytes, {MAX_TOKEN} are allowed"
-        )
+    _check_size(len(token))
     return token
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_TOKEN:
+        raise TokenError(TokenFault.TOO_LARGE, f"the token would have {size} bytes, {MAX_TOKEN} are allowed")
 
 
 def payload_of(token: str) -> dict[str, Any]:

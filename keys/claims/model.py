@@ -4,27 +4,31 @@ Fields have their JSON names. Reading is strict: a wrong type is an error, `null
 unknown fields are kept and written back. Names count in any case, as Go reads them: what `PUB` denies is
 denied; a field that is there twice is an error. A field that a program names must be known: a misspelt one
 (`pub.alow`) would leave open what it should close. Values that are assigned are checked when a token is made.
-Writing leaves out what is empty (false, 0, "", no entries), except nested documents and the fields named in
-`ALWAYS`; maps are written with sorted keys.
+Its `repr` shows no seed. Writing leaves out what is empty (false, 0, "", no entries), except nested documents
+and the fields named in `ALWAYS`; maps are written with sorted keys.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ..nkey import holds_secret
+
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 UNLIMITED = -1
+_HIDDEN = "(hidden: it holds a seed or private key)"
 VERSION = 2
 
 
 class Document(BaseModel):
     """A JSON object with known fields."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", hide_input_in_errors=True)
     ALWAYS: ClassVar[frozenset[str]] = frozenset()
     LAST: ClassVar[tuple[str, ...]] = ()
 
@@ -64,6 +68,11 @@ class Document(BaseModel):
                 raise ValueError(f"the field {field!r} is there twice")
             result[field] = value
         return result
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What `repr` shows: not the values that hold a seed or private key."""
+        for name, value in super().__repr_args__():
+            yield name, _HIDDEN if holds_secret(repr(value)) else value
 
     def document(self) -> dict[str, Any]:
         """Give the JSON object as it is written into a token."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from pyjs.keys import AccountClaims, KeyPair, Role, TokenError, UserClaims, decode, encode
+from pyjs.keys import AccountClaims, KeyPair, Role, TokenError, UserClaims, UserScope, decode, encode
 from pyjs.keys.claims.parts import Permission
 from pyjs.keys.claims.user import User
 from pyjs.keys.nkey import holds_secret
@@ -72,6 +74,39 @@ def test_a_token_never_holds_a_seed(place: Callable[[UserClaims, str], None]) ->
         encode(claims, ACCOUNT, now=SECOND)
     assert seed not in str(caught.value)
     assert seed.lower() not in str(caught.value).lower()
+
+
+@pytest.mark.parametrize("letters", ["SAAA", "PA", "P", "SA"])
+def test_a_text_of_nothing_but_letters_of_keys_is_searched_soon(letters: str) -> None:
+    claims = user()
+    claims.name = letters * (900_000 // len(letters))
+    start = time.process_time()
+    with suppress(TokenError):
+        encode(claims, ACCOUNT, now=SECOND)
+    repr(claims)
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("name", ["a\u202eb", "a\u2066b", "a\u200bb", "a\nb"])
+def test_a_name_that_turns_text_around_is_not_signed(name: str) -> None:
+    claims = user()
+    claims.name = name
+    with pytest.raises(TokenError, match="turns text around"):
+        encode(claims, ACCOUNT, now=SECOND)
+
+
+def test_what_is_shown_of_claims_holds_no_seed() -> None:
+    seed = KeyPair.create(Role.USER).seed
+    account = AccountClaims.new(ACCOUNT.public_key, seed)
+    account.nats.tags = [seed.lower(), "b"]
+    account.nats.signing_keys = {seed: UserScope(key=seed)}
+    account.nats.mappings = {seed: []}
+    for shown in (repr(account), str(account), f"{[account]}"):
+        assert seed not in shown.upper()
+        assert ACCOUNT.public_key in shown
+    with pytest.raises(ValueError, match="exp") as caught:
+        AccountClaims(exp=seed)  # type: ignore[arg-type]
+    assert seed not in str(caught.value)
 
 
 def test_an_end_before_1970_is_over() -> None:

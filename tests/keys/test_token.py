@@ -40,7 +40,7 @@ HEADER = {"typ": "JWT", "alg": "ed25519-nkey"}
 
 @quiet
 @given(
-    name=texts,
+    name=texts.filter(str.isprintable),
     tags=st.lists(texts, max_size=3),
     subs=int64,
     exp=int64,
