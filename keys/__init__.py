@@ -96,6 +96,7 @@ _WHERE = {
     "workspace.workspace": "Workspace",
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names.split()}
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

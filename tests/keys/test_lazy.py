@@ -31,5 +31,8 @@ def test_every_name_of_the_api_is_there() -> None:
 
     for name in dir(pyjs.keys):
         assert getattr(pyjs.keys, name) is not None
+    imported: dict[str, object] = {}
+    exec("from pyjs.keys import *", imported)
+    assert imported.keys() - {"__builtins__"} == set(dir(pyjs.keys))
     with pytest.raises(AttributeError):
         _ = pyjs.keys.nothing
