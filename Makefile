@@ -12,7 +12,7 @@ help:
 	@echo "make pipeline  play orders of two leafs that Spark counts (needs Java 17 or newer)"
 	@echo "make test      set up and run every test"
 	@echo "make check     format, lint and types"
-	@echo "make bench     compare with the reference server, and write benchmarks/results.md"
+	@echo "make bench     compare with the reference server, a table of fairness included, and write benchmarks/results.md"
 	@echo "make soak      simulate many more replicated groups under faults"
 	@echo "make trust     play faults on whole clusters, and write docs/trust.md (25 minutes; ROUNDS=n for more)"
 	@echo "make clean     remove the environment and what was built"
