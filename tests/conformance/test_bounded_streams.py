@@ -14,6 +14,7 @@ from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 
 SUBJECTS = 20_000
+MARKED = 6_000
 
 
 @pytest.fixture
@@ -220,6 +221,21 @@ def test_lifetimes_that_end_together(server: ServerProcess, js: JetStream, callb
     eventually(lambda: js.state("w")["last_seq"] == 8000, seconds=20)
     with callbacks.bounded(server):
         eventually(lambda: js.state("w")["messages"] == 0, seconds=20)
+
+
+@pytest.mark.parametrize("limit", ["ttl", "age"])
+def test_markers_that_are_left_together(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks, limit: str
+) -> None:
+    """The marker of each message's subject is stored while others go."""
+    more = {"max_age": SECOND, "duplicate_window": SECOND} if limit == "age" else {}
+    js.create("w", subjects=["w.>"], allow_msg_ttl=True, subject_delete_marker_ttl=SECOND, **more)
+    header = "NATS/1.0\r\nNats-TTL: 1s\r\n\r\n" if limit == "ttl" else "NATS/1.0\r\n\r\n"
+    lines = (f"HPUB w.{n} {len(header)} {len(header)}\r\n{header}\r\n" for n in range(MARKED))
+    with callbacks.bounded(server):
+        js.wire.send("".join(lines))
+        eventually(lambda: js.state("w")["last_seq"] == 2 * MARKED, seconds=30)
+        eventually(lambda: js.state("w")["messages"] == 0, seconds=30)
 
 
 @pytest.mark.parametrize("storage", ["file", "memory"])

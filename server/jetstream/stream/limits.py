@@ -9,13 +9,15 @@ message that `keep` names (a per-message TTL of "never").
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
+from time import perf_counter
 
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...clock import Clock, Timer
-from ...slices import Steps
+from ...slices import SECONDS, Steps
 
 MIN_TIMER = 10_000_000  # ns: expiring messages one by one more often than this only costs
 MOST_AT_ONCE = 500  # messages removed in one go, so that the loop stays responsive
@@ -202,14 +204,14 @@ class Limits:
         if self.keep:
             self._left = MOST_PASSED
             if not self._pass_kept():
-                self._timer = self._clock.call_later(0, self._expire)
+                self._timer = self._clock.call_later(0, self._run)
                 return
             message = self._next_aging()
             if message is None:
                 return
             oldest = message.time
         delay = max(oldest + self._config.max_age - self._clock.now(), MIN_TIMER)
-        self._timer = self._clock.call_later(delay, self._expire)
+        self._timer = self._clock.call_later(delay, self._run)
 
     def expiring(self) -> Steps[int]:
         """Remove what is too old by now, or the oldest of it if that is much, as one piece of work.
@@ -221,10 +223,13 @@ class Limits:
             self._left = MOST_PASSED
             yield
         before = self._store.messages
-        self._expire()
+        self._expire(inf)
         return before - self._store.messages
 
-    def _expire(self) -> None:
+    def _run(self) -> None:
+        self._expire(perf_counter() + SECONDS)
+
+    def _expire(self, until: float) -> None:
         self._timer = None
         if self._config.max_age <= 0:
             return
@@ -241,11 +246,18 @@ class Limits:
             else:
                 sequence = store.first_seq
             self.expire_one(sequence)
+            if perf_counter() >= until:
+                self._later()
+                return
         else:
-            self.stop()  # a marker that was stored may have set a timer
-            self._timer = self._clock.call_later(0, self._expire)  # there may be more
+            self._later()
             return
         self.rearm()
+
+    def _later(self) -> None:
+        """There may be more. A marker that was stored may have set a timer."""
+        self.stop()
+        self._timer = self._clock.call_later(0, self._run)
 
     def _pass_kept(self) -> bool:
         """Move `_aging` past messages that never expire, `_left` of them in this turn; False if there may be

@@ -10,6 +10,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
+from time import perf_counter
 
 from ....protocol import headers
 from ....protocol.api.stream import StreamConfig
@@ -19,6 +21,7 @@ from ....store.errors import StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...clock import Clock, Timer
+from ...slices import SECONDS as SLICE
 from .limits import MIN_TIMER, MOST_AT_ONCE, Limits, Removed
 
 HEADER = b"Nats-TTL"
@@ -125,6 +128,9 @@ class Expiry:
             self._timer = self._clock.call_later(delay, self._run)
 
     def _run(self) -> None:
+        self._let_go(perf_counter() + SLICE)
+
+    def _let_go(self, until: float) -> None:
         self._timer = None
         now = self._clock.now()
         for _ in range(MOST_AT_ONCE):
@@ -133,13 +139,15 @@ class Expiry:
                 return
             _, sequence = heapq.heappop(self._heap)
             self.expire_one(sequence)
+            if perf_counter() >= until:
+                break
         self.stop()  # a marker that was stored may have set a timer
         self._timer = self._clock.call_later(0, self._run)  # there may be more
 
     def expire(self) -> None:
-        """Remove what has come to its end by now."""
+        """Remove what has come to its end by now, or the oldest of it, if that is much."""
         self.stop()
-        self._run()
+        self._let_go(inf)
 
     def expire_one(self, sequence: int) -> None:
         """Let go of one message whose time has come, leaving a marker where one is due."""
