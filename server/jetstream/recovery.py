@@ -28,6 +28,7 @@ from .waiting import Room, Waiting
 if TYPE_CHECKING:
     from ...store.file import FileStream
     from ...store.meta import Asset
+    from ..logging import Log
     from .account import JetStreamAccount
     from .consumer.core import Consumer
     from .stream.commit import Runner
@@ -98,13 +99,20 @@ def adopt(loaded: Loaded, ended: Callable[[Consumer], None] | None = None) -> St
     account = stream.account
     name = f"'{account.name} > {stream.name}'"
     account.host.log.info(f"  Restored {store.messages} messages for stream {name}")
-    for mended in store.mended:
-        account.host.log.info(f"Stream {name}: {mended}")
+    tell_mended(account.host.log, f"Stream {name}", store)
     for fault in store.faults:
         account.alarm(f"Stream {name}: {fault}")
     lost = store.damaged()
     if lost:
         account.alarm(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
+
+
+def tell_mended(log: Log, name: str, store: FileStream) -> None:
+    """Tell the log what a store mended on opening: a warning where it was damage, and not only a kill."""
+    for mended in store.mended:
+        log.warning(f"{name}: {mended}")
+    for missing in store.missing:
+        log.info(f"{name}: {missing}")
 
 
 def bring_back(

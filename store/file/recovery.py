@@ -20,6 +20,7 @@ from ..subjects import SubjectIndex
 from . import sidecar
 from .block import LENGTH, Block, accounted
 from .header import HEADER_SIZE, Header
+from .manifest import NAME as MANIFEST
 from .manifest import Witness
 from .ownership import Own, block_path, own_files, place_of, set_strange_aside, sidecar_path
 from .scan import Scan, last_commit, scan
@@ -30,6 +31,7 @@ from .sidecar import Index
 class Recovered:
     """A stream as it was found. faults: what is damaged; mended: what was, and can be told from the rest.
 
+    missing: second files that are not there, as after a kill; they are written anew.
     cut: the last block has lost its end, or is gone: nothing may be written behind it. tombs: what was
     removed by the word of witnesses alone.
     """
@@ -45,6 +47,7 @@ class Recovered:
     lost: dict[int, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     mended: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
     cut: bool = False
     tombs: "array[int]" = field(default_factory=lambda: array("Q"))
     damage: list[tuple[Block, str, list[int]]] = field(default_factory=list)
@@ -66,7 +69,8 @@ def recover(
     found.faults, found.mended = set_strange_aside(fs, own)
     files = _files(fs, directory, found, own)
     if own.fault and (files or own.manifest is not None):
-        found.mended.append(f"{own.fault}, and is written anew with the next commit")
+        where = found.mended if fs.exists(f"{directory}/{MANIFEST}") else found.missing
+        where.append(f"{own.fault}, and is written anew with the next commit")
     witnesses = _witnesses(fs, directory, files, found, own)
     if exact and not found.cut:
         _cut_back(fs, files, found, witnesses)
@@ -239,7 +243,7 @@ def _open_block(
 ) -> Index:
     """Read one block, by its sidecar if there is a good one."""
     side = sidecar_path(file.path)
-    fault = ""
+    fault, where = "", found.mended
     if fs.exists(side):
         data = _read_sidecar(fs, side)
         index = sidecar.decode(data, file.path, file.header, file.size)
@@ -253,10 +257,10 @@ def _open_block(
         else:
             fault = f"{side} belongs to another block, is set aside ({set_aside(fs, side)})"
     elif following is not None or any(one.sidecar for one in witnesses):
-        fault = f"{side} is missing"
+        fault, where = f"{side} is missing", found.missing
     result = _scan_block(fs, file, following, found, witnesses)
     if fault and not result.damage:
-        found.mended.append(f"{fault}, and is written anew")
+        where.append(f"{fault}, and is written anew")
     if following is None:
         found.cut = found.cut or result.cut
         _settle_end(fs, file, result.end)

@@ -48,9 +48,9 @@ _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 class FileStream(IndexedStream):
     """A `StreamStore` in the folder `directory`, which is made by the first commit.
 
-    `faults` tells what was found damaged on opening, in words, `mended` what was and took nothing along.
-    `on_damage(seq, where)` is called when a read finds a damaged message. Opening raises OSError if the
-    folder cannot be read, Foreign if all in it is of another `identity`. Streams may share `handles`.
+    `faults` tells what was found damaged on opening, in words, `mended` what was and took nothing along,
+    `missing` what a kill leaves out. `on_damage(seq, where)` is called when a read finds a damaged message.
+    Raises OSError if the folder cannot be read, Foreign if all is another's. Streams may share `handles`.
     exact: what was written after the last whole commit is dropped, so that messages and `note` fit together.
     """
 
@@ -83,7 +83,7 @@ class FileStream(IndexedStream):
         self._skipped = False
         self._manifest = Manifest(self._fs, self._handles, directory, identity.value)
         found = recover(self._fs, directory, exact=exact, identity=identity)
-        self.faults, self.mended = found.faults, found.mended
+        self.faults, self.mended, self.missing = found.faults, found.mended, found.missing
         self._adopt(found)
 
     def _adopt(self, found: Recovered) -> None:

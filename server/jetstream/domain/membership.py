@@ -21,6 +21,7 @@ from ...cluster.hello import node_of
 from ...cluster.proposals import LostError
 from ...cluster.seat import Seat
 from ..mark import Mark
+from ..recovery import tell_mended
 from ..replica import Replica, conversion
 from ..replica.entry import Begin, encode
 from ..replica.refill import MisfitError, RefillError, SenderError
@@ -307,8 +308,7 @@ class Membership:
         except Foreign as error:
             self._found(str(error))
             return None
-        for mended in opened.mended:
-            self._around.log.info(f"Stream '{self._held.name} > {self._stream}': {mended}")
+        tell_mended(self._around.log, f"Stream '{self._held.name} > {self._stream}'", opened)
         lost = opened.damaged()
         fault = "; ".join(opened.faults) or (f"{len(lost)} messages are lost" if lost else "")
         if not fault:

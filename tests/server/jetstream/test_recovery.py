@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from lib.streams import Ear, World
 from pyjs.server.jetstream import waiting
+from pyjs.server.logging import Silent
 from pyjs.store.fs import Disk
 
 TEMPORARILY = 10008
@@ -248,3 +249,40 @@ def test_what_the_disk_does_not_let_see_is_not_new(tmp_path: Path) -> None:
     world = World(str(tmp_path), fs=Closed())
     assert "cannot list the streams of account '$G'" in world.recovery.progress()
     assert error(world.call("STREAM.INFO.A")) == TEMPORARILY
+
+
+class Levels(Silent):
+    """A log that keeps what is told at two levels."""
+
+    def __init__(self) -> None:
+        self.infos: list[str] = []
+        self.warnings: list[str] = []
+
+    def info(self, text: str) -> None:
+        """Keep it."""
+        self.infos.append(text)
+
+    def warning(self, text: str) -> None:
+        """Keep it."""
+        self.warnings.append(text)
+
+
+@pytest.mark.parametrize("name", ["manifest", "0000000001-0.idx"])
+def test_a_damaged_second_file_is_a_warning_and_a_missing_one_is_not(tmp_path: Path, name: str) -> None:
+    log = Levels()
+    world = World(str(tmp_path), log=log)
+    world.stream("S", storage="file", subjects=["s"])
+    world.publish("s", b"stored")
+    world.close()
+    (path,) = tmp_path.rglob(name)
+    for harm, told, other in (
+        (lambda: path.write_bytes(b"damaged"), log.warnings, log.infos),
+        (path.unlink, log.infos, log.warnings),
+    ):
+        harm()
+        world.open()
+        world.close()
+        assert any(f"{name} " in line and "written anew" in line for line in told)
+        assert not any("written anew" in line for line in other)
+        log.infos.clear()
+        log.warnings.clear()
