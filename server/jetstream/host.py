@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol import headers
@@ -28,7 +29,8 @@ class Host:
     """The surroundings of JetStream. Durations in ns, sizes in bytes, 0 = no limit.
 
     server_name is shown in advisories and as the leader; domain "" is none. turns: what takes long takes
-    them here, in slices, so that all of it together leaves time for the rest.
+    them here, in slices, so that all of it together leaves time for the rest. deliveries: the same for
+    consumers that have more to deliver.
     """
 
     clock: Clock
@@ -45,9 +47,11 @@ class Host:
     log: Log = field(default_factory=Silent)
     random_bytes: Callable[[int], bytes] = random.randbytes
     turns: Shared = field(init=False)
+    deliveries: Shared = field(init=False)
 
     def __post_init__(self) -> None:
         self.turns = Shared(self.runner.soon)
+        self.deliveries = Shared(partial(self.clock.call_later, 0))
 
     def random_below(self, bound: int) -> int:
         """Draw a number in [0, bound)."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ...accounts.subscription import Subscription
     from ...clock import Clock
     from ...slices import Steps
+    from ..host import Host
     from ..stream.core import Stream
     from .post import Post
 
@@ -69,7 +70,7 @@ class Consumer:
         self.name = name
         self.config = config
         self.created = created
-        self.host = stream.host
+        self.host: Host = stream.host
         self.clock: Clock = stream.clock
         self.account: Account = stream.account.account
         self.label = f"JetStream consumer '{self.account.name} > {stream.name} > {self.name}'"

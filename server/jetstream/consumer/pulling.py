@@ -1,16 +1,19 @@
 """Delivery to pull requests.
 
 Promises: a request gets what it asked for or a status that says why not; no request outlives its time;
-the loop is given back after `BUDGET` messages or `BYTES_BUDGET`. One timer for all requests.
+the loop is given back after `slices.SECONDS` or `BYTES_BUDGET`, and consumers with more to do take turns.
+One timer for all requests.
 """
 
 from __future__ import annotations
 
 from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....protocol.limits import KNOWN_API_LEVEL
+from ...slices import SECONDS
 from ..host import serves_level
 from . import statuses
 from .alarm import Alarm
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 
     from .core import Consumer
 
-BUDGET = 512
 BYTES_BUDGET = 4 << 20
 AHEAD = 128
 SLICE = 150  # requests answered or looked at in one turn of the loop
@@ -66,7 +68,7 @@ class Pulling:
         self._checked_at = 0
         self._not_before = 0
         self._unswept: Iterator[Pull] | None = None
-        self._rounds = Rounds(self._serve)
+        self._rounds = Rounds(self._serve, consumer.host.deliveries)
         self._bulk = Bulk(consumer) if config.ack_policy == "none" else None
 
     @property
@@ -106,7 +108,7 @@ class Pulling:
             return
         self.last_request = now
         if self.queue.prioritized:
-            self._consumer.clock.call_later(0, self.run)  # once all that ask at this moment stand in line
+            self._rounds.later()  # once all that ask at this moment stand in line
         else:
             self.run()
         if len(self.queue) and (deadline := pull.deadline()):
@@ -191,12 +193,10 @@ class Pulling:
         tracked, free = consumer.ledger.track, pace.free
         if in_turn and self._bulk is not None and self._deliver_run(now):
             if len(queue):
-                consumer.clock.call_later(0, self.run)
+                self._rounds.later()
             return not len(queue)
-        spent = 0
-        for _ in range(BUDGET):
-            if spent > BYTES_BUDGET:
-                break
+        spent, until = 0, perf_counter() + SECONDS
+        while spent <= BYTES_BUDGET and perf_counter() < until:
             taken = feed.take()
             if taken is None:
                 return not feed.stalled()
@@ -230,7 +230,7 @@ class Pulling:
             self._served(pull, now)
             if not len(queue):
                 return True
-        consumer.clock.call_later(0, self.run)
+        self._rounds.later()
         return False
 
     def _deliver_run(self, now: int) -> bool:
@@ -308,7 +308,8 @@ class Pulling:
                 self._say(pull.reply, statuses.NO_MESSAGES)
                 self.queue.remove(pull)
         if self.queue.ending:
-            self._consumer.clock.call_later(0, self._go_on)
+            self._due = True
+            self._rounds.later()
 
     def _answer_due(self, now: int) -> None:
         """Let go of requests that are over, beat the heart of the others; whoever is too many, next time."""
@@ -323,7 +324,7 @@ class Pulling:
             self._say(pull.reply, statuses.idle_heartbeat(ledger.consumer_seq, feed.next_seq - 1))
             pull.heartbeat_at = now + pull.heartbeat
             queue.watch(pull)
-        self._consumer.clock.call_later(0, self._tick)
+        self._consumer.host.deliveries.soon(self._tick)
 
     def _is_over(self, pull: Pull, now: int) -> bool:
         """Let go of a request whose time has come, or that nobody listens for."""
@@ -349,7 +350,7 @@ class Pulling:
             looked += 1
             self._is_over(pull, now)
         if looked == SLICE:
-            self._consumer.clock.call_later(0, self._sweep_on)
+            self._consumer.host.deliveries.soon(self._sweep_on)
         else:
             self._unswept = None
 
@@ -375,7 +376,7 @@ class Pulling:
             for reply in leaving[first : first + SLICE]:
                 self._say(reply, status)
             if first + SLICE < len(leaving):
-                self._consumer.clock.call_later(0, lambda: tell(first + SLICE))
+                self._consumer.host.deliveries.soon(lambda: tell(first + SLICE))
 
         tell(0)
 

@@ -1,15 +1,17 @@
 """Delivery to a push consumer's deliver subject.
 
 Promises: nothing is sent while nobody listens, while paused, or while the flow control window is full; a
-heartbeat goes out after each idle interval while somebody listens; the loop is given back after `BUDGET`
-messages.
+heartbeat goes out after each idle interval while somebody listens; the loop is given back after
+`slices.SECONDS` or `BYTES_BUDGET`, and consumers with more to deliver take turns.
 """
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ....protocol import headers
+from ...slices import SECONDS
 from . import statuses
 from .acks import FLOW_PREFIX
 from .alarm import Alarm
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from ...accounts.subscription import InterestChange
     from .core import Consumer
 
-BUDGET = 512
 BYTES_BUDGET = 4 << 20
 
 
@@ -55,7 +56,7 @@ class Pushing:
         self._alarm = Alarm(consumer.clock, self.run)
         self._heartbeat = Alarm(consumer.clock, self._beat)
         self._not_before = 0
-        self._rounds = Rounds(self._deliver)
+        self._rounds = Rounds(self._deliver, consumer.host.deliveries)
 
     @property
     def ready(self) -> bool:
@@ -85,7 +86,7 @@ class Pushing:
         self._consumer.inactivity.changed()
         if active:
             # Not at once: whoever subscribes has just begun, and its own answer goes first.
-            self._consumer.clock.call_later(0, self.run)
+            self._rounds.later()
 
     def _heard(self) -> bool:
         """Tell whether anybody listens; for a deliver group, only its members count."""
@@ -119,8 +120,8 @@ class Pushing:
             return
         feed, sender = consumer.feed, consumer.sender
         consumer.backlog.grow()
-        spent = 0
-        for _ in range(BUDGET):
+        spent, until = 0, perf_counter() + SECONDS
+        while True:
             if (flow is not None and flow.full()) or (taken := feed.take()) is None:
                 break
             message, count = taken
@@ -140,11 +141,9 @@ class Pushing:
             spent += size
             if flow is not None and self._wants_answer(flow, size + len(self._subject)):
                 self._ask(flow)
-            if spent > BYTES_BUDGET:
-                consumer.clock.call_later(0, self.run)
+            if spent > BYTES_BUDGET or perf_counter() >= until:
+                self._rounds.later()
                 break
-        else:
-            consumer.clock.call_later(0, self.run)
         consumer.delivered()
 
     # -- flow control
@@ -172,7 +171,7 @@ class Pushing:
             seq = _number(headers.get(message.header, b"Nats-Last-Stream"))
             if seq > 0:
                 consumer.intake.ack_through(number, seq)
-        self.run()
+        self._rounds.later()  # many may be answered at the same moment
 
     # -- heartbeats
 
