@@ -20,16 +20,15 @@ for the consumer's.
 
 from contextlib import suppress
 from dataclasses import dataclass
-from errno import EIO
 from typing import Protocol
 
 from . import record
 from .consumer_state import ConsumerChange, ConsumerState, apply_change, copied, encode_change
-from .copies import COPY
+from .copies import COPY, UNREADABLE
 from .errors import Damaged, StoreClosed, StoreError, StoreFailed
-from .fs import Disk, FileSystem, read_file, write_file, write_unsynced
+from .fs import Disk, FileSystem, read_file, set_aside, write_file, write_unsynced
 from .handles import Handles
-from .identity import ANYBODY, Foreign, Identity, set_aside
+from .identity import ANYBODY, Foreign, Identity
 from .stream import Commit
 
 STATE = "state"
@@ -152,7 +151,7 @@ def _read(fs: FileSystem, path: str) -> _Log | None:
     try:
         data = read_file(fs, path)
     except OSError as error:
-        if error.errno != EIO:
+        if error.errno not in UNREADABLE:
             raise
         return _Log(damaged=True)
     first = record.decode_at(data, 0, _SEED)

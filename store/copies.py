@@ -2,22 +2,23 @@
 
 Promises: as long as one of the two is whole, its content is found; of two whole ones the first counts, which
 is written first, unless the copy has a later revision: then the first is an older one put back. Reading
-changes nothing and says what is wrong with either; `mend` writes the bad one anew. The copy is for damage,
-not for crashes: who need not have it durable leaves its sync to the system. What was written with a copy ends
-with a newline: without one it is of a version that made no copies.
+changes nothing and says what is wrong with either (it may be a directory, too); `mend` writes the bad one
+anew. The copy is for damage, not for crashes: who need not have it durable leaves its sync to the system.
+What was written with a copy ends with a newline: without one it is of a version that made no copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from errno import EIO
+from errno import EIO, EISDIR
 from typing import Generic, TypeVar
 
 from .errors import Damaged, NotFound
 from .fs import FileSystem, read_file, write_file, write_unsynced
 
 COPY = ".copy"
+UNREADABLE = {EIO, EISDIR}  # errors of one file, of which the other one may be whole
 T = TypeVar("T")
 
 
@@ -101,6 +102,6 @@ def _read(fs: FileSystem, path: str, decode: Callable[[bytes, str], T]) -> tuple
     except Damaged as fault:
         return None, fault.where
     except OSError as error:
-        if error.errno != EIO:
+        if error.errno not in UNREADABLE:
             raise
         return None, f"{path}: {error.strerror}"

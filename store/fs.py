@@ -8,8 +8,11 @@ call is what POSIX promises, no more: data is durable after `sync`, a name (crea
 
 import os
 import shutil
+from itertools import count
 from pathlib import Path
 from typing import Protocol
+
+_STRANGE = ".strange"  # the end of a name that `set_aside` gives
 
 
 class FileSystem(Protocol):
@@ -191,16 +194,23 @@ def write_new(fs: FileSystem, path: str, data: bytes) -> None:
 def write_file(fs: FileSystem, path: str, data: bytes) -> None:
     """Write a whole file so that, whatever happens, either the old or the new content is there.
 
-    Raises OSError.
+    A directory in its place is set aside. Raises OSError.
     """
     temporary = path + ".tmp"
     write_new(fs, temporary, data)
-    fs.rename(temporary, path)
+    try:
+        fs.rename(temporary, path)
+    except IsADirectoryError:
+        set_aside(fs, path)
+        fs.rename(temporary, path)
     fs.sync_directory(path.rpartition("/")[0] or ".")
 
 
 def write_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
-    """Write a whole file and sync nothing: for what can be made again. Raises OSError."""
+    """Write a whole file and sync nothing: for what can be made again.
+
+    A directory in its place is set aside. Raises OSError.
+    """
     temporary = path + ".tmp"
     fs.remove(temporary)
     file = fs.open(temporary, create=True)
@@ -208,5 +218,19 @@ def write_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
         fs.write(file, data, 0)
     finally:
         fs.close(file)
-    fs.remove(path)  # a file that takes the place of another one is synced by some file systems
+    try:
+        fs.remove(path)  # a file that takes the place of another one is synced by some file systems
+    except IsADirectoryError:
+        set_aside(fs, path)
     fs.rename(temporary, path)
+
+
+def set_aside(fs: FileSystem, path: str) -> str:
+    """Rename what is not the owner's, so that it is kept and never read; gives its new name.
+
+    Raises OSError.
+    """
+    names = (f"{path}{_STRANGE}{f'.{number}' if number else ''}" for number in count())
+    free = next(name for name in names if not fs.exists(name))
+    fs.rename(path, free)
+    return free

@@ -2,21 +2,18 @@
 
 Each stream and each consumer gets a random number when it is created. Its meta file keeps it, and its blocks,
 indexes, manifest and state repeat it. Promises: a file that says another identity is never taken for the
-owner's, whatever its name and place; it is renamed (`set_aside`), not removed. Files of the version before
+owner's, whatever its name and place; it is renamed (`fs.set_aside`), not removed. Files of the version before
 say none: they are the owner's only where it is known to be as old.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from secrets import randbits
 from typing import NamedTuple
 
 from .errors import Damaged
-from .fs import FileSystem
 
-STRANGE = ".strange"
 _BITS = 64
 
 
@@ -49,14 +46,3 @@ ANYBODY = Identity()
 def new_identity(random: Callable[[int], int] = randbits) -> int:
     """Give a number that no other stream or consumer has."""
     return random(_BITS) or 1
-
-
-def set_aside(fs: FileSystem, path: str) -> str:
-    """Rename a file that belongs to another one, so that it is kept and never read; gives its new name.
-
-    Raises OSError.
-    """
-    names = (f"{path}{STRANGE}{f'.{number}' if number else ''}" for number in count())
-    free = next(name for name in names if not fs.exists(name))
-    fs.rename(path, free)
-    return free

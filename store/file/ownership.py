@@ -8,8 +8,8 @@ whole folder was exchanged: nothing is touched (`Foreign`).
 
 from dataclasses import dataclass, field
 
-from ..fs import FileSystem, read_file
-from ..identity import ANYBODY, Foreign, Identity, set_aside
+from ..fs import FileSystem, read_file, set_aside
+from ..identity import ANYBODY, Foreign, Identity
 from . import sidecar
 from .header import HEADER_SIZE, Header
 from .manifest import NAME, Witness, read_manifest

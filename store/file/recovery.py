@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from .. import record
-from ..fs import FileSystem, read_file, write_file
-from ..identity import ANYBODY, Identity, set_aside
+from ..fs import FileSystem, read_file, set_aside, write_file
+from ..identity import ANYBODY, Identity
 from ..indexed import MOST_NAMED
 from ..subjects import SubjectIndex
 from . import sidecar

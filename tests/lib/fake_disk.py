@@ -131,6 +131,10 @@ class FakeDisk:
                 del self._failures[place]
                 raise OSError(code, os.strerror(code), path)
 
+    def _check_file(self, path: str) -> None:
+        if path in self.directories:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+
     def _path_of(self, inode: Inode) -> str:
         return next((path for path, one in self.seen.items() if one is inode), "")
 
@@ -138,6 +142,7 @@ class FakeDisk:
 
     def open(self, path: str, *, create: bool = False) -> int:
         self._check("open", path)
+        self._check_file(path)
         if path not in self.seen:
             if not create:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
@@ -234,6 +239,7 @@ class FakeDisk:
             self.directories -= moved
             self.directories |= {target + one[len(source) :] for one in moved}
             return
+        self._check_file(target)
         inode = self.seen[source]
         # One change of names: a crash keeps both halves or none.
         del self.seen[source]
@@ -243,6 +249,7 @@ class FakeDisk:
 
     def remove(self, path: str) -> None:
         self._check("remove", path)
+        self._check_file(path)
         if path in self.seen:
             self._name(path, None)
 

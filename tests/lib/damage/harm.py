@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+
+from pyjs.store.copies import COPY
 
 Harm = Callable[[bytes], bytes | None]
 
@@ -30,7 +32,13 @@ FOREIGN, OLDER = (
     "another's in its place",
     "an older copy put back",
 )  # which need another file to be taken from
-COLUMNS = ("a bit", "cut", "emptied", "zeroed", "deleted", FOREIGN, OLDER)
+DIRECTORY = "a directory in its place"  # played where another file has the same
+COLUMNS = ("a bit", "cut", "emptied", "zeroed", "deleted", FOREIGN, OLDER, DIRECTORY)
+
+
+def is_kept_twice(path: str, paths: Container[str]) -> bool:
+    """Whether one of these files is a copy of that one, or the other way round."""
+    return (path.removesuffix(COPY) if path.endswith(COPY) else path + COPY) in paths
 
 
 def outcome(*, told: bool, lost: bool = False) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from unittest import mock
 
 from lib.assets import STREAM, Site, Sites
-from lib.damage.harm import FOREIGN, HARMS, OLDER
+from lib.damage.harm import DIRECTORY, FOREIGN, HARMS, OLDER, is_kept_twice
 from lib.damage.server import BLOCK_SIZE
 from lib.fake_disk import Inode
 from pyjs.store import meta
@@ -45,6 +45,8 @@ class Play:
             sites.settle()
             for kind in self.kinds():
                 more = [FOREIGN, OLDER] if kind.startswith("replica") else []
+                if is_kept_twice(kind, self.kinds()):
+                    more.append(DIRECTORY)
                 for name in [*HARMS, *more]:
                     found = self.case(end, kind, name)
                     if found is not None:
@@ -94,6 +96,8 @@ class Play:
         data = bytes(self.site.disk.seen[path].seen)
         if harm in HARMS:
             return HARMS[harm](data)
+        if harm == DIRECTORY:
+            return None
         if harm == OLDER:
             return [found for one, found in self.older.items() if kind_of(one) == kind_of(path)][-1]
         others = self.sites["one"].disk.seen
@@ -119,6 +123,8 @@ class Play:
             names.pop(path, None)
             if harmed is not None:
                 names[path] = Inode(bytearray(harmed), harmed)
+        if harm == DIRECTORY:
+            site.disk.make_directory(path)
         self.publish()
         site.start()
         found = [body.decode() for _, _, body in sites.settle()]

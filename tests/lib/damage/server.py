@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from lib.damage.harm import FOREIGN, HARMS, OLDER
+from lib.damage.harm import DIRECTORY, FOREIGN, HARMS, OLDER, is_kept_twice
 from lib.fake_disk import FakeDisk, Inode
 from lib.streams import Ear, World
 from pyjs.server.monitor.healthz import healthz
@@ -26,7 +26,7 @@ from pyjs.store.file import FileStream
 SECOND = 1_000_000_000
 BLOCK_SIZE = 3000  # bytes, so that the stream `S` has several blocks
 
-Files = dict[str, bytes]
+Files = dict[str, bytes]  # by path; one with a slash at the end is an empty directory
 
 
 class Lines:
@@ -76,6 +76,8 @@ def opened(files: Files) -> tuple[World, Lines]:
     disk = FakeDisk()
     for path, data in files.items():
         disk.make_directory(path.rpartition("/")[0])
+        if path.endswith("/"):
+            continue
         disk.seen[path] = Inode(bytearray(data), bytes(data))
     disk.safe = dict(disk.seen)
     log = Lines()
@@ -324,6 +326,9 @@ def cases(end: str, files: Files, older: Files) -> Iterator[Case]:
             if harmed is not None:
                 left[path] = harmed
             yield Case(end, path, name, left)
+        if is_kept_twice(path, files):
+            left = {one: content for one, content in files.items() if one != path}
+            yield Case(end, path, DIRECTORY, {**left, f"{path}/": b""})
 
 
 def swapped(files: Files, folder: str) -> Files:
