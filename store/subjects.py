@@ -94,16 +94,16 @@ class SubjectIndex:
                     view.extend(more)
         return number
 
-    def adopt(self, names: list[str], held: "list[int | array[int]]") -> None:
-        """Take over the subjects of a recovered store, whose ids are their places; the caller fills `live`.
+    def adopt(self, ids: dict[str, int], held: "list[int | array[int]]") -> None:
+        """Take over the subjects of a recovered store, with the ids 0, 1 and so on; the caller fills `live`.
 
         held: of each subject its sequences, or the only one, or 0. A subject without sequences is none: its
         id is free.
         """
-        self.names = names
-        for start in range(0, len(names), _AT_ONCE):
-            part = names[start : start + _AT_ONCE]
-            self.ids.update(zip(part, range(start, start + len(part)), strict=True))
+        self.ids = ids
+        names, left = self.names, iter(ids)
+        while part := list(islice(left, _AT_ONCE)):
+            names += part
         self._held = [one if isinstance(one, int) else Sequences(one) for one in held]
         for number, one in enumerate(held) if not all(held) else ():
             if not one:

@@ -90,7 +90,7 @@ class StreamCommit:
                 self._fs.sync(file)
 
 
-def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[bytes | str]) -> None:
+def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[str]) -> None:
     """Write a block's sidecar, if it is not there: it can be rebuilt, so it need not be durable."""
     if block.indexed == block.end:
         return

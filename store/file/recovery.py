@@ -373,7 +373,7 @@ class _Loader:
 
     def __init__(self, found: Recovered) -> None:
         self._found = found
-        self._numbers: dict[bytes, int] = {}
+        self._numbers: dict[str, int] = {}
         # By subject id: 0 while it has no message, its sequence while it has one, as in key-value buckets.
         self._held: list[int | array[int]] = []
 
@@ -416,5 +416,4 @@ class _Loader:
 
     def finish(self) -> None:
         """Hand the subjects to the index."""
-        names = [name.decode("utf-8", "surrogateescape") for name in self._numbers]
-        self._found.index.adopt(names, self._held)
+        self._found.index.adopt(self._numbers, self._held)

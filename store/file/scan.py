@@ -163,7 +163,8 @@ def scan(
     block.end = block.taken = block.synced = len(data)
     block.tail_row = len(block)
     cut = bool(reader.holes) and reader.holes[-1].end == len(data)
-    result = Scan(Index(block, list(reader.ids)), len(data), cut)
+    names = [name.decode("utf-8", "surrogateescape") for name in reader.ids]
+    result = Scan(Index(block, names), len(data), cut)
     for hole in reader.holes:
         lost = _lost_in(data, hole)
         result.damage.append((f"{path}: bytes {hole.start} to {hole.end} damaged", lost))

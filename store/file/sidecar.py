@@ -30,7 +30,7 @@ class Index:
     """A block's rows as a scan or a sidecar gives them; `block.subjects` holds places in `names`."""
 
     block: Block
-    names: list[bytes]
+    names: list[str]
 
 
 def _bytes(column: "array[int]") -> bytes:
@@ -40,11 +40,7 @@ def _bytes(column: "array[int]") -> bytes:
     return column.tobytes()
 
 
-def _key(name: bytes | str) -> bytes:
-    return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
-
-
-def encode(block: Block, lengths: "array[int]", names: Sequence[bytes | str]) -> bytes:
+def encode(block: Block, lengths: "array[int]", names: Sequence[str]) -> bytes:
     """Build the sidecar of a block that is no longer appended to.
 
     `lengths` are its lengths, or what they were (they change while messages are removed); its subject ids are
@@ -52,7 +48,9 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[bytes | str]) ->
     """
     used: dict[int, int] = {}
     local = array("I", [used.setdefault(number, len(used)) for number in block.subjects])
-    keys = [_key(names[number]) if number < len(names) else b"" for number in used]
+    keys = [
+        names[number].encode("utf-8", "surrogateescape") if number < len(names) else b"" for number in used
+    ]
     sparse = block.sparse if block.sparse is not None else array("Q")
     head = _LAYOUT.pack(
         _MAGIC,
@@ -99,6 +97,15 @@ def witness(data: bytes) -> Witness | None:
     return Witness(identity, number, generation, seed, end, last, floor, time, tombs=removed)
 
 
+def _names(keys: bytes, ends: list[int]) -> list[str]:
+    """Cut the names apart; where all are ASCII, a character is a byte, and one call decodes all."""
+    spans = zip([0, *ends], ends, strict=False)
+    if keys.isascii():
+        text = keys.decode("ascii")
+        return [text[start:end] for start, end in spans]
+    return [keys[start:end].decode("utf-8", "surrogateescape") for start, end in spans]
+
+
 def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
     """Read the sidecar of the block file at `path`, which has this header and size.
 
@@ -130,7 +137,7 @@ def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
     block.subjects = column("I", rows)
     block.tombs = column("Q", tombs)
     ends = list(accumulate(column("H", keys)))
-    names = [data[at + start : at + end] for start, end in zip([0, *ends], ends, strict=False)]
+    names = _names(data[at : at + ends[-1]] if ends else b"", ends)
     block.first = first
     block.max_time = max_time
     block.state_floor, block.state_last, block.state_time = state
