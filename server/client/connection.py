@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _SPREAD = (
     1 << 16
 )  # deliveries gathered from one read before they are written: bounds the memory of wide fan-outs
+_TOGETHER = 32  # publishes that a reader is given first; then twice as many, as long as the turn lasts
 _RESERVED_REPLIES = (b"_R_.", b"$JS.ACK.", b"_GR_.")
 _RAFT = b"$NRG."
 _FIRST_OF_RESERVED = frozenset(b"_$")
@@ -142,16 +143,14 @@ class ClientConnection(Connection):
     # --- what the client says
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        dirty = self.clients.flusher.dirty
+        dirty, together = self.clients.flusher.dirty, _TOGETHER
         plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
         count = size_sum = 0
         reader: Subscription | None = None
         run: list[Publish] = []
         for operation in operations:
-            code = operation[0]
-            if code > HPUB:
-                if run:
-                    _hand_over(reader, run)
+            if (code := operation[0]) > HPUB:
+                _hand_over(reader, run)
                 self._control_operation(code, operation)
                 if self._rests(operations):
                     break
@@ -173,8 +172,7 @@ class ClientConnection(Connection):
                 or (code == HPUB and not (headers and header_size and plan.headers))
                 or (header_size and tail.find(TRACED, 0, len(tail) - size + header_size) >= 0)
             ):
-                if run:
-                    _hand_over(reader, run)
+                _hand_over(reader, run)
                 self._publish(code, subject, reply, header_size, size, tail)
                 if self._rests(operations):
                     break
@@ -184,6 +182,11 @@ class ClientConnection(Connection):
             if plan.reader is not None:
                 reader = plan.reader
                 run.append((subject, reply, header_size, size, tail))
+                if len(run) == together:
+                    _hand_over(reader, run)
+                    if self._rests(operations):
+                        break
+                    together <<= 1  # no more than was served quickly so far
                 continue
             for subscription, box, append, prefix, header_prefix in (
                 plan.pick() if plan.choices else plan.targets

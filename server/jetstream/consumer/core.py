@@ -118,6 +118,9 @@ class Consumer:
         self._removed_by = removed
         self._find_place(state, picks)
         self.backlog.recount(self.feed.tail, self.feed.picked)
+        held = self.ledger.outstanding or self.ledger.redelivered or self.feed.picked
+        if held and (state is not None or self._post is not None):  # perhaps given under other filters
+            self.stream.consumers.strays = self.stream.store.last_seq
         config = self.config
         until = self.stream.store.last_seq if config.replay_policy == "original" else 0
         self.delivery.pace = Pace(until, self._rate_limit())
@@ -279,6 +282,7 @@ class Consumer:
         if set(config.filters) != set(old.filters):
             self.feed.refilter(config.filters)
             self.backlog.recount(self.feed.tail, self.feed.picked, config.filters)
+            self.stream.consumers.refiltered(self.name, self.stream.store.last_seq)
             self.stream.consumer_changed()
         if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, Pushing):
             self.delivery.stop(b"")
@@ -366,13 +370,9 @@ class Consumer:
         """Tell whether a message that it selects has to be kept for it."""
         return self.ledger.needs(seq)
 
-    def wants(self, seq: int, subject: str) -> bool:
-        """Tell whether a message has to be kept for this consumer (interest retention)."""
-        return self.backlog.selects(subject) and self.ledger.needs(seq)
-
-    def has_interest(self) -> bool:
-        """Tell whether the consumer counts as interest: it does, as long as it exists."""
-        return not self.stopped
+    def selects(self, subject: str) -> bool:
+        """Tell whether its filters match the subject."""
+        return self.backlog.selects(subject)
 
     # -- messages that need no ack any more
 

@@ -83,11 +83,10 @@ class Standing:
         state = self.state
         return seq in state.redelivered or seq > state.delivered[1] or seq in state.pending
 
-    def wants(self, seq: int, subject: str) -> bool:
-        """Tell whether a message has to be kept for it."""
+    def selects(self, subject: str) -> bool:
+        """Tell whether its filters match the subject."""
         filters = self.filters
-        selected = not filters or subject in filters or any(matches(one, subject) for one in filters)
-        return selected and self.needs(seq)
+        return not filters or subject in filters or any(matches(one, subject) for one in filters)
 
     # --- changes
 

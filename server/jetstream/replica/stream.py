@@ -28,6 +28,7 @@ from ..stream.envelope import ROLLUP
 from ..stream.hearing import Hearing
 from ..stream.ingest import Duplicate
 from ..stream.positions import Position
+from ..stream.readers import Readers
 from ..stream.rules.basis import Rules
 from . import entry as entries
 from .arrivals import Arrivals
@@ -117,7 +118,7 @@ class ReplicatedStream(Stream):
         self.group = group
         self.time = LogTime(account.host.clock)
         self.dice = Dice()
-        self.standings: dict[str, Standing] = {}
+        self.standings: Readers[Standing] = Readers()
         self._desk = desk
         self.arrivals = Arrivals(account.host.runner, self.time.next, desk.order)
         super().__init__(config, store, account, created)
@@ -412,6 +413,7 @@ class ReplicatedStream(Stream):
                 self._man(standing)
             return True
         standing.configure(config)
+        self.standings.refiltered(entry.name, self.store.last_seq)
         consumer = self.consumers.get(entry.name)
         if consumer is not None:
             consumer.update(config)

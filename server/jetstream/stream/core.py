@@ -29,6 +29,7 @@ from .ingest import Duplicate, Ingest
 from .interest import Interest
 from .limits import Limits
 from .positions import Position, Positions
+from .readers import Readers
 from .removal import Removal
 from .rules.basis import Rules
 from .ttl import Expiry
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from .inflow import Inflow
     from .link import Link
     from .source import Source
-
 
 READ_BACK = 128  # messages read back in one step
 
@@ -69,7 +69,7 @@ class Stream:
         self.clock = account.host.clock
         self.domain = account.host.domain
         self.created = created
-        self.consumers: dict[str, Consumer] = {}
+        self.consumers: Readers[Consumer] = Readers()
         self.offline_consumers: dict[str, str] = {}
         self.rules = self._rules()
         self.quota = self.rules.quota
@@ -307,7 +307,7 @@ class Stream:
             self.expiry.forget(sequence)
         if self.inflow is not None:
             self.positions.removed(sequence)
-        for consumer in self.consumers.values():
+        for consumer in self.consumers.concerned(sequence, subject):
             consumer.on_removed(sequence, subject)
         self.settle()
         if self.committer.idle:

@@ -2,42 +2,22 @@
 
 Promises: under interest a message stays while some consumer still wants it, or may want it, as nobody can
 tell what one wants that cannot be read; in a work queue until one acknowledged it; under limits neither
-matters. Never asks a consumer more than `wants`.
+matters. A message costs by the consumers that select it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 from ....protocol.api.stream import StreamConfig
 from ....store.errors import NotFound
 from ....store.stream import StreamStore
-from ...slices import Steps
+from ...slices import Steps, paced
 
 if TYPE_CHECKING:
     from .limits import Removed
-
-STEP = 256  # messages looked at in one step
-NEVER_REACHED = 1 << 62  # a sequence that no consumer is beyond
-
-
-class Reader(Protocol):
-    """Who may want messages kept."""
-
-    @property
-    def filters(self) -> Sequence[str]:
-        """The subjects it selects; none: all."""
-
-    @property
-    def passed(self) -> int:
-        """The last sequence it was given."""
-
-    def wants(self, seq: int, subject: str) -> bool:
-        """Tell whether a message has to be kept for it."""
-
-    def needs(self, seq: int) -> bool:
-        """Tell the same of a message that it selects."""
+    from .readers import Reader, Readers
 
 
 class Interest:
@@ -49,7 +29,7 @@ class Interest:
         self,
         config: StreamConfig,
         store: StreamStore,
-        consumers: Mapping[str, Reader],
+        consumers: Readers[Any],
         removed: Removed,
         *,
         unreadable: Collection[str] = (),
@@ -68,13 +48,11 @@ class Interest:
 
     def nobody_listens(self, subject: str) -> bool:
         """Say whether no consumer selects the subject, wherever in the stream it is."""
-        return self.nobody_wants(NEVER_REACHED, subject)
+        return not self._unreadable and not self._consumers.select(subject)
 
     def nobody_wants(self, sequence: int, subject: str) -> bool:
         """Say whether no consumer wants the message (under interest retention)."""
-        if self._unreadable:
-            return False
-        return not any(consumer.wants(sequence, subject) for consumer in self._consumers.values())
+        return not self._unreadable and not self._consumers.want(sequence, subject)
 
     def acked(self, sequence: int, by: Reader) -> bool:
         """Let go of a message that `by` is done with, if nobody else wants it; True when it went."""
@@ -84,13 +62,7 @@ class Interest:
             subject = self._store.subject_of(sequence)
         except NotFound:
             return False
-        if self.by_interest and (
-            self._unreadable
-            or any(
-                consumer is not by and consumer.wants(sequence, subject)
-                for consumer in self._consumers.values()
-            )
-        ):
+        if self.by_interest and (self._unreadable or self._consumers.want(sequence, subject, by)):
             return False
         if self._store.remove(sequence) is None:
             return False
@@ -99,11 +71,13 @@ class Interest:
 
     def all_acked(self, sequences: list[int], by: Reader) -> Steps[int]:
         """Let go of messages that `by` is done with, as `acked`; gives how many went."""
+        return paced(self._acking(sequences, by))
+
+    def _acking(self, sequences: list[int], by: Reader) -> Steps[int]:
         gone = 0
-        for place, sequence in enumerate(sequences, 1):
+        for sequence in sequences:
             gone += self.acked(sequence, by)
-            if place % STEP == 0:
-                yield
+            yield
         return gone
 
     def recover(self) -> Steps[None]:
@@ -126,7 +100,10 @@ class Interest:
 
     def sweeping(self) -> Steps[int]:
         """Let go of all that nobody wants any more (after a consumer left or changed); gives their number."""
-        gone, seen, store = 0, 0, self._store
+        return paced(self._sweeping())
+
+    def _sweeping(self) -> Steps[int]:
+        gone, store = 0, self._store
         sequence = store.next_seq((), 0)
         while sequence and self.by_interest:
             subject = store.subject_of(sequence)
@@ -134,8 +111,6 @@ class Interest:
                 store.remove(sequence)
                 self._removed(sequence, subject)
                 gone += 1
-            seen += 1
-            if seen % STEP == 0:
-                yield
+            yield
             sequence = store.next_seq((), sequence + 1)
         return gone

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
 from lib.fake_wire import House
+from pyjs.server.accounts.subscription import Publish
 from pyjs.server.connection.unread import Unread
 
 MILLISECOND = 1_000_000
@@ -158,6 +160,31 @@ def test_many_requests_of_one_read_are_served_in_turns() -> None:
         clock.advance(SECOND)
         clock.step = 0
     assert asked == [f"service.{number}" for number in range(100)]
+
+
+@pytest.mark.parametrize(("each", "first", "most"), [(MILLISECOND, 32, 50), (1000, 992, 10)])
+def test_publishes_for_one_reader_are_served_in_turns(each: int, first: int, most: int) -> None:
+    """However long the reader takes for one: many slow ones are cut, many quick ones hardly."""
+    clock = Ticking()
+    house = House(clock=clock)
+    client = house.connected()
+    runs: list[list[bytes]] = []
+
+    def read(run: list[Publish]) -> None:
+        runs.append([publish[4][-6:-2] for publish in run])
+        clock.step = each * len(run)
+        clock.now()
+        clock.step = 0
+
+    house.registry.global_account.subscribe("s", lambda message: None, reader=read)
+    bodies = [b"%04d" % number for number in range(992)]
+    client.connection.receive(b"".join(b"PUB s 4\r\n%b\r\n" % body for body in bodies))
+    assert sum(map(len, runs)) == first
+    while client.wire.paused:
+        clock.advance(SECOND)
+    assert [body for run in runs for body in run] == bodies
+    assert len(runs) <= most
+    assert client.connection.in_msgs == house.registry.global_account.in_msgs == len(bodies)
 
 
 def test_one_who_closes_is_heard_to_the_end() -> None:

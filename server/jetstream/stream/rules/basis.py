@@ -6,14 +6,14 @@ answers and the same operations hold the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ....clock import Clock
     from ...quota import Quota
-    from ..interest import Reader
+    from ..readers import Readers
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +28,4 @@ class Rules:
     ttl_clock: Clock
     random_below: Callable[[int], int]
     quota: Quota
-    readers: Mapping[str, Reader]
+    readers: Readers[Any]

@@ -23,7 +23,7 @@ SECOND = 1_000_000_000
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many steps for few messages; the counts that decide what goes stay as they are."""
     monkeypatch.setattr(indexed, "STEP", 2)
-    monkeypatch.setattr(interest, "STEP", 2)
+    monkeypatch.setattr(interest, "paced", lambda steps: steps)
     monkeypatch.setattr(core, "READ_BACK", 1)
     monkeypatch.setattr(stream, "RUN", 2)
     monkeypatch.setattr(replica, "STEP", 64)

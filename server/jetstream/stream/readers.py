@@ -1,0 +1,130 @@
+"""Readers: the consumers of a stream by their names, and by what they select.
+
+Promises: a question about a message costs by the readers that select its subject, not by those there are.
+Only those whose filters are very long together (`LETTERS`) are asked one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence, ValuesView
+from typing import Protocol, TypeVar
+
+from ....protocol.subject_tree import SubjectTree
+
+LETTERS = 8192  # of one reader's filters, up to which they are put into the tree: a few milliseconds
+
+
+class Reader(Protocol):
+    """Who may want messages kept."""
+
+    @property
+    def filters(self) -> Sequence[str]:
+        """The subjects it selects; none: all."""
+
+    @property
+    def passed(self) -> int:
+        """The last sequence it was given."""
+
+    def selects(self, subject: str) -> bool:
+        """Tell whether its filters match the subject."""
+
+    def needs(self, seq: int) -> bool:
+        """Tell whether a message that it selects has to be kept for it."""
+
+
+R = TypeVar("R", bound=Reader)
+
+
+class Readers(MutableMapping[str, R]):
+    """A mapping of names to readers. Whoever gives one other filters says so (`refiltered`).
+
+    strays: up to this sequence a reader may hold what it does not select: it was given that under other
+    filters, perhaps before a restart.
+    """
+
+    __slots__ = ("_filters", "_long", "_readers", "_tree", "strays")
+
+    def __init__(self) -> None:
+        self._readers: dict[str, R] = {}
+        self._filters: dict[str, Sequence[str]] = {}  # as they are in the tree
+        self._tree: SubjectTree[dict[str, R]] = SubjectTree()
+        self._long: dict[str, R] = {}  # those that are not in the tree
+        self.strays = 0
+
+    def __getitem__(self, name: str) -> R:
+        return self._readers[name]
+
+    def __setitem__(self, name: str, reader: R) -> None:
+        if name in self._readers:
+            self._take_out(name)
+        self._readers[name] = reader
+        self._put_in(name, reader)
+
+    def __delitem__(self, name: str) -> None:
+        del self._readers[name]
+        self._take_out(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._readers)
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def values(self) -> ValuesView[R]:
+        """The readers, in the order in which they came."""
+        return self._readers.values()
+
+    def refiltered(self, name: str, last_seq: int) -> None:
+        """Take note that a reader has other filters, while the stream's last message is `last_seq`."""
+        reader = self._readers.get(name)
+        if reader is not None:
+            self._take_out(name)
+            self._put_in(name, reader)
+            self.strays = max(self.strays, last_seq)
+
+    def _put_in(self, name: str, reader: R) -> None:
+        filters = tuple(reader.filters) or (">",)
+        if sum(map(len, filters)) > LETTERS:
+            self._long[name] = reader
+            filters = ()
+        for one in filters:
+            self._tree.setdefault(one, {})[name] = reader
+        self._filters[name] = filters
+
+    def _take_out(self, name: str) -> None:
+        self._long.pop(name, None)
+        for one in self._filters.pop(name):
+            group = self._tree.get(one)
+            if group is not None:
+                group.pop(name, None)
+                if not group:
+                    self._tree.pop(one)
+
+    def select(self, subject: str) -> bool:
+        """Tell whether one of them selects the subject."""
+        return bool(self._tree.matching(subject)) or any(one.selects(subject) for one in self._long.values())
+
+    def want(self, sequence: int, subject: str, but: object = None) -> bool:
+        """Tell whether a message has to be kept for one of them, other than `but`."""
+        for group in self._tree.matching(subject):
+            for tried, name in enumerate(reversed(group)):
+                reader = group[name]
+                if reader is not but and reader.needs(sequence):
+                    if tried:  # who is behind is behind for the next message, too: it is asked first
+                        group[name] = group.pop(name)
+                    return True
+        return any(
+            one is not but and one.selects(subject) and one.needs(sequence) for one in self._long.values()
+        )
+
+    def concerned(self, sequence: int, subject: str) -> list[R]:
+        """All that may hold or count a message; its subject is "" where nobody knows it."""
+        if not subject or sequence <= self.strays:
+            return list(self._readers.values())
+        groups = self._tree.matching(subject)
+        if len(groups) == 1 and not self._long:
+            return list(groups[0].values())
+        found: dict[str, R] = {}  # filters of one reader may overlap
+        for group in groups:
+            found.update(group)
+        return [*(found | self._long).values()]
