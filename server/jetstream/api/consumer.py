@@ -187,7 +187,7 @@ def delete(request: Request) -> Response:
 
 
 def _page(request: Request, limit: int) -> tuple[list[Consumer], dict[str, Any]]:
-    asked = request.read(PageRequest) if request.has_json else PageRequest()
+    asked = request.read_optional(PageRequest)
     found = request.account.lookup(request.tokens[2]).public_consumers()
     offset = min(max(asked.offset, 0), len(found))
     return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
@@ -224,7 +224,7 @@ def pause(request: Request) -> Response:
 
 def read_pause(request: Request) -> int:
     """Until when to pause, in ns."""
-    asked = request.read(ConsumerPauseRequest) if request.has_json else ConsumerPauseRequest()
+    asked = request.read_optional(ConsumerPauseRequest)
     return asked.pause_until
 
 

@@ -90,6 +90,10 @@ class Request:
         """Decode the body; an empty one gives the record's defaults. Raises ApiError 10025."""
         return at_once(self.reading(record))
 
+    def read_optional(self, record: type[R]) -> R:
+        """As `read`, of a body that may be left out: what does not look like JSON gives the defaults, too."""
+        return self.read(record) if self.body.lstrip()[:1] in {b"{", b"["} else record()
+
     def reading(self, record: type[R]) -> Steps[R]:
         """As `read`, in steps."""
         text = self.body.strip()
@@ -107,11 +111,6 @@ class Request:
         """Raise ApiError 10038 when there is a body."""
         if not self.empty:
             raise api_error("JSNotEmptyRequestErr")
-
-    @property
-    def has_json(self) -> bool:
-        """Whether the body looks like JSON; what may be left out may be anything else."""
-        return self.body.lstrip()[:1] in {b"{", b"["}
 
     def work(self, steps: Steps[Response]) -> Response:
         """Work the response out in slices: give it if the first is enough and can be done now, else LATER.

@@ -13,6 +13,7 @@ from ...slices import Steps, paced
 from .. import changes
 from ..stream import report
 from ..stream.core import Ordered, Stream
+from ..stream.rules.create import check_texts
 from ..stream.rules.world import invalid
 from .request import LATER, Request, Response
 from .written import Written, to_text
@@ -73,6 +74,7 @@ def _brief(stream: Stream) -> Steps[dict[str, Any]]:
 def reading_update(request: Request) -> Steps[StreamRequest]:
     """What STREAM.UPDATE asks for, judged by itself. Raises ApiError."""
     asked = yield from request.reading(StreamRequest)
+    check_texts(asked)
     if asked.name != request.tokens[2]:
         raise api_error("JSStreamMismatchErr")
     return asked
@@ -91,7 +93,7 @@ def _updated(request: Request, stream: Stream) -> Steps[Response]:
 
 
 def _page(request: Request, limit: int) -> tuple[list[str], dict[str, Any]]:
-    asked = request.read(PageRequest)
+    asked = request.read_optional(PageRequest)
     found = request.account.names(asked.subject)
     offset = min(max(asked.offset, 0), len(found))
     return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
@@ -132,7 +134,7 @@ def info(request: Request) -> Response:
 
 def describing(request: Request, stream: Stream) -> Steps[Response]:
     """The answer to STREAM.INFO about this stream. Raises ApiError."""
-    asked = request.read(StreamInfoRequest) if request.has_json else StreamInfoRequest()
+    asked = request.read_optional(StreamInfoRequest)
     page: dict[str, int] = {}
     subjects: dict[str, int] = {}
     if asked.subjects_filter:
@@ -210,7 +212,7 @@ def _deleted(request: Request) -> Steps[Response]:
 
 def purge(request: Request) -> Response:
     """Answer STREAM.PURGE.<stream>, once the purge is durable."""
-    asked = request.read(PurgeRequest) if request.has_json else PurgeRequest()
+    asked = request.read_optional(PurgeRequest)
     if asked.seq and asked.keep:
         raise api_error("JSBadRequestErr")
     stream = request.account.lookup(request.tokens[2])

@@ -41,7 +41,7 @@ class Leaders:
         asset, assignment = domain.assets.get(key), domain.state.stream(*key)
         if asset is None or assignment is None:
             raise api_error("JSClusterNotAvailErr")
-        asked = request.read(LeaderStepDownRequest) if request.has_json else LeaderStepDownRequest()
+        asked = request.read_optional(LeaderStepDownRequest)
         if asset.led() is None:  # one copy: nobody else could lead
             return response(request.kind, success=True)
         preferred = ""

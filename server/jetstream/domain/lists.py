@@ -78,7 +78,7 @@ class Lists:
 
     def stream_names(self, request: Request) -> Response:
         """Answer STREAM.NAMES."""
-        asked = request.read(PageRequest)
+        asked = request.read_optional(PageRequest)
         page = streams_page(
             self._domain.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject
         )
@@ -86,7 +86,7 @@ class Lists:
 
     def streams(self, request: Request) -> Response:
         """Answer STREAM.LIST."""
-        asked = request.read(PageRequest)
+        asked = request.read_optional(PageRequest)
         held, domain = request.account, self._domain
         page = streams_page(domain.state, held.name, asked.offset, LIST_LIMIT, asked.subject)
         desk, known = domain.desk(), StreamWishes(domain).known
@@ -122,7 +122,7 @@ class Lists:
     # --- consumers
 
     def _consumers_page(self, request: Request, limit: int) -> Page[ConsumerAssignment]:
-        asked = request.read(PageRequest) if request.has_json else PageRequest()
+        asked = request.read_optional(PageRequest)
         return consumers_page(
             self._domain.state, request.account.name, request.tokens[2], asked.offset, limit
         )

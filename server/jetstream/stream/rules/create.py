@@ -60,7 +60,7 @@ def check(config: StreamConfig, world: World) -> StreamConfig:
 
 def checking(config: StreamConfig, world: World) -> Steps[StreamConfig]:
     """As `check`, in steps."""
-    _check_texts(config)
+    check_texts(config)
     config = _with_defaults(config, world)
     _check_age(config)
     config = _with_duplicate_window(config, world)
@@ -84,7 +84,8 @@ def checking(config: StreamConfig, world: World) -> Steps[StreamConfig]:
     return config
 
 
-def _check_texts(config: StreamConfig) -> None:
+def check_texts(config: StreamConfig) -> None:
+    """Judge its name, description and metadata. Raises ApiError."""
     if not is_asset_name(config.name):
         raise invalid("stream name is required and can not contain '.', '*', '>', '\\', '/'")
     if len(config.name.encode()) > MAX_NAME:
