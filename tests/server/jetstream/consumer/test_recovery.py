@@ -128,6 +128,22 @@ def test_an_update_and_a_pause_are_kept() -> None:
     assert (config.description, config.filter_subject) == ("new", "s.x")
 
 
+@pytest.mark.parametrize("graceful", [True, False])
+def test_what_was_delivered_under_other_filters_before_a_restart_is_not_waited_for(graceful: bool) -> None:
+    disk = FakeDisk()
+    rig = make(disk)
+    rig.consumer(durable_name="C", ack_policy="explicit", filter_subject="s.1")
+    rig.publish("one")
+    assert pulled(rig, 1) == [("one", "1")]
+    rig.consumer(durable_name="C", ack_policy="explicit", filter_subject="s.2")
+    rig.clock.advance(SETTLE)
+    rig = again(rig, disk, graceful=graceful)
+    consumer = rig.stream.consumers["C"]
+    assert consumer.info().num_ack_pending == 1
+    assert rig.stream.delete_message(1, erase=False)
+    assert consumer.info().num_ack_pending == 0
+
+
 CONSUMER = "/data/jetstream/A/streams/S/consumers/C"
 
 

@@ -96,7 +96,7 @@ def test_the_cost_is_of_those_that_match() -> None:
     assert One.asked == 10  # who wanted the last one is asked first
 
 
-def test_what_was_delivered_under_other_filters_is_not_waited_for_when_it_leaves(tmp_path: object) -> None:
+def test_what_was_delivered_under_other_filters_is_not_waited_for_when_it_leaves() -> None:
     rig = Rig()
     consumer = rig.consumer(durable_name="c", ack_policy="explicit", filter_subject="s.1")
     inbox = rig.hear("inbox")
