@@ -52,6 +52,13 @@ class Recovered:
     tombs: "array[int]" = field(default_factory=lambda: array("Q"))
     damage: list[tuple[Block, str, list[int]]] = field(default_factory=list)
 
+    def reach(self, last_seq: int, last_time: int) -> None:
+        """Take over what one source says of the last sequence; clocks may have gone back since others."""
+        if last_seq > self.last_seq:
+            self.last_seq, self.last_time = last_seq, last_time
+        elif last_seq == self.last_seq:
+            self.last_time = max(self.last_time, last_time)
+
 
 @dataclass(slots=True)
 class _File:
@@ -82,8 +89,7 @@ def recover(
     for index in indexes:
         block = index.block
         found.floor = max(found.floor, block.state_floor)
-        found.last_seq = max(found.last_seq, block.state_last, block.last_row_seq)
-        found.last_time = max(found.last_time, block.state_time)
+        found.reach(max(block.state_last, block.last_row_seq), block.state_time)
         found.blocks.append(block)
     for place in range(len(files)):
         _note_missing(place, files[place], indexes, found)
@@ -176,8 +182,7 @@ def _hear(witnesses: list[Witness], blocks: list[Block], found: Recovered) -> No
     same = {(block.header.number, block.header.generation): block.tombs for block in blocks}
     for witness in witnesses:
         found.floor = max(found.floor, witness.floor)
-        found.last_seq = max(found.last_seq, witness.last_seq)
-        found.last_time = max(found.last_time, witness.last_time)
+        found.reach(witness.last_seq, witness.last_time)
         if witness.tombs == same.get((witness.number, witness.generation)):
             continue  # as always, where nothing is damaged
         said = said or {
