@@ -455,6 +455,15 @@ def test_a_lifetime_of_nothing_is_none(js: JetStream, unique: str, ttl: str, acc
     assert js.state(unique)["messages"] == accepted
 
 
+@pytest.mark.parametrize("ttl", ["x", "-1", "0.1s"])
+def test_an_invalid_lifetime_is_refused_where_there_are_none(js: JetStream, unique: str, ttl: str) -> None:
+    js.create(unique)
+    assert refused(js, unique, "", Nats_TTL=ttl) == (10165, "invalid per-message TTL")
+    assert refused(js, unique, "", Nats_TTL=ttl, Nats_Expected_Last_Sequence="9")[0] == 10071
+    assert refused(js, unique, "", Nats_TTL="5s", Nats_Expected_Last_Sequence="9")[0] == 10166
+    assert js.state(unique)["messages"] == 0
+
+
 @STORAGE
 def test_a_rollup_on_a_subject_with_wildcards_takes_all_it_matches(
     js: JetStream, unique: str, storage: str

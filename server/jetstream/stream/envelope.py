@@ -145,16 +145,19 @@ def _read_rollup(stream: Stream, envelope: Envelope, *, sourced: bool) -> None:
 
 
 def _read_ttl(stream: Stream, envelope: Envelope, *, sourced: bool) -> None:
-    """Read the lifetime; an invalid one is told last, as its check is."""
+    """Read the lifetime; an invalid one is told last, as its check is, and where there are none as well."""
     value = headers.get(envelope.header, b"Nats-TTL")
-    if not value or not stream.config.allow_msg_ttl:
+    if not value or (sourced and not stream.config.allow_msg_ttl):
         return
     try:
-        envelope.ttl = parse_ttl(value)
+        ttl = parse_ttl(value)
     except ApiError as error:
         if not sourced:
             envelope.refusal = envelope.refusal or error
         return
+    if not stream.config.allow_msg_ttl:
+        return
+    envelope.ttl = ttl
     envelope.header = stream.expiry.adjust(
         envelope.header, envelope.ttl, one_per_subject=stream.config.max_msgs_per_subject == 1
     )
