@@ -27,7 +27,7 @@ pipeline: $(VENV)/.spark
 	@$(BIN)/pyjs demo pipeline
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n 2 -q
+	@$(BIN)/python -m pytest -n 4 -q
 
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
