@@ -45,21 +45,26 @@ class EachTurn:
 
 
 class Shared:
-    """Callbacks in the order in which they came, together about `SECONDS` of each turn of the loop.
+    """Callbacks in the order in which they came, together about `seconds` of each turn of the loop.
 
     later: runs a callback in the next turn.
     """
 
-    __slots__ = ("_asked", "_due", "_later", "_spent")
+    __slots__ = ("_asked", "_due", "_later", "_seconds", "_spent")
 
-    def __init__(self, later: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, later: Callable[[Callable[[], None]], object], seconds: float = SECONDS) -> None:
         self._later = later
+        self._seconds = seconds
         self._due: deque[Callable[[], object]] = deque()
         self._asked = False  # whether a turn is to come
         self._spent = 0.0  # by what was run at once since the last turn
 
     def __len__(self) -> int:
         return len(self._due)
+
+    def until(self) -> float:
+        """Until when a callback that begins now may work, by `perf_counter`."""
+        return perf_counter() + self._seconds
 
     def soon(self, callback: Callable[[], object]) -> None:
         """See Turns."""
@@ -68,7 +73,7 @@ class Shared:
 
     def now(self, callback: Callable[[], object]) -> None:
         """Run it at once, if nothing waits and little was run at once since the last turn; else soon."""
-        if self._due or self._spent >= SECONDS:
+        if self._due or self._spent >= self._seconds:
             self.soon(callback)
             return
         began = perf_counter()
@@ -84,7 +89,7 @@ class Shared:
 
     def _turn(self) -> None:
         self._asked, self._spent = False, 0.0
-        until = perf_counter() + SECONDS
+        until = self.until()
         try:
             for _ in range(len(self._due)):  # what comes meanwhile waits for the next turn
                 self._due.popleft()()

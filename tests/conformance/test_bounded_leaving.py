@@ -1,6 +1,6 @@
 """Who leaves with very many interests keeps nobody waiting, and is sent nothing more from the first moment.
 
-A leaf, a route and a client of queue groups, each with 30,000 interests, go while others publish. Processor
+A leaf, a route and a client of queue groups, each with 20,000 interests, go while others publish. Processor
 time is counted (lib/callbacks.py).
 """
 
@@ -16,7 +16,7 @@ from lib.eventually import eventually
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 
-COUNT = 30_000
+COUNT = 20_000
 CONFIG = """
 listen: 127.0.0.1:<client>
 server_name: S

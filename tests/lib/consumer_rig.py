@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lib.fake_clock import FakeClock
@@ -19,6 +20,7 @@ from pyjs.server.jetstream.consumer.core import Consumer
 from pyjs.server.jetstream.host import Host
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.recovery import Recovery
+from pyjs.server.slices import Shared
 
 SECOND = 1_000_000_000
 
@@ -67,6 +69,8 @@ class Rig:
         self.account = Account("A", Flusher(self.clock))
         self.log: list[str] = []
         self.host = Host(clock=self.clock, runner=AtOnce(), server_name="one", log=self)
+        # However busy the machine is, the same is delivered in one turn.
+        self.host.deliveries = Shared(partial(self.clock.call_later, 0), seconds=60)
         limits = AccountJetStream()
         self.jetstream = JetStreamAccount(self.account, self.host, directory, {"": limits}, Quota(), Quota())
         config = {"name": "S", "subjects": ["s.>"], "storage": "memory", "num_replicas": 1, **stream}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....protocol.limits import KNOWN_API_LEVEL
-from ...slices import SECONDS
 from ..host import serves_level
 from . import statuses
 from .alarm import Alarm
@@ -195,7 +194,7 @@ class Pulling:
             if len(queue):
                 self._rounds.later()
             return not len(queue)
-        spent, until = 0, perf_counter() + SECONDS
+        spent, until = 0, self._consumer.host.deliveries.until()
         while spent <= BYTES_BUDGET and perf_counter() < until:
             taken = feed.take()
             if taken is None:

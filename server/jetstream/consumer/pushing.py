@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ....protocol import headers
-from ...slices import SECONDS
 from . import statuses
 from .acks import FLOW_PREFIX
 from .alarm import Alarm
@@ -120,7 +119,7 @@ class Pushing:
             return
         feed, sender = consumer.feed, consumer.sender
         consumer.backlog.grow()
-        spent, until = 0, perf_counter() + SECONDS
+        spent, until = 0, self._consumer.host.deliveries.until()
         while True:
             if (flow is not None and flow.full()) or (taken := feed.take()) is None:
                 break

@@ -25,7 +25,7 @@ from . import entry as entries
 from . import state as states
 from .checkpoint import Checkpoint
 from .refill import BEGUN, Refill, SenderError, answer
-from .stream import Outcome, ReplicatedStream
+from .stream import RUN, Outcome, ReplicatedStream
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..consumer.core import Consumer
 
 MOST_WAITING = 32 << 20  # bytes of entries that wait for the end of a refill
-STEP = 128 << 10  # bytes of entries applied in one step
+STEP = 128 << 10  # bytes of entries applied in one step; at most RUN publishes, or one entry more
 _MARK = Struct("<qQ")  # what a snapshot says: the stream's creation, the index
 
 
@@ -166,10 +166,10 @@ class Replica:
         yield from self._applying(news, upto)
 
     def _applying(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
-        stream, size, rested = self.stream, 0, 0
+        stream, size, rested, stored = self.stream, 0, 0, self._store.last_seq
         for index, data in news:
-            if size - rested >= STEP:
-                rested = size
+            if size - rested >= STEP or self._store.last_seq - stored >= RUN:
+                rested, stored = size, self._store.last_seq
                 stream.settle_entries(index - 1)
                 yield
                 self._check()
