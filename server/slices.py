@@ -45,14 +45,14 @@ class EachTurn:
 
 
 class Shared:
-    """Callbacks in the order in which they came, together about `seconds` of each turn of the loop.
+    """Callbacks in the order in which they came, together about `SECONDS` of each turn of the loop.
 
-    later: runs a callback in the next turn.
+    later: runs a callback in the next turn. seconds: of each turn, in place of `SECONDS`.
     """
 
     __slots__ = ("_asked", "_due", "_later", "_seconds", "_spent")
 
-    def __init__(self, later: Callable[[Callable[[], None]], object], seconds: float = SECONDS) -> None:
+    def __init__(self, later: Callable[[Callable[[], None]], object], seconds: float | None = None) -> None:
         self._later = later
         self._seconds = seconds
         self._due: deque[Callable[[], object]] = deque()
@@ -62,9 +62,13 @@ class Shared:
     def __len__(self) -> int:
         return len(self._due)
 
+    @property
+    def _share(self) -> float:
+        return SECONDS if self._seconds is None else self._seconds
+
     def until(self) -> float:
         """Until when a callback that begins now may work, by `perf_counter`."""
-        return perf_counter() + self._seconds
+        return perf_counter() + self._share
 
     def soon(self, callback: Callable[[], object]) -> None:
         """See Turns."""
@@ -73,7 +77,7 @@ class Shared:
 
     def now(self, callback: Callable[[], object]) -> None:
         """Run it at once, if nothing waits and little was run at once since the last turn; else soon."""
-        if self._due or self._spent >= self._seconds:
+        if self._due or self._spent >= self._share:
             self.soon(callback)
             return
         began = perf_counter()
