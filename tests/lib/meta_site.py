@@ -150,7 +150,7 @@ def check(state: State) -> None:
         assert stream.group not in groups, where
         assert stream.placed <= stream.revision <= state.index, where
         assert set(stream.holders) | set(stream.seeds) <= set(stream.members), where
-        unknown = [peer for peer in stream.members if peer not in state.servers]
+        unknown = [peer for peer in stream.peers if peer not in state.servers]
         held = any(holder in state.servers for holder in stream.holders)
         assert not unknown or not held, where  # it waits for a holder that was removed
         assert stream.change or not stream.leaving, where

@@ -26,7 +26,6 @@ from .command import (
     CreateStream,
     DeleteConsumer,
     DeleteStream,
-    Move,
     Prefer,
     PurgeAccount,
     PutConsumer,
@@ -52,6 +51,7 @@ from .effect import (
     StreamGone,
     StreamMade,
 )
+from .peers import in_new_life, moved, peers_fault, without
 from .share import consumer_fault, stream_fault
 from .state import Read, State, is_held, lives
 
@@ -79,14 +79,6 @@ def _stale(state: State, account: str, reads: dict[Read, int]) -> str:
     return ""
 
 
-def _peers_fault(state: State, peers: tuple[str, ...]) -> str:
-    """Why these cannot be the peers, "" if they can."""
-    if not peers or len(set(peers)) != len(peers):
-        return "peers"
-    missing = [peer for peer in peers if peer not in state.servers]
-    return f"server {missing[0]}" if missing else ""
-
-
 # --- servers
 
 
@@ -101,7 +93,20 @@ def _put_server(state: State, command: PutServer) -> Effects:
     if earlier:
         return [Stale(f"server {earlier[0]}")]
     state.servers[server.id] = server
-    return [ServerPut(server, before)]
+    return [ServerPut(server, before), *_waited_for(state, server.id)]
+
+
+def _waited_for(state: State, server: str) -> Effects:
+    """A holder is back: streams that waited for it go on without the peers that were removed meanwhile."""
+    effects: Effects = []
+    for stream in list(state.held_by(server)):
+        absent = [peer for peer in stream.peers if peer not in state.servers]
+        if absent and is_held(state, stream):
+            after = stream
+            for gone in absent:
+                after = without(state, after, gone, None) or after
+            effects.append(_changed(state, stream, after))
+    return effects
 
 
 def _replace_server(state: State, command: ReplaceServer) -> Effects:
@@ -114,27 +119,11 @@ def _replace_server(state: State, command: ReplaceServer) -> Effects:
         state.retired.add(old)
         effects.append(ServerReplaced(old, server))
         for stream in list(state.held_by(old)):
-            effects.append(_changed(state, stream, _in_new_life(stream, old, server.id, state.index)))
+            effects.append(_changed(state, stream, in_new_life(stream, old, server.id, state.index)))
     if not effects:
         return _put_server(state, PutServer(server))
     state.servers[server.id] = server
     return effects
-
-
-def _in_new_life(stream: StreamAssignment, old: str, new: str, index: int) -> StreamAssignment:
-    """The assignment with a server's new life in its old place; alone it begins the group anew."""
-    peers = tuple(dict.fromkeys(new if peer == old else peer for peer in stream.peers))
-    leaving = tuple(peer for peer in stream.leaving if peer not in (old, new))
-    alone = len(peers + leaving) == 1
-    return replace(
-        stream,
-        peers=peers,
-        leaving=leaving,
-        seeds=peers if alone else stream.seeds,
-        holders=peers if alone else stream.holders,
-        change=stream.change or "heal",
-        placed=index,
-    )
 
 
 def _remove_server(state: State, command: RemoveServer) -> Effects:
@@ -144,41 +133,10 @@ def _remove_server(state: State, command: RemoveServer) -> Effects:
     moves = {(move.account, move.stream): move for move in command.moves}
     effects: Effects = [ServerGone(server)]
     for stream in list(state.held_by(server.id)):
-        after = _without(state, stream, server.id, moves.get((stream.account, stream.name)))
+        after = without(state, stream, server.id, moves.get((stream.account, stream.name)))
         if after is not None:
             effects.append(_changed(state, stream, after))
     return effects
-
-
-def _without(state: State, stream: StreamAssignment, gone: str, move: Move | None) -> StreamAssignment | None:
-    """The assignment when a server is gone: as the move says, or one peer fewer.
-
-    None: nothing changes, because the server has the only copy. It is kept for the day it comes back.
-    """
-    held = is_held(state, stream)
-    if gone in stream.holders and not held:
-        return None
-    if (
-        held
-        and move is not None
-        and move.revision == stream.revision
-        and len(move.peers) <= stream.replicas
-        and not _peers_fault(state, move.peers)
-    ):
-        return _moved(state, stream, move.peers, move.group, "heal", gone)
-    peers = tuple(peer for peer in stream.peers if peer != gone)
-    leaving = tuple(peer for peer in stream.leaving if peer != gone)
-    if not peers:  # it was on its way there: back to who has it
-        peers, leaving = leaving[:1], leaving[1:]
-    if not peers:
-        return None
-    return replace(
-        stream,
-        peers=peers,
-        leaving=leaving,
-        change=stream.change or "heal",
-        placed=state.index,
-    )
 
 
 # --- streams
@@ -195,23 +153,6 @@ def _changed(state: State, before: StreamAssignment, after: StreamAssignment) ->
     )
     state.streams[after.account][after.name] = after
     return StreamChanged(before, after)
-
-
-def _moved(
-    state: State, stream: StreamAssignment, peers: tuple[str, ...], group: str, change: str, gone: str = ""
-) -> StreamAssignment:
-    """The assignment with other peers: the former ones leave, all but `gone`."""
-    leaving = tuple(peer for peer in stream.members if peer not in peers and peer != gone)
-    begins = group not in ("", stream.group)
-    return replace(
-        stream,
-        peers=peers,
-        leaving=leaving,
-        group=group or stream.group,
-        seeds=stream.members if begins else stream.seeds,
-        change=change,
-        placed=state.index,
-    )
 
 
 def _sound(config: Document) -> bool:
@@ -255,7 +196,7 @@ def _create_stream(state: State, command: CreateStream) -> Effects:
     fault = stream_fault(command.share, wanted, state.streams.get(account, {}).values(), new=True)
     if fault is not None:
         return [Refused(fault)]
-    stale = _stale(state, account, command.reads) or _peers_fault(state, wanted.peers)
+    stale = _stale(state, account, command.reads) or peers_fault(state, wanted.peers)
     if state.has_group(wanted.group):
         stale = f"group {wanted.group}"
     if stale:
@@ -325,12 +266,12 @@ def _place_anew(
         return _refused("JSStreamReconfigureInProgressErr")
     if not is_held(state, before):
         return _refused("JSStreamOfflineErr")
-    fault = _peers_fault(state, command.peers)
+    fault = peers_fault(state, command.peers)
     if fault or (command.group not in ("", before.group) and state.has_group(command.group)):
         return [Stale(fault or f"group {command.group}")]
     if len(command.peers) != after.replicas:
         return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
-    after = _moved(state, after, command.peers, command.group, command.change)
+    after = moved(state, after, command.peers, command.group, command.change)
     after = replace(after, cluster=command.cluster or after.cluster, preferred=command.preferred)
     if (after.peers, after.leaving) == (before.peers, before.leaving):
         after = replace(after, change=before.change, placed=before.placed)
@@ -346,13 +287,13 @@ def _change_peers(state: State, command: ChangePeers) -> Effects:
         return [Stale(f"stream {before.name}")]
     if not is_held(state, before):
         return _refused("JSStreamOfflineErr")
-    fault = _peers_fault(state, move.peers)
+    fault = peers_fault(state, move.peers)
     if fault or (move.group not in ("", before.group) and state.has_group(move.group)):
         return [Stale(fault or f"group {move.group}")]
     if len(move.peers) > before.replicas:
         return _refused("JSPeerRemapErr")
     change = "move" if before.change == "move" else command.change
-    return [_changed(state, before, _moved(state, before, move.peers, move.group, change))]
+    return [_changed(state, before, moved(state, before, move.peers, move.group, change))]
 
 
 def _begun(state: State, command: Begun) -> Effects:
@@ -360,7 +301,7 @@ def _begun(state: State, command: Begun) -> Effects:
     if before is None or before.placed != command.placed or not before.seeds:
         return []
     holders = tuple(seed for seed in before.seeds if seed in command.holders)
-    if not holders or _peers_fault(state, before.members):
+    if not holders or peers_fault(state, before.peers):
         return []
     return [_changed(state, before, replace(before, seeds=(), holders=holders))]
 
@@ -371,7 +312,7 @@ def _settle(state: State, command: Settle) -> Effects:
         return []
     if not (before.change or before.leaving or before.seeds):
         return []
-    if _peers_fault(state, before.peers):
+    if peers_fault(state, before.peers):
         return []  # one was removed: it is not as the peers say after all
     settled = replace(before, seeds=(), holders=before.peers, leaving=(), change="", preferred="")
     return [_changed(state, before, settled)]

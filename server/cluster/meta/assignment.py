@@ -4,8 +4,8 @@ Invariants, kept by `apply`:
 
 1. A stream has at least one peer, and no peer twice.
 2. It has as many peers as its configuration has replicas, or fewer while servers lack (then it is `short`).
-3. `leaving` are former peers; none of them is a peer.
-4. Some holder is a server, or the stream waits unchanged for one that was removed to come back.
+3. `leaving` are former peers, of servers that were removed, too; none of them is a peer.
+4. All peers are servers and so is some holder, or the stream waits for a holder that was removed.
 5. A consumer has no peers of its own: it rides on its stream's group.
 """
 

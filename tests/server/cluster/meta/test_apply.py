@@ -354,7 +354,8 @@ def test_a_removed_server_is_replaced_where_there_is_another() -> None:
     effects = site.put(site.desk.remove_server(site.state.server_name(gone)))
     assert isinstance(effects[0], ServerGone)
     after = site.state.stream("A", "S")
-    assert after and gone not in after.members and len(after.peers) == 3 and after.change == "heal"
+    assert after and after.leaving == (gone,) and gone not in after.peers and len(after.peers) == 3
+    assert after.change == "heal" and gone not in after.seeds
     check(site.state)
     for name in ("n9", ""):
         with pytest.raises(ApiError) as refused:
@@ -390,6 +391,21 @@ def test_the_only_copy_waits_for_its_server() -> None:
     assert command is not None
     site.put(command)
     assert site.state.servers[home] == old
+    check(site.state)
+
+
+def test_a_stream_goes_back_to_the_holder_that_comes_back_first() -> None:
+    site = Site()
+    stream = site.create(replicas=2)
+    first, second = (site.state.servers[peer] for peer in stream.peers)
+    site.put(RemoveServer(first.id))
+    site.put(RemoveServer(second.id))
+    waiting = site.state.stream("A", "S")
+    assert waiting and (waiting.peers, waiting.leaving) == ((second.id,), (first.id,))
+    check(site.state)
+    site.join(first)
+    back = site.state.stream("A", "S")
+    assert back and (back.peers, back.leaving) == ((first.id,), (second.id,))
     check(site.state)
 
 

@@ -59,6 +59,25 @@ def test_who_leaves_stays_until_the_group_let_it_go() -> None:
     assert isinstance(duties(site.state, effect, new)[0], Change)
 
 
+def test_who_was_removed_and_is_back_keeps_its_copy_until_the_group_let_it_go() -> None:
+    """Its vote may be the one that the group needs: another member may only be filling up."""
+    site = Site()
+    stream = site.create()
+    gone = site.state.servers[stream.peers[0]]
+    held = {("A", "S"): Held(stream.group, stream.created)}
+    site.put(site.desk.remove_server(peer=gone.id))
+    assert list(at_start(site.state, held, gone.id)) == []  # nothing is deleted before it is let in
+    command = site.desk.greet(gone)
+    assert command is not None
+    site.put(command)
+    after = site.state.stream("A", "S")
+    assert after is not None and list(at_start(site.state, held, gone.id)) == [Keep(after, leaves=True)]
+    [effect] = site.put(Settle("A", "S", after.placed))
+    assert duties(site.state, effect, gone.id) == [Close(stream_of([effect]), gone=False)]
+    assert list(at_start(site.state, held, gone.id)) == [Delete("A", "S")]
+    check(site.state)
+
+
 def test_consumers_are_every_members() -> None:
     site = Site(4)
     stream = site.create()

@@ -1,0 +1,92 @@
+"""Peers: a stream's assignment with other servers in its places, and those that are leaving.
+
+Promises: nothing here changes a state; and a copy that its group may still need is never left out: who was a
+peer is leaving until the group's leader says that it has let that server go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .assignment import StreamAssignment
+from .command import Move
+from .state import State, is_held
+
+
+def peers_fault(state: State, peers: tuple[str, ...]) -> str:
+    """Why these cannot be the peers, "" if they can."""
+    if not peers or len(set(peers)) != len(peers):
+        return "peers"
+    missing = [peer for peer in peers if peer not in state.servers]
+    return f"server {missing[0]}" if missing else ""
+
+
+def moved(
+    state: State, stream: StreamAssignment, peers: tuple[str, ...], group: str, change: str
+) -> StreamAssignment:
+    """The assignment with other peers: the former ones leave."""
+    leaving = tuple(peer for peer in stream.members if peer not in peers)
+    begins = group not in ("", stream.group)
+    return replace(
+        stream,
+        peers=peers,
+        leaving=leaving,
+        group=group or stream.group,
+        seeds=stream.members if begins else stream.seeds,
+        change=change,
+        placed=state.index,
+    )
+
+
+def in_new_life(stream: StreamAssignment, old: str, new: str, index: int) -> StreamAssignment:
+    """The assignment with a server's new life in its old place; alone it begins the group anew."""
+    peers = tuple(dict.fromkeys(new if peer == old else peer for peer in stream.peers))
+    leaving = tuple(peer for peer in stream.leaving if peer not in (old, new))
+    alone = len(peers + leaving) == 1
+    return replace(
+        stream,
+        peers=peers,
+        leaving=leaving,
+        seeds=peers if alone else stream.seeds,
+        holders=peers if alone else stream.holders,
+        change=stream.change or "heal",
+        placed=index,
+    )
+
+
+def without(state: State, stream: StreamAssignment, gone: str, move: Move | None) -> StreamAssignment | None:
+    """The assignment when a server is gone: as the move says, or one peer fewer.
+
+    A peer is among those that are leaving then: when it comes back before the group has let it go, its vote
+    may be one that the group cannot do without. Nobody waits for it to begin the group.
+
+    None: nothing changes, because the server has the only copy. It is kept for the day it comes back.
+    """
+    held = is_held(state, stream)
+    if gone in stream.holders and not held:
+        return None
+    if (
+        held
+        and move is not None
+        and move.revision == stream.revision
+        and len(move.peers) <= stream.replicas
+        and not peers_fault(state, move.peers)
+    ):
+        after = moved(state, stream, move.peers, move.group, "heal")
+    else:
+        peers = tuple(peer for peer in stream.peers if peer != gone)
+        leaving = tuple(peer for peer in stream.leaving if peer != gone)
+        if not peers:  # it was on its way there: back to who has it
+            peers = _who_has(state, replace(stream, leaving=leaving))
+            leaving = tuple(peer for peer in leaving if peer not in peers)
+        if not peers:
+            return None
+        change = stream.change or "heal"
+        after = replace(stream, peers=peers, leaving=(*leaving, gone), change=change, placed=state.index)
+    return replace(after, seeds=tuple(seed for seed in after.seeds if seed != gone))
+
+
+def _who_has(state: State, stream: StreamAssignment) -> tuple[str, ...]:
+    """One of those that are leaving: best one that has the stream for certain, and is a server."""
+    ranks = {one: (one in stream.holders, one in state.servers) for one in stream.leaving}
+    return (max(ranks, key=lambda one: ranks[one]),) if ranks else ()
