@@ -41,10 +41,6 @@ def send_acks(js: JetStream, replies: list[str]) -> None:
     js.wire.send("".join([f"PUB {reply} 0\r\n\r\n" for reply in replies]))
 
 
-def left(js: JetStream, count: int) -> None:
-    eventually(lambda: js.state("w")["messages"] == count, seconds=30)
-
-
 @pytest.mark.parametrize("storage", ["memory", "file"])
 def test_each_consumer_has_its_filter(
     server: ServerProcess, js: JetStream, callbacks: Callbacks, storage: str
@@ -59,9 +55,9 @@ def test_each_consumer_has_its_filter(
             messages, _ = js.pull("w", f"c{number}", BURST // CONSUMERS)
             replies += [message.reply for message in messages]
         send_acks(js, replies[1:])
-        left(js, 1)
+        js.left("w", 1)
         send_acks(js, replies[:1])
-        left(js, 0)
+        js.left("w", 0)
 
 
 def test_no_consumer_has_a_filter(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
@@ -81,9 +77,9 @@ def test_no_consumer_has_a_filter(server: ServerProcess, js: JetStream, callback
         send_acks(js, replies[1][-1:])
         assert js.state("w")["messages"] == BURST
         send_acks(js, replies[0][:50])
-        left(js, BURST - 50)
+        js.left("w", BURST - 50)
         send_acks(js, replies[0][50:])
-        left(js, BURST - batch)
+        js.left("w", BURST - batch)
 
 
 def test_consumers_that_changed_their_filters(
@@ -102,9 +98,9 @@ def test_consumers_that_changed_their_filters(
         messages, _ = js.pull("w", "other")
         assert js.state("w")["messages"] == 1
         send_acks(js, [messages[0].reply])
-        left(js, 0)
+        js.left("w", 0)
         js.publish("w.7")
         assert js.state("w")["messages"] == 1
         messages, _ = js.pull("w", "c6")
         send_acks(js, [messages[0].reply])
-        left(js, 0)
+        js.left("w", 0)

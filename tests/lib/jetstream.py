@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .eventually import eventually
 from .process import ServerProcess
 from .wire import Msg, Wire
 
@@ -84,6 +85,13 @@ class JetStream:
         """The state of a stream."""
         state: dict[str, Any] = self.info(name)["state"]
         return state
+
+    def left(self, name: str, count: int) -> None:
+        """Wait until a stream has that many messages, after acks that let some go.
+
+        nats-server removes them after it answered (server/stream.go, `ackq`).
+        """
+        eventually(lambda: self.state(name)["messages"] == count, 30)
 
     def consumer(self, stream: str, name: str, action: str = "", **config: Any) -> dict[str, Any]:
         """Create or update a durable consumer; explicit ack unless said otherwise."""
