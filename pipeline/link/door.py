@@ -60,11 +60,13 @@ def _open(address: Address, text: str) -> Opened:
         raise LinkError(f"{url.scheme}:// is not supported: use nats:// or tls://")
     if not url.hostname:
         raise LinkError("there is no host in this address")
+    # To read the authorities may take longer than a server waits for who is to speak first.
+    context = identity.tls_context(address) if address.tls_first else None
     sock = socket.create_connection((url.hostname, url.port or PORT), timeout=address.timeout)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        return _Door(address, url, sock).enter()
+        return _Door(address, url, sock).enter(context)
     except BaseException:
         sock.close()
         raise
@@ -80,12 +82,13 @@ class _Door:
         self._held = b""
         self._deadline = time.monotonic() + address.timeout
 
-    def enter(self) -> Opened:
-        if self._address.tls_first:
-            self._encrypt()
+    def enter(self, first: ssl.SSLContext | None) -> Opened:
+        """first: what to encrypt with before the server has spoken."""
+        if first is not None:
+            self._encrypt(first)
         info = self._info()
-        if not self._address.tls_first and self._must_encrypt(info):
-            self._encrypt()
+        if first is None and self._must_encrypt(info):
+            self._encrypt(identity.tls_context(self._address))
         self._socket.sendall(self._connect(info))
         while (line := self._line()) != b"PONG":
             if line.startswith(b"-ERR"):
@@ -101,8 +104,7 @@ class _Door:
             raise LinkError("TLS was asked for, but the server has none")
         return wanted or bool(info.get("tls_required"))
 
-    def _encrypt(self) -> None:
-        context = identity.tls_context(self._address)
+    def _encrypt(self, context: ssl.SSLContext) -> None:
         try:
             self._socket = context.wrap_socket(self._socket, server_hostname=self._url.hostname)
         except ssl.SSLError as error:

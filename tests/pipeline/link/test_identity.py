@@ -113,7 +113,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 def test_tls(serve: Callable[[str], ServerProcess], certificate: tuple[str, str], first: bool) -> None:
     cert, key = certificate
     # Whoever is silent for so long is told what the server is after all: the test's own look does that.
-    handshake = "200ms" if first else "false"
+    handshake = "500ms" if first else "false"
     tls = f"cert_file: '{cert}', key_file: '{key}', handshake_first: {handshake}"
     server = serve(f"listen: 127.0.0.1:<client>\ntls {{ {tls} }}")
     url = server.url.replace("nats://", "tls://")
