@@ -13,9 +13,15 @@ JETSTREAM = 'jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
 
 
 @pytest.fixture
-def js(serve: Callable[[str], ServerProcess]) -> Iterator[JetStream]:
-    """The API on a connection of the test's own; the server is shared."""
-    with JetStream.of(serve(ALONE)) as api:
+def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
+    """One server that a module's tests share. A module that needs another one has a `server` of its own."""
+    return serve(ALONE)
+
+
+@pytest.fixture
+def js(server: ServerProcess) -> Iterator[JetStream]:
+    """The API on a connection of the test's own."""
+    with JetStream.of(server) as api:
         yield api
 
 

@@ -5,7 +5,7 @@ As in test_bounded_work.py the server's callbacks are measured, and the referenc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from lib.callbacks import Callbacks
@@ -20,12 +20,6 @@ MANY = 15_000
 def server(callbacks: Callbacks, launch: Callable[[str], ServerProcess]) -> ServerProcess:
     """A measured server of the test's own."""
     return launch(ALONE)
-
-
-@pytest.fixture
-def js(server: ServerProcess) -> Iterator[JetStream]:
-    with JetStream.of(server) as found:
-        yield found
 
 
 def fill(js: JetStream, count: int = MANY, **config: object) -> None:

@@ -38,8 +38,11 @@ async def main():
     hold(0.002)
     await asyncio.sleep(0)
     hold(0.05)
-    asyncio.get_running_loop().call_soon(hold, 0.03)
-    await asyncio.sleep(0.05)
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+    loop.call_soon(hold, 0.03)
+    loop.call_soon(over.set_result, None)
+    await over
 
 asyncio.run(main())
 """

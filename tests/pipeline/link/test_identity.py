@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +126,16 @@ def test_tls(serve: Callable[[str], ServerProcess], certificate: tuple[str, str]
         Link.open(Address((url,), tls_first=first))
     missing = refused(Address((url,), tls_ca=cert + ".missing", tls_first=first))
     assert "tlsCa" in missing
+
+
+def test_tls_files_are_read_before_the_connection_is_made(tmp_path: Path) -> None:
+    """A server waits only for a moment whether the client begins the handshake."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"tls://127.0.0.1:{listener.getsockname()[1]}"
+        assert "tlsCa" in refused(Address((url,), tls_ca=str(tmp_path / "missing"), tls_first=True))
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_tls_is_not_given_up_silently(serve: Callable[[str], ServerProcess]) -> None:

@@ -170,15 +170,13 @@ def test_consumers_are_managed(tmp_path: Path) -> None:
 
 
 def test_an_unused_ephemeral_goes_away(tmp_path: Path) -> None:
-    async def test(_: Client, js: JetStreamContext) -> None:
+    async def test(client: Client, js: JetStreamContext) -> None:
         await filled(js, 1)
+        deleted = await client.subscribe("$JS.EVENT.ADVISORY.CONSUMER.DELETED.>")
         config = api.ConsumerConfig(inactive_threshold=0.1, ack_policy=api.AckPolicy.EXPLICIT)
         made = await js.add_consumer("S", config)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + 5
+        assert (await deleted.next_msg(timeout=5)).subject.endswith(f".S.{made.name}")
         with pytest.raises(NotFoundError):
-            while loop.time() < deadline:
-                await js.consumer_info("S", made.name)
-                await asyncio.sleep(0.05)
+            await js.consumer_info("S", made.name)
 
     run(test, tmp_path)
