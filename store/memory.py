@@ -1,6 +1,7 @@
 """A stream kept in memory: the reference's `memory` storage, and the plainest store of all."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from .errors import StoreClosed
 from .indexed import STEP, IndexedStream
@@ -8,13 +9,18 @@ from .message import StoredMessage
 from .stream import Commit
 from .subjects import Heap
 
+_SUBJECT: Final = 0
+_HEADER: Final = 1
+_TIME: Final = 3
+
 
 class MemoryStream(IndexedStream):
     """A `StreamStore` without a disk: nothing to commit, nothing left after `close`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._messages: dict[int, StoredMessage] = {}
+        # Plain tuples of what refers to nothing: Python's collector of cycles looks at each of them once.
+        self._messages: dict[int, tuple[str, bytes, bytes, int]] = {}  # subject, header, body, time
         self._time_fell = False
         self._closed = False
 
@@ -33,7 +39,7 @@ class MemoryStream(IndexedStream):
         messages = self._messages
         size = 0
         for body in bodies:
-            messages[seq] = StoredMessage(seq, subject, b"", body, time)
+            messages[seq] = (subject, b"", body, time)
             size += len(body)
             seq += 1
         self._index.add_run(subject, first, seq - first)
@@ -49,7 +55,7 @@ class MemoryStream(IndexedStream):
             raise ValueError(f"sequence {seq} is not above {self.last_seq}")
         if time < self.last_time:
             self._time_fell = True
-        self._messages[seq] = StoredMessage(seq, subject, header, body, time)
+        self._messages[seq] = (subject, header, body, time)
         self._index.add(subject, seq)
         self.bytes += 16 + len(subject.encode("utf-8", "surrogateescape")) + len(header) + len(body)
         self.last_seq = seq
@@ -64,12 +70,12 @@ class MemoryStream(IndexedStream):
         """Give the first sequence whose message has this time or a later one."""
         live = self._index.live
         if self._time_fell:
-            return next((seq for seq in live if self._messages[seq].time >= time), self.last_seq + 1)
+            return next((seq for seq in live if self._messages[seq][_TIME] >= time), self.last_seq + 1)
         low, high = self.first_seq, self.last_seq + 1
         while low < high:
             middle = (low + high) // 2
             seq = live.at_or_after(middle)
-            if not seq or self._messages[seq].time >= time:
+            if not seq or self._messages[seq][_TIME] >= time:
                 high = middle
             else:
                 low = seq + 1
@@ -78,29 +84,29 @@ class MemoryStream(IndexedStream):
     def headed(self, from_seq: int) -> list[int]:
         """Give the sequences at or after `from_seq` of messages that have a header, ascending."""
         live = self._index.live.between(from_seq, self.last_seq)
-        return [seq for seq in live if self._messages[seq].header]
+        return [seq for seq in live if self._messages[seq][_HEADER]]
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
         """Say what a message counts in `bytes`: its parts and 16 bytes for sequence and time."""
         return 16 + len(subject.encode("utf-8", "surrogateescape")) + header_len + body_len
 
     def _load(self, seq: int) -> StoredMessage:
-        return self._messages[seq]
+        return StoredMessage._make((seq, *self._messages[seq]))
 
     def _time_of(self, seq: int) -> int:
-        return self._messages[seq].time
+        return self._messages[seq][_TIME]
 
     def _forget(self, seq: int, *, erase: bool) -> tuple[str, int]:
-        message = self._messages.pop(seq)
-        size = self.size_of(message.subject, len(message.header), len(message.body))
-        self._index.discard(self._index.ids[message.subject], seq)
+        subject, header, body, _ = self._messages.pop(seq)
+        size = self.size_of(subject, len(header), len(body))
+        self._index.discard(self._index.ids[subject], seq)
         self.bytes -= size
-        return message.subject, size
+        return subject, size
 
     def _forget_before(self, seq: int) -> None:
         for gone in self._index.live.between(0, seq - 1):
-            message = self._messages.pop(gone)
-            self.bytes -= self.size_of(message.subject, len(message.header), len(message.body))
+            subject, header, body, _ = self._messages.pop(gone)
+            self.bytes -= self.size_of(subject, len(header), len(body))
         self._index.drop_before(seq)
 
     def _forget_all_but(self, kept: list[int]) -> list[Heap]:
@@ -108,9 +114,9 @@ class MemoryStream(IndexedStream):
         self._messages = {seq: old[seq] for seq in kept}
         remains = [old, *self._index.clear()]
         self.bytes = 0
-        for seq, message in self._messages.items():
-            self._index.add(message.subject, seq)
-            self.bytes += self.size_of(message.subject, len(message.header), len(message.body))
+        for seq, (subject, header, body, _) in self._messages.items():
+            self._index.add(subject, seq)
+            self.bytes += self.size_of(subject, len(header), len(body))
         return remains
 
     def _is_cheap(self, seq: int) -> bool:
@@ -118,7 +124,7 @@ class MemoryStream(IndexedStream):
         return live.count - live.count_from(seq) <= STEP
 
     def _subject_of(self, seq: int) -> str:
-        return self._messages[seq].subject
+        return self._messages[seq][_SUBJECT]
 
     def _check_open(self) -> None:
         if self._closed:

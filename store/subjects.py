@@ -172,7 +172,7 @@ class SubjectIndex:
 
     def clear(self) -> list[Heap]:
         """Forget all messages, in no time; give what is left of them, for `releasing`."""
-        remains: list[Heap] = [self.ids, self.names, self._held, self._groups]
+        remains: list[Heap] = [self.ids, self.names, self._held, self._groups, *self._order.remains()]
         self.live = Sequences()
         self.ids, self.names, self._held, self._free = {}, [], [], []
         self._order, self._ordered = OrderedNames(), 0

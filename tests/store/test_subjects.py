@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from random import Random
 
@@ -10,6 +11,7 @@ import pytest
 from lib.stream_model import fits
 from pyjs.server.slices import at_once
 from pyjs.store import ordered, views
+from pyjs.store.memory import MemoryStream
 from pyjs.store.ordered import OrderedNames
 from pyjs.store.subjects import SubjectIndex
 
@@ -181,3 +183,21 @@ def test_a_wildcard_costs_what_it_matches(monkeypatch: pytest.MonkeyPatch) -> No
     assert index.count(("*.78.*",), 0) == 10
     assert len(looked) < 60
     assert sum(1 for _ in index.preparing(("a.8.*",))) <= 2
+
+
+def test_messages_and_their_order_are_little_for_the_collector_of_cycles() -> None:
+    """Only what it tracks counts, and of lists and dicts that it has not met yet, how long they are."""
+    gc.collect()
+    before = len(gc.get_objects())
+    store = MemoryStream()
+    for seq in range(50_000):
+        store.append(f"m.{seq % 100}.{seq // 100}", b"", b"", 1)
+    gc.collect()
+    assert len(gc.get_objects()) < before + 1000
+    for _ in store.preparing(("m.7.*",)):
+        pass
+    gc.collect(0)
+    assert store.count(("m.*.7",), 0) == 100  # looks into every piece of the order
+    met = {id(one) for generation in (1, 2) for one in gc.get_objects(generation)}
+    young = [one for one in gc.get_objects() if id(one) not in met and isinstance(one, list | dict)]
+    assert sum(map(len, young)) < 10_000
