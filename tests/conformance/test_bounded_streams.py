@@ -14,6 +14,7 @@ from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 
 SUBJECTS = 20_000
+PAGE = 100_000  # subjects in one answer
 MARKED = 6_000
 
 
@@ -58,6 +59,21 @@ def test_all_subjects_of_a_stream(server: ServerProcess, js: JetStream, callback
         assert whole["total"] == len(whole["state"]["subjects"]) == SUBJECTS
         rest = js.info("w", subjects_filter=">", offset=SUBJECTS - 2)
         assert sorted(rest["state"]["subjects"]) == ["w.99.9998", "w.99.9999"]
+
+
+@pytest.mark.parametrize("pattern", [">", "w.*.*"])
+def test_more_subjects_than_a_page_holds(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks, pattern: str
+) -> None:
+    js.create("w", subjects=["w.>"])
+    fill(js, "w", PAGE + 1000)
+    with callbacks.bounded(server):
+        pages = [js.info("w", subjects_filter=pattern, offset=start) for start in (0, PAGE, PAGE + 2000)]
+    assert [page["total"] for page in pages] == [PAGE + 1000] * 3
+    assert [page["offset"] for page in pages] == [0, PAGE, PAGE + 2000]
+    names = [page["state"].get("subjects", {}) for page in pages]
+    assert [len(one) for one in names] == [PAGE, 1000, 0]
+    assert len({*names[0], *names[1]}) == PAGE + 1000
 
 
 def test_all_deleted_sequences_of_a_stream(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
 from ....protocol.errors import ApiError, api_error
+from ....protocol.subject import ANY_REST
 from ...slices import Steps, paced
 from .. import changes
 from ..stream import report
@@ -22,7 +22,7 @@ NAMES_LIMIT = 1024
 LIST_LIMIT = 256
 SUBJECTS_LIMIT = 100_000
 DELETED_LIMIT = 100_000
-STEP = 2048  # subjects looked at in one slice
+STEP = 2048  # sequences looked at in one slice
 
 
 def reading_create(request: Request) -> Steps[StreamRequest]:
@@ -136,17 +136,15 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     """The answer to STREAM.INFO about this stream. Raises ApiError."""
     asked = request.read_optional(StreamInfoRequest)
     page: dict[str, int] = {}
-    subjects: dict[str, int] = {}
+    subjects: Written | None = None
     if asked.subjects_filter:
         page, subjects = yield from _subjects(stream, asked)
     found = yield from report.describing(stream)
-    if len(subjects) <= STEP:
-        found.state.subjects = subjects
     answer = response(request.kind)
     answer.update({"total": 0, "offset": 0, "limit": 0, **page})
     answer.update((yield from found.writing()))
-    if len(subjects) > STEP:
-        answer["state"]["subjects"] = yield from _written(subjects)
+    if subjects is not None:
+        answer["state"]["subjects"] = subjects
     if asked.deleted_details and found.state.num_deleted:
         answer["state"]["deleted"] = yield from _missing(stream)
     return answer
@@ -172,30 +170,29 @@ def _missing(stream: Stream) -> Steps[Written]:
     return Written("[" + ",".join(pieces) + "]")
 
 
-def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str, int], dict[str, int]]]:
-    """Which page it is, and the subjects on it with their numbers of messages."""
+def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str, int], Written | None]]:
+    """Which page it is, and the subjects on it with their numbers of messages as JSON; None without any.
+
+    What was read is written at once: a list of a million names would hold up Python's collector of cycles.
+    """
     store = stream.store
-    names: list[str] = []
-    for more in store.matching((asked.subjects_filter,)):
-        names += more
+    offset = max(asked.offset, 0)
+    everything = asked.subjects_filter == ANY_REST
+    pieces: list[str] = []
+    total = shown = 0
+    for names in store.matching((asked.subjects_filter,)):
+        wanted = names[max(offset - total, 0) :][: SUBJECTS_LIMIT - shown]
+        total += len(names)
+        shown += len(wanted)
+        found = {name: count for name in wanted if (count := store.subject_count(name))}
+        if found:
+            pieces.append(to_text(found)[1:-1])
+        if everything and shown == SUBJECTS_LIMIT:
+            total = store.num_subjects
+            break
         yield
-    offset = min(max(asked.offset, 0), len(names))
-    found: dict[str, int] = {}
-    for start in range(offset, min(len(names), offset + SUBJECTS_LIMIT), STEP):
-        step = names[start : min(start + STEP, offset + SUBJECTS_LIMIT)]
-        found.update({name: count for name in step if (count := store.subject_count(name))})
-        yield
-    page = {"total": len(names), "offset": offset, "limit": SUBJECTS_LIMIT} if names else {}
-    return page, found
-
-
-def _written(subjects: dict[str, int]) -> Steps[Written]:
-    """Write a long list of subjects as JSON, piece by piece."""
-    pieces, rest = [], iter(subjects.items())
-    while step := dict(islice(rest, STEP)):
-        pieces.append(to_text(step)[1:-1])
-        yield
-    return Written("{" + ",".join(pieces) + "}")
+    page = {"total": total, "offset": offset, "limit": SUBJECTS_LIMIT} if total else {}
+    return page, Written("{" + ",".join(pieces) + "}") if pieces else None
 
 
 def delete(request: Request) -> Response:
