@@ -37,10 +37,10 @@ def hold(seconds):
 async def main():
     hold(0.002)
     await asyncio.sleep(0)
-    hold(0.05)
+    hold(0.4)
     loop = asyncio.get_running_loop()
     over = loop.create_future()
-    loop.call_soon(hold, 0.03)
+    loop.call_soon(hold, 0.2)
     loop.call_soon(over.set_result, None)
     await over
 
@@ -54,8 +54,9 @@ def test_a_callback_that_holds_its_loop_is_found(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", HOLD.format(path=str(path))], check=True, cwd=lib)
     task, call = Callbacks(path).new()
     assert (task.name, call.name) == ("task main", "hold")
-    assert 0.04 <= task.raw < 0.1, "without what the pieces of work took"
-    assert 0.02 <= call.raw < 0.06
+    # The pieces of work take a part of the time that was held, the more the slower the machine is.
+    assert 0.1 <= task.raw < 0.402
+    assert 0.05 <= call.raw < 0.202
     assert task.seconds <= task.raw
     assert any("hold" in stack[0] for stack in task.stacks)
 
