@@ -244,26 +244,25 @@ class SubjectIndex:
             view.work = None
 
     def _make(self, view: View) -> Iterator[None]:
-        """Find out what a new view matches."""
+        """Find out what a new view matches; sequences are gathered only if it is neither little nor all."""
         gathering = view.gathering
         assert gathering is not None
-        few: set[int] | None = set()
+        found: list[tuple[array[int], int]] = []  # ids, and the sequence after which the view hears of them
         for names in self.matching(view.filters):
             numbers = [number for name in names if (number := self.ids.get(name)) is not None]
-            attached = [number for number in numbers if self._attach(view, number)]
-            if few is not None:
-                few.update(attached)
-                few = few if len(few) <= FEW else None
-            # Of what comes from now on to those attached, the view hears.
-            yield from self._gather(view, attached, self.live.last)
+            attached = array("Q", [number for number in numbers if self._attach(view, number)])
+            if attached:
+                found.append((attached, self.live.last))
             yield
-        if few is not None:
-            few = {number for number in few if view in self._groups[number]}
-        if few is not None and view.subjects == len(few):  # and none came meanwhile
+        few = {number for ids, _ in found[: FEW + 1] for number in ids if view in self._groups[number]}
+        if len(few) <= FEW and view.subjects == len(few):  # and none came meanwhile
             view.ids, view.gathering = few, None
         elif view.subjects == len(self.ids):
             view.others, view.gathering = set(), None
         else:
+            for ids, bound in found:
+                yield from self._gather(view, ids, bound)
+                yield
             yield from self._merge(view, gathering)
 
     def _remake(self, view: View) -> Iterator[None]:
@@ -284,7 +283,7 @@ class SubjectIndex:
         yield from gathering.finish(merged)
         view.settle(merged)
 
-    def _gather(self, view: View, numbers: list[int], bound: int) -> Iterator[None]:
+    def _gather(self, view: View, numbers: Sequence[int], bound: int) -> Iterator[None]:
         """Gather what these subjects have up to `bound`, which is the last sequence now or an earlier one."""
         gathering = view.gathering
         assert gathering is not None

@@ -182,7 +182,22 @@ def test_a_wildcard_costs_what_it_matches(monkeypatch: pytest.MonkeyPatch) -> No
     assert index.count(("a.77.*",), 0) == 10
     assert index.count(("*.78.*",), 0) == 10
     assert len(looked) < 60
-    assert sum(1 for _ in index.preparing(("a.8.*",))) <= 2
+    assert sum(1 for _ in index.preparing(("a.8.*",))) <= 3
+
+
+@pytest.mark.parametrize(("filters", "gathered"), [(("a.>",), 0), (("a.7.*", "a.8.*"), 20)])
+def test_a_filter_that_matches_all_gathers_nothing(
+    monkeypatch: pytest.MonkeyPatch, filters: tuple[str, ...], gathered: int
+) -> None:
+    """As that of a consumer that has its stream's subject for a filter."""
+    taken: list[int] = []
+    monkeypatch.setattr(views.Gathering, "take", lambda self, seqs: taken.extend(seqs))
+    index = SubjectIndex()
+    for seq in range(1, 1001):
+        index.add(f"a.{seq % 100}.{seq}", seq)
+    for _ in index.preparing(filters):
+        pass
+    assert len(taken) == gathered
 
 
 def test_messages_and_their_order_are_little_for_the_collector_of_cycles() -> None:
