@@ -1,7 +1,7 @@
 """The command classes every command of pyjs is made of.
 
 `Command`: accepts the global flags anywhere on its line and may be an `async def`.
-`Group`: the same, with sub commands that are rows of a table (`Row`): imported when called, not
+`CommandGroup`: the same, with sub commands that are rows of a table (`CommandRow`): imported when called, not
 before; found by name or alias; a wrong name is answered with the nearest ones.
 
 Never imports a family until it is needed: `pyjs --help` reads only the table.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FORCE = click.option("-f", "--force", is_flag=True, help="Act without asking.")
 
 
-class Row(NamedTuple):
+class CommandRow(NamedTuple):
     """A sub command as data. `target` is `module:attribute` of a click command."""
 
     name: str
@@ -83,15 +83,15 @@ class Command(click.Command):
         formatter.write_text(f"Global flags are shown by '{errors.PROGRAM} --help' and may stand anywhere.")
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group whose sub commands are rows of a table, and where global flags are accepted."""
 
     command_class = Command
 
-    def __init__(self, *args: Any, rows: Iterable[Row] = (), **attributes: Any) -> None:
+    def __init__(self, *args: Any, rows: Iterable[CommandRow] = (), **attributes: Any) -> None:
         attributes.setdefault("no_args_is_help", False)
         super().__init__(*args, **attributes)
-        self.rows: dict[str, Row] = {row.name: row for row in rows}
+        self.rows: dict[str, CommandRow] = {row.name: row for row in rows}
         self.aliases = {alias: row.name for row in self.rows.values() for alias in row.aliases}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -102,7 +102,7 @@ class Group(click.Group):
         """Let a sub command added with the decorator be called by other names too."""
         self.aliases.update(dict.fromkeys(aliases, name))
 
-    def row(self, name: str) -> Row | None:
+    def row(self, name: str) -> CommandRow | None:
         """The row that `name` (or alias) calls, if it comes from the table."""
         return self.rows.get(self.aliases.get(name, name))
 
@@ -169,7 +169,7 @@ class Group(click.Group):
                 formatter.write_dl(lines, col_max=34)
 
 
-def load(row: Row) -> click.Command | None:
+def load(row: CommandRow) -> click.Command | None:
     """Import the command of a row.
 
     A built-in that does not import is a bug and raises; a third party's is warned of and skipped.
@@ -187,6 +187,8 @@ def load(row: Row) -> click.Command | None:
     return found
 
 
-def table_rows(package: str, rows: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> list[Row]:
+def table_rows(package: str, rows: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> list[CommandRow]:
     """Rows of a family whose commands live in modules of `package`: (name, module:attr, summary, aliases)."""
-    return [Row(name, f"{package}.{target}", summary, aliases) for name, target, summary, aliases in rows]
+    return [
+        CommandRow(name, f"{package}.{target}", summary, aliases) for name, target, summary, aliases in rows
+    ]

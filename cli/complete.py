@@ -14,7 +14,7 @@ import click
 from . import context as context_files
 
 if TYPE_CHECKING:
-    from .connection import Link
+    from .connection import NatsConnection
 
 BUDGET = 0.8  # seconds, connecting included: longer is felt as a hang
 
@@ -38,17 +38,17 @@ def consumers(context: click.Context, _param: click.Parameter, incomplete: str) 
 
 
 def _matching(
-    context: click.Context, incomplete: str, ask: Callable[[Link], Awaitable[list[str]]]
+    context: click.Context, incomplete: str, ask: Callable[[NatsConnection], Awaitable[list[str]]]
 ) -> list[str]:
     import asyncio
 
     async def names() -> list[str]:
         from .connection import connect
-        from .flags import Session
-        from .profile import settle
+        from .flags import CliSession
+        from .profile import resolve
 
         run = context.find_root().obj
-        profile = settle(run if isinstance(run, Session) else Session())
+        profile = resolve(run if isinstance(run, CliSession) else CliSession())
         async with asyncio.timeout(BUDGET), connect(profile, quiet=True) as link:
             return await ask(link)
 

@@ -1,6 +1,6 @@
 """Connecting to NATS with the settings of a run.
 
-`async with connect() as link:` gives a `Link`: the nats-py client, the JetStream API and the
+`async with connect() as link:` gives a `NatsConnection`: the nats-py client, the JetStream API and the
 profile. Promises: fails within the timeout with an error that says where and as whom it tried and
 what to do; closes the connection whatever happens. After the first connect a lost connection is
 found again by the client as usual.
@@ -21,7 +21,7 @@ from ..version import __version__
 from . import flags, secret
 from .errors import CliError, warn
 from .jetstream import JsApi
-from .profile import SECOND, Profile, settle
+from .profile import SECOND, Profile, resolve
 
 RECONNECT_WAIT = 2  # seconds between attempts, once connected
 RECONNECT_ATTEMPTS = 60
@@ -29,7 +29,7 @@ SOCKET_ERRORS = (OSError, asyncio.TimeoutError)
 
 
 @dataclass
-class Link:
+class NatsConnection:
     """An open connection: `nc` is nats-py's client, `js` the raw JetStream API."""
 
     nc: Any
@@ -55,24 +55,24 @@ class Link:
 
 
 @asynccontextmanager
-async def connect(profile: Profile | None = None, *, quiet: bool = False) -> AsyncIterator[Link]:
+async def connect(profile: Profile | None = None, *, quiet: bool = False) -> AsyncIterator[NatsConnection]:
     """Connect with `profile` (default: the run's own). Asynchronous errors are warned of unless `quiet`.
 
     Raises CliError when no server answers, when it refuses the user, or when a credential is missing.
     """
     # asyncio warns on stderr of how nats-py closes a TLS connection; there is nothing to do about it.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    settled = profile or settle(flags.session())
+    settled = profile or resolve(flags.session())
     options = client_options(settled)
     nc = _client(wants_tls="tls" in options or any(url.startswith("tls://") for url in options["servers"]))
     js = JsApi(nc, settled.api_prefix, settled.timeout / SECOND, trace=settled.trace)
-    link = Link(nc, js, settled)
+    link = NatsConnection(nc, js, settled)
     connected = False
 
     async def on_error(error: Exception) -> None:
         link.faults.append(error)
         if connected and not quiet:
-            warn(plain(error))
+            warn(plain_error(error))
 
     try:
         await asyncio.wait_for(
@@ -256,7 +256,7 @@ def _with_scheme(url: str) -> str:
 
 def _is_refusal(error: BaseException) -> bool:
     """Whether a server answered, and would not have us."""
-    text = plain(error).lower()
+    text = plain_error(error).lower()
     return "authorization" in text or "authentication" in text
 
 
@@ -267,7 +267,7 @@ def bare_url(url: str) -> str:
     return f"{parsed.scheme}://{host}"
 
 
-def plain(error: BaseException) -> str:
+def plain_error(error: BaseException) -> str:
     """The words of a client error, without nats-py's quotes."""
     text = str(error) or type(error).__name__
     return text.replace("nats: '", "nats: ").removesuffix("'") if text.startswith("nats: '") else text
@@ -276,7 +276,7 @@ def plain(error: BaseException) -> str:
 def refused(profile: Profile, error: BaseException) -> CliError:
     """What to tell when connecting failed with `error`."""
     where = ", ".join(bare_url(url) for url in profile.servers)
-    text = plain(error)
+    text = plain_error(error)
     if _is_refusal(error):
         who = profile.text("user") or urlparse(_with_scheme(profile.servers[0])).username
         as_whom = f' the user "{who}"' if who else " the connection: it gave no user the server knows"

@@ -49,7 +49,7 @@ def run(argv: list[str], replies: Callable[[str], str] | None = None) -> int:
 
     `replies` answers questions in place of a terminal: given the question, it returns what would be typed.
     """
-    session = flags.Session(argv=list(argv), replies=replies)
+    session = flags.CliSession(argv=list(argv), replies=replies)
 
     def action() -> Any:
         result = root.main(argv, prog_name=errors.PROGRAM, standalone_mode=False, obj=session)
@@ -60,7 +60,7 @@ def run(argv: list[str], replies: Callable[[str], str] | None = None) -> int:
     return errors.run(action)
 
 
-def show_equivalent(session: flags.Session) -> None:
+def show_equivalent(session: flags.CliSession) -> None:
     """After a run that asked questions: the one line that would have asked none, on stderr."""
     from .prompt import equivalent
 

@@ -18,7 +18,7 @@ from .param import DURATION
 TEXT, SWITCH, SPAN = "text", "switch", "span"
 
 
-class Flag(NamedTuple):
+class GlobalFlag(NamedTuple):
     """One global flag: `--name`, perhaps a short form, perhaps a variable that stands in for it."""
 
     name: str
@@ -35,41 +35,41 @@ class Flag(NamedTuple):
 
 COLORS = ("blue", "cyan", "double", "green", "magenta", "red", "rounded", "yellow")
 
-FLAGS: tuple[Flag, ...] = (
-    Flag("server", "NATS server urls", short="s", env="NATS_URL", metavar="URL"),
-    Flag("user", "Username or token", env="NATS_USER", metavar="USER"),
-    Flag("password", "Password", env="NATS_PASSWORD", metavar="PASSWORD"),
-    Flag("token", "Token", env="NATS_TOKEN", metavar="TOKEN"),
-    Flag("connection-name", "Name the server shows for the connection", metavar="NAME"),
-    Flag("creds", "User credentials", env="NATS_CREDS", metavar="LOCATION"),
-    Flag("nkey", "User nkey seed", env="NATS_NKEY", metavar="LOCATION"),
-    Flag("jwt", "User JWT, used with --seed", env="NATS_JWT", metavar="LOCATION"),
-    Flag("seed", "User seed, used with --jwt", env="NATS_SEED", metavar="LOCATION"),
-    Flag("tlscert", "TLS public certificate", env="NATS_CERT", metavar="FILE"),
-    Flag("tlskey", "TLS private key", env="NATS_KEY", metavar="FILE"),
-    Flag("tlsca", "TLS certificate authority chain", env="NATS_CA", metavar="FILE"),
-    Flag("tlsfirst", "Perform the TLS handshake first", kind=SWITCH, negatable=True),
-    Flag("tls-first", "As --tlsfirst", kind=SWITCH, negatable=True, hidden=True, key="tlsfirst"),
-    Flag("timeout", "Time to wait on responses (default 5s)", env="NATS_TIMEOUT", kind=SPAN),
-    Flag(
+FLAGS: tuple[GlobalFlag, ...] = (
+    GlobalFlag("server", "NATS server urls", short="s", env="NATS_URL", metavar="URL"),
+    GlobalFlag("user", "Username or token", env="NATS_USER", metavar="USER"),
+    GlobalFlag("password", "Password", env="NATS_PASSWORD", metavar="PASSWORD"),
+    GlobalFlag("token", "Token", env="NATS_TOKEN", metavar="TOKEN"),
+    GlobalFlag("connection-name", "Name the server shows for the connection", metavar="NAME"),
+    GlobalFlag("creds", "User credentials", env="NATS_CREDS", metavar="LOCATION"),
+    GlobalFlag("nkey", "User nkey seed", env="NATS_NKEY", metavar="LOCATION"),
+    GlobalFlag("jwt", "User JWT, used with --seed", env="NATS_JWT", metavar="LOCATION"),
+    GlobalFlag("seed", "User seed, used with --jwt", env="NATS_SEED", metavar="LOCATION"),
+    GlobalFlag("tlscert", "TLS public certificate", env="NATS_CERT", metavar="FILE"),
+    GlobalFlag("tlskey", "TLS private key", env="NATS_KEY", metavar="FILE"),
+    GlobalFlag("tlsca", "TLS certificate authority chain", env="NATS_CA", metavar="FILE"),
+    GlobalFlag("tlsfirst", "Perform the TLS handshake first", kind=SWITCH, negatable=True),
+    GlobalFlag("tls-first", "As --tlsfirst", kind=SWITCH, negatable=True, hidden=True, key="tlsfirst"),
+    GlobalFlag("timeout", "Time to wait on responses (default 5s)", env="NATS_TIMEOUT", kind=SPAN),
+    GlobalFlag(
         "socks-proxy", "SOCKS5 proxy to connect through", env="NATS_SOCKS_PROXY", metavar="PROXY", hidden=True
     ),
-    Flag("js-api-prefix", "Subject prefix of the JetStream API", metavar="PREFIX"),
-    Flag("js-event-prefix", "Subject prefix of JetStream advisories", metavar="PREFIX"),
-    Flag("js-domain", "JetStream domain to talk to", metavar="DOMAIN"),
-    Flag("domain", "As --js-domain", metavar="DOMAIN", hidden=True, key="js-domain"),
-    Flag("inbox-prefix", "Prefix of the inbox subjects", metavar="PREFIX"),
-    Flag("colors", "Colour scheme of tables", env="NATS_COLOR", metavar="SCHEME", choices=COLORS),
-    Flag("context", "Connection settings saved under this name", env="NATS_CONTEXT", metavar="NAME"),
-    Flag("no-context", "Use no context, not even the selected one", kind=SWITCH),
-    Flag("trace", "Show the API calls made", kind=SWITCH),
+    GlobalFlag("js-api-prefix", "Subject prefix of the JetStream API", metavar="PREFIX"),
+    GlobalFlag("js-event-prefix", "Subject prefix of JetStream advisories", metavar="PREFIX"),
+    GlobalFlag("js-domain", "JetStream domain to talk to", metavar="DOMAIN"),
+    GlobalFlag("domain", "As --js-domain", metavar="DOMAIN", hidden=True, key="js-domain"),
+    GlobalFlag("inbox-prefix", "Prefix of the inbox subjects", metavar="PREFIX"),
+    GlobalFlag("colors", "Colour scheme of tables", env="NATS_COLOR", metavar="SCHEME", choices=COLORS),
+    GlobalFlag("context", "Connection settings saved under this name", env="NATS_CONTEXT", metavar="NAME"),
+    GlobalFlag("no-context", "Use no context, not even the selected one", kind=SWITCH),
+    GlobalFlag("trace", "Show the API calls made", kind=SWITCH),
 )
 
 BY_NAME = {flag.name: flag for flag in FLAGS}
 
 
 @dataclass
-class Session:
+class CliSession:
     """One run of the command line: what was typed, the global flags found, the answers given."""
 
     argv: list[str] = field(default_factory=list)
@@ -80,11 +80,11 @@ class Session:
     replies: Callable[[str], str] | None = None  # who answers questions, by their text; None: the terminal
 
 
-def session() -> Session:
+def session() -> CliSession:
     """The session of the command that is running now. Outside of a command: an empty one."""
     context = click.get_current_context(silent=True)
     found = context.find_root().obj if context is not None else None
-    return found if isinstance(found, Session) else Session()
+    return found if isinstance(found, CliSession) else CliSession()
 
 
 def options(taken: set[str]) -> list[click.Option]:
@@ -104,10 +104,10 @@ def options(taken: set[str]) -> list[click.Option]:
     return made
 
 
-def _option(flag: Flag, spellings: list[str]) -> click.Option:
+def _option(flag: GlobalFlag, spellings: list[str]) -> click.Option:
     def file(context: click.Context, _param: click.Parameter, value: object) -> None:
         root = context.find_root()
-        if value is None or not isinstance(root.obj, Session):
+        if value is None or not isinstance(root.obj, CliSession):
             return
         root.obj.given[flag.key or flag.name] = value
 

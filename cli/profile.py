@@ -74,7 +74,7 @@ class Profile:
         return self.text("jetstream_domain")
 
 
-def given(session: flags.Session) -> tuple[dict[str, object], tuple[str, ...]]:
+def given(session: flags.CliSession) -> tuple[dict[str, object], tuple[str, ...]]:
     """Flags that were given on the line, completed from the environment; and the variables used."""
     found = dict(session.given)
     used = []
@@ -105,7 +105,7 @@ def overlay(fields: dict[str, object], settings: dict[str, object]) -> dict[str,
     return result
 
 
-def settle(session: flags.Session | None = None) -> Profile:
+def resolve(session: flags.CliSession | None = None) -> Profile:
     """The profile of a run: which context, then the overlay. Raises CliError for an unknown context."""
     settings, used = given(session or flags.session())
     name = str(settings.get("context") or "")

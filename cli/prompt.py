@@ -47,7 +47,7 @@ def whole(answer: str) -> int:
         raise ValueError(f'"{answer}" is not a whole number') from None
 
 
-def equivalent(run: flags.Session) -> str:
+def equivalent(run: flags.CliSession) -> str:
     """The command line that does what `run` did without asking; empty if nothing was asked."""
     if not run.answers:
         return ""

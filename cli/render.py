@@ -82,10 +82,10 @@ def table(
 def _scheme() -> str:
     """The colour scheme of the run: the flag, its variable, the context's."""
     from .errors import CliError
-    from .profile import settle
+    from .profile import resolve
 
     try:
-        return settle(flags.session()).text("color_scheme")
+        return resolve(flags.session()).text("color_scheme")
     except CliError:  # whatever is wrong with the settings, it is not for a table to say
         return ""
 

@@ -11,81 +11,81 @@ from typing import Any
 
 import click
 
-from .command import Group, Row, load
+from .command import CommandGroup, CommandRow, load
 
 PLUGIN_GROUP = "pyjs.plugins"
 
 CORE, JETSTREAM, ADMIN, OTHER = "Messaging", "JetStream", "Administration", "Other commands"
 
-ROWS: tuple[Row, ...] = (
-    Row(
+ROWS: tuple[CommandRow, ...] = (
+    CommandRow(
         "account",
         "pyjs.plugins.account:account",
         "Account information and status",
         ("a",),
         section=ADMIN,
     ),
-    Row("completion", "pyjs.plugins.completion:completion", "Shell completion scripts", section=OTHER),
-    Row(
+    CommandRow("completion", "pyjs.plugins.completion:completion", "Shell completion scripts", section=OTHER),
+    CommandRow(
         "consumer",
         "pyjs.plugins.consumer:consumer",
         "JetStream Consumer management",
         ("con", "obs", "c"),
         section=JETSTREAM,
     ),
-    Row(
+    CommandRow(
         "context",
         "pyjs.plugins.context:context",
         "Manage NATS connection settings",
         ("ctx",),
         section=ADMIN,
     ),
-    Row("demo", "pyjs.plugins.demo:demo", "Played and checked demonstrations", section=OTHER),
-    Row("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
-    Row("nsc", "pyjs.plugins.nsc:nsc", "Manage operators, accounts and users", section=ADMIN),
-    Row(
+    CommandRow("demo", "pyjs.plugins.demo:demo", "Played and checked demonstrations", section=OTHER),
+    CommandRow("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
+    CommandRow("nsc", "pyjs.plugins.nsc:nsc", "Manage operators, accounts and users", section=ADMIN),
+    CommandRow(
         "pipeline",
         "pyjs.plugins.pipeline:pipeline",
         "Streams through Spark: declared pipelines",
         section=JETSTREAM,
     ),
-    Row(
+    CommandRow(
         "publish",
         "pyjs.plugins.messaging.publish:publish",
         "Publish messages",
         ("pub",),
         section=CORE,
     ),
-    Row("reply", "pyjs.plugins.messaging.reply:reply", "Answer requests", section=CORE),
-    Row(
+    CommandRow("reply", "pyjs.plugins.messaging.reply:reply", "Answer requests", section=CORE),
+    CommandRow(
         "request",
         "pyjs.plugins.messaging.request:request",
         "Send requests and show the replies",
         ("req",),
         section=CORE,
     ),
-    Row("rtt", "pyjs.plugins.messaging.rtt:rtt", "Round trip time to the server", section=ADMIN),
-    Row(
+    CommandRow("rtt", "pyjs.plugins.messaging.rtt:rtt", "Round trip time to the server", section=ADMIN),
+    CommandRow(
         "server",
         "pyjs.plugins.server:server",
         "Run a server; look at servers",
         ("srv", "sys", "system"),
         section=ADMIN,
     ),
-    Row(
+    CommandRow(
         "stream",
         "pyjs.plugins.stream:stream",
         "JetStream Stream management",
         ("str", "st", "ms", "s"),
         section=JETSTREAM,
     ),
-    Row(
+    CommandRow(
         "subscribe", "pyjs.plugins.messaging.subscribe:subscribe", "Receive messages", ("sub",), section=CORE
     ),
 )
 
 
-class Root(Group):
+class Root(CommandGroup):
     """The `pyjs` command: the built-in rows, and third-party ones when a name is not built in."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -124,4 +124,4 @@ class Root(Group):
             if point.name in self.rows or point.name in self.aliases:
                 continue  # a plugin adds commands; it cannot replace one
             origin = point.dist.name if point.dist is not None else point.value
-            self.rows[point.name] = Row(point.name, point.value, origin=origin, section="Plugins")
+            self.rows[point.name] = CommandRow(point.name, point.value, origin=origin, section="Plugins")

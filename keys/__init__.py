@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .chain import Admission as Admission
-    from .chain import Connection as Connection
+    from .chain import ConnectInfo as ConnectInfo
     from .chain import Reason as Reason
     from .chain import Refusal as Refusal
     from .chain import Trust as Trust
-    from .chain import judge as judge
+    from .chain import account_status as account_status
+    from .chain import authorize as authorize
     from .chain import open_account as open_account
     from .chain import open_operator as open_operator
     from .chain import open_user as open_user
-    from .chain import standing as standing
     from .claims import AccountClaims as AccountClaims
     from .claims import ActivationClaims as ActivationClaims
     from .claims import AuthorizationRequestClaims as AuthorizationRequestClaims
@@ -56,15 +56,15 @@ if TYPE_CHECKING:
     from .errors import TokenError as TokenError
     from .errors import TokenFault as TokenFault
     from .errors import WorkspaceError as WorkspaceError
-    from .folders.context import Context as Context
-    from .folders.home import Home as Home
+    from .folders.context import NscContext as NscContext
+    from .folders.home import NscDirectories as NscDirectories
     from .folders.keystore import Keystore as Keystore
     from .folders.store import OperatorStore as OperatorStore
     from .folders.store import Stores as Stores
     from .grants import import_cycles as import_cycles
-    from .grants import judge_import as judge_import
+    from .grants import validate_import as validate_import
     from .nkey import KeyPair as KeyPair
-    from .nkey import Role as Role
+    from .nkey import KeyRole as KeyRole
     from .nkey import Signer as Signer
     from .nkey import is_public as is_public
     from .nkey import public_role as public_role
@@ -72,11 +72,12 @@ if TYPE_CHECKING:
     from .token import decode as decode
     from .token import encode as encode
     from .workspace.report import Grade as Grade
-    from .workspace.report import Report as Report
+    from .workspace.report import OperationReport as OperationReport
     from .workspace.workspace import Workspace as Workspace
 
 _WHERE = {
-    "chain": "Admission Connection Reason Refusal Trust judge open_account open_operator open_user standing",
+    "chain": "Admission ConnectInfo Reason Refusal Trust authorize open_account open_operator open_user "
+    "account_status",
     "claims": "AccountClaims ActivationClaims AuthorizationRequestClaims AuthorizationResponseClaims Claims "
     "Export GenericClaims Import Issue Issues Level OperatorClaims UserClaims UserScope",
     "credentials": "read_credentials write_credentials",
@@ -85,14 +86,14 @@ _WHERE = {
     "undecorate_seed",
     "errors": "CredentialsError DamagedError FolderError ForeignError IdentityError KeyFault NkeyError "
     "NotFoundError TokenError TokenFault WorkspaceError",
-    "folders.context": "Context",
-    "folders.home": "Home",
+    "folders.context": "NscContext",
+    "folders.home": "NscDirectories",
     "folders.keystore": "Keystore",
     "folders.store": "OperatorStore Stores",
-    "grants": "import_cycles judge_import",
-    "nkey": "KeyPair Role Signer is_public public_role verify",
+    "grants": "import_cycles validate_import",
+    "nkey": "KeyPair KeyRole Signer is_public public_role verify",
     "token": "decode encode",
-    "workspace.report": "Grade Report",
+    "workspace.report": "Grade OperationReport",
     "workspace.workspace": "Workspace",
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names.split()}

@@ -130,7 +130,7 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectInfo:
     """Who connects: how (`kind`), from where, and what it signed.
 
     `signature`: the text of CONNECT's `sig`, over `nonce`; `zone`: the server's, for hours without a zone of
@@ -179,7 +179,7 @@ def open_operator(token: str, now: int | None = None) -> OperatorClaims | Refusa
 def open_account(token: str, trust: Trust, now: int, *, key: str = "") -> AccountClaims | Refusal:
     """Read an account's token: signed by a trusted key, valid at `now`; `key`: whose token it must be."""
     claims, faults = open_account_token(token)
-    return judge_account(claims, faults, trust, now, key=key)
+    return authorize_account(claims, faults, trust, now, key=key)
 
 
 def open_account_token(token: str) -> tuple[AccountClaims | Refusal, list[str]]:
@@ -192,7 +192,7 @@ def open_account_token(token: str) -> tuple[AccountClaims | Refusal, list[str]]:
     return claims, _faults(claims)
 
 
-def judge_account(
+def authorize_account(
     claims: AccountClaims | Refusal, faults: list[str], trust: Trust, now: int, *, key: str = ""
 ) -> AccountClaims | Refusal:
     """Judge what `open_account_token` gave: signed by a trusted key, valid at `now`, the token of `key`."""
@@ -215,17 +215,17 @@ def open_user(token: str, now: int) -> UserClaims | Refusal:
     return _judged(claims, _faults(claims), now, Reason.USER_EXPIRED, Reason.USER_NOT_YET_VALID)
 
 
-def judge(
-    user: UserClaims, account: AccountClaims, trust: Trust, now: int, connection: Connection
+def authorize(
+    user: UserClaims, account: AccountClaims, trust: Trust, now: int, connection: ConnectInfo
 ) -> Admission | Refusal:
     """Judge a user that wants to connect. `user` and `account` come from `open_user` and `open_account`."""
-    granted = standing(user, account, trust, now)
+    granted = account_status(user, account, trust, now)
     if isinstance(granted, Refusal):
         return granted
     return _judge_connection(granted, now, connection)
 
 
-def standing(user: UserClaims, account: AccountClaims, trust: Trust, now: int) -> Admission | Refusal:
+def account_status(user: UserClaims, account: AccountClaims, trust: Trust, now: int) -> Admission | Refusal:
     """Judge user and account without a connection: whether a session may stand, for example after an update.
 
     Revocations count here; connection types, proof of the key, networks and hours do not.
@@ -263,7 +263,7 @@ def standing(user: UserClaims, account: AccountClaims, trust: Trust, now: int) -
     )
 
 
-def _judge_connection(granted: Admission, now: int, connection: Connection) -> Admission | Refusal:
+def _judge_connection(granted: Admission, now: int, connection: ConnectInfo) -> Admission | Refusal:
     """The checks that need the connection, and the deadline that the hours set."""
     limits, user = granted.limits, granted.user
     if limits.proxy_required and not connection.proxied:
@@ -338,7 +338,7 @@ def _issued(user: UserClaims, account: AccountClaims, *, strict: bool) -> Refusa
     return None
 
 
-def _proof(user: str, connection: Connection) -> Refusal | None:
+def _proof(user: str, connection: ConnectInfo) -> Refusal | None:
     """Whether the client signed the nonce."""
     text = connection.signature
     if not text:

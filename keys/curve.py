@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 
 from .errors import KeyFault, NkeyError
-from .nkey import KeyPair, Role, raw_public
+from .nkey import KeyPair, KeyRole, raw_public
 
 VERSION = b"xkv1"
 NONCE_BYTES = 24
@@ -39,6 +39,6 @@ def open_sealed(sealed: bytes, own: KeyPair, writer: str) -> bytes:
 def _box(own: KeyPair, other: str):  # type: ignore[no-untyped-def] # its type would import the library
     from nacl.public import Box, PrivateKey, PublicKey
 
-    if own.role is not Role.CURVE:
+    if own.role is not KeyRole.CURVE:
         raise NkeyError(KeyFault.WRONG_ROLE, f"sealing needs a curve key, not that of {own.role.phrase}")
-    return Box(PrivateKey(own.secret), PublicKey(raw_public(other, Role.CURVE)))
+    return Box(PrivateKey(own.secret), PublicKey(raw_public(other, KeyRole.CURVE)))

@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass, field
 
 from .errors import CredentialsError, IdentityError
-from .nkey import KeyPair, Role
+from .nkey import KeyPair, KeyRole
 from .token import payload_of
 
 _BLOCK = re.compile(r"-{3,}[^\n]*-{3,}\r?\n([\w\-.=]+)\r?\n-{3,}[^\n]*-{3,}(?:\r?\n|\Z)", re.ASCII)
-_SEED_ROLES = (Role.OPERATOR, Role.ACCOUNT, Role.USER)
+_SEED_ROLES = (KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER)
 _RULE = "*" * 61
 _NOTICE = """************************* IMPORTANT *************************
 NKEY Seed printed below can be used to sign and prove identity.
@@ -57,7 +57,7 @@ def undecorate_jwt(text: str) -> str:
     return found[1] if found else text.strip()
 
 
-def undecorate_seed(text: str, *roles: Role) -> KeyPair:
+def undecorate_seed(text: str, *roles: KeyRole) -> KeyPair:
     """Give the key in a text: of the second block, or of the first line that begins like a seed.
 
     Raises CredentialsError, and NkeyError for a damaged seed or one of another role than `roles`.
@@ -80,7 +80,7 @@ def format_credentials(token: str, seed: str) -> str:
     from .token import decode
 
     claims = decode(token, UserClaims, v1=True)
-    key = KeyPair(seed, Role.USER)
+    key = KeyPair(seed, KeyRole.USER)
     if key.public_key != claims.sub:
         raise CredentialsError("the seed is not that of the token's user")
     return decorate_jwt(token, UserClaims.KIND) + decorate_seed(key.seed)
@@ -95,7 +95,7 @@ def parse_credentials(text: str) -> Credentials:
     if len(blocks) < 2:
         raise CredentialsError("not a credentials file: it needs a JWT and a seed, each between dashed lines")
     try:
-        key = KeyPair(blocks[1], Role.USER)
+        key = KeyPair(blocks[1], KeyRole.USER)
         subject = payload_of(blocks[0]).get("sub")
     except IdentityError as error:
         raise CredentialsError(f"damaged credentials: {error}") from None

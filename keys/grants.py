@@ -50,7 +50,7 @@ def find_export(exporter: AccountClaims, item: Import) -> Export | None:
     return Offer(exporter).find(item)
 
 
-def judge_import(
+def validate_import(
     item: Import, importer: AccountClaims, exporter: AccountClaims | Offer, now: int
 ) -> Refusal | None:
     """Judge one import at `now` (nanoseconds): None when it is granted, and the Refusal when it is not."""

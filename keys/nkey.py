@@ -28,7 +28,7 @@ _SEED_PREFIX = 18 << 3
 _PRIVATE_PREFIX = 15 << 3
 
 
-class Role(Enum):
+class KeyRole(Enum):
     """What a key is for: (word, prefix byte). A public key's first letter is `letter`."""
 
     OPERATOR = ("operator", 14 << 3)
@@ -52,7 +52,7 @@ class Role(Enum):
         return self.word
 
 
-_BY_PREFIX = {role.prefix: role for role in Role}
+_BY_PREFIX = {role.prefix: role for role in KeyRole}
 
 
 class Signer(Protocol):
@@ -100,11 +100,11 @@ def holds_secret(text: str) -> bool:
     return False
 
 
-def _words(roles: tuple[Role, ...]) -> str:
+def _words(roles: tuple[KeyRole, ...]) -> str:
     return " or ".join(role.phrase for role in roles)
 
 
-def public_role(text: str, *roles: Role) -> Role:
+def public_role(text: str, *roles: KeyRole) -> KeyRole:
     """Check a public key and give its role; with `roles` it must be one of them.
 
     Raises NkeyError: NOT_A_KEY, CHECKSUM, SEED_GIVEN (a seed or private key where a public key is expected),
@@ -125,7 +125,7 @@ def public_role(text: str, *roles: Role) -> Role:
     return role
 
 
-def is_public(text: str, *roles: Role) -> bool:
+def is_public(text: str, *roles: KeyRole) -> bool:
     """Whether `text` is a valid public key, of one of `roles` if any are given."""
     try:
         public_role(text, *roles)
@@ -134,7 +134,7 @@ def is_public(text: str, *roles: Role) -> bool:
     return True
 
 
-def raw_public(text: str, *roles: Role) -> bytes:
+def raw_public(text: str, *roles: KeyRole) -> bytes:
     """Give the 32 bytes of a public key. Raises NkeyError as `public_role`."""
     public_role(text, *roles)
     return _body(text)[1:]
@@ -149,7 +149,7 @@ def verify(public_key: str, data: bytes, signature: bytes) -> bool:
     from nacl.signing import VerifyKey
 
     try:
-        if public_role(public_key) is Role.CURVE or len(signature) != SIGNATURE_BYTES:
+        if public_role(public_key) is KeyRole.CURVE or len(signature) != SIGNATURE_BYTES:
             return False
         VerifyKey(raw_public(public_key)).verify(data, signature)
     except (NkeyError, CryptoError, ValueError):
@@ -157,7 +157,7 @@ def verify(public_key: str, data: bytes, signature: bytes) -> bool:
     return True
 
 
-def read_seed(text: str, *roles: Role) -> tuple[Role, bytes]:
+def read_seed(text: str, *roles: KeyRole) -> tuple[KeyRole, bytes]:
     """Check a seed: its role and 32 secret bytes. Raises NkeyError (NO_SEED: a public key is given)."""
     body = _body(text)
     if body[0] & 0xF8 != _SEED_PREFIX:
@@ -172,7 +172,7 @@ def read_seed(text: str, *roles: Role) -> tuple[Role, bytes]:
     return role, body[2:]
 
 
-def write_seed(role: Role, raw: bytes) -> str:
+def write_seed(role: KeyRole, raw: bytes) -> str:
     """Give the text of a seed. `raw`: 32 secret bytes."""
     if len(raw) != SEED_BYTES:
         raise NkeyError(KeyFault.NOT_A_KEY, f"a seed has {SEED_BYTES} bytes, not {len(raw)}")
@@ -184,14 +184,14 @@ class KeyPair:
 
     __slots__ = ("_pair", "_raw", "public_key", "role")
 
-    def __init__(self, seed: str, *roles: Role) -> None:
+    def __init__(self, seed: str, *roles: KeyRole) -> None:
         """Read a seed (surrounding blanks are ignored); it must have one of `roles`, if given.
 
         Raises NkeyError.
         """
         self.role, self._raw = read_seed(seed.strip(), *roles)
         self._pair: Any = None
-        if self.role is Role.CURVE:
+        if self.role is KeyRole.CURVE:
             from nacl.public import PrivateKey
 
             self.public_key = encode(bytes([self.role.prefix]), bytes(PrivateKey(self._raw).public_key))
@@ -202,7 +202,7 @@ class KeyPair:
             self.public_key = self._pair.public_key.decode()
 
     @classmethod
-    def create(cls, role: Role, random: Callable[[int], bytes] = os.urandom) -> KeyPair:
+    def create(cls, role: KeyRole, random: Callable[[int], bytes] = os.urandom) -> KeyPair:
         """Make a new key; `random(n)` gives n secret bytes."""
         return cls(write_seed(role, random(SEED_BYTES)))
 

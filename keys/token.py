@@ -20,7 +20,7 @@ from .nkey import Signer, holds_secret, public_role, verify
 
 if TYPE_CHECKING:
     from .claims import Claims
-    from .nkey import Role
+    from .nkey import KeyRole
 
 MAX_TOKEN = 1024 * 1024
 _ALGORITHM = "ed25519-nkey"
@@ -211,7 +211,7 @@ def _check_roles(claims: Claims) -> None:
         _check_role(claims.sub, claims.SUBJECTS, TokenFault.SUBJECT, "subject")
 
 
-def _check_role(key: str, roles: tuple[Role, ...], fault: TokenFault, what: str) -> None:
+def _check_role(key: str, roles: tuple[KeyRole, ...], fault: TokenFault, what: str) -> None:
     try:
         public_role(key, *roles)
     except NkeyError as error:

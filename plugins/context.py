@@ -19,13 +19,15 @@ import click
 
 from ..cli import complete, flags, prompt, render, secret
 from ..cli import context as contexts
-from ..cli.command import Group
+from ..cli.command import CommandGroup
 from ..cli.errors import CliError, warn
 from ..cli.profile import Profile, given, overlay
 
 Fields = dict[str, Any]
 
-context = Group(name="context", help="Manage NATS connection settings, the same files that `nats` uses.")
+context = CommandGroup(
+    name="context", help="Manage NATS connection settings, the same files that `nats` uses."
+)
 context.add_alias("add", "create", "save")
 context.add_alias("copy", "cp")
 context.add_alias("edit", "vi")

@@ -17,21 +17,21 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import banner
-from .accounts import Registry
+from .accounts import AccountRegistry
 from .client import ClientListener, Clients
 from .clock import SECOND, LoopClock
 from .config.options import Options
 from .identity import ServerIdentity
-from .logging import Log, Silent
+from .logging import Logger, NullLogger
 from .slices import Steps, at_once
 from .worker import Worker
 
 if TYPE_CHECKING:
-    from .cluster.formation import Expected
+    from .cluster.formation import BootstrapExpect
     from .jetstream.engine import JetStream
     from .leaf import Leafs
     from .monitor.http import Monitor
-    from .operator import Operator
+    from .operator import OperatorMode
     from .route import Routes
     from .system import System
 
@@ -42,7 +42,7 @@ _LOOPBACK = "127.0.0.1"
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 
 
-class Part(Protocol):
+class ServerPart(Protocol):
     """Something that runs beside the clients: leafs, monitoring, system services."""
 
     async def start(self) -> None:
@@ -60,23 +60,23 @@ class Server:
     starts and stops it.
     """
 
-    def __init__(self, options: Options | None = None, *, log: Log | None = None, **single: Any) -> None:
+    def __init__(self, options: Options | None = None, *, log: Logger | None = None, **single: Any) -> None:
         embedded = options is None
         if options is None:
             options = Options(host=_LOOPBACK, port=0)
         self.options = _with(options, single)
-        self.log: Log = log or Silent()
+        self.log: Logger = log or NullLogger()
         self.random_bytes: Callable[[int], bytes] = os.urandom
         self.jetstream: JetStream | None = None
         self.leafs: Leafs | None = None
-        self.operator: Operator | None = None
+        self.operator: OperatorMode | None = None
         self.routes: Routes | None = None
         self.monitor: Monitor | None = None
         self.system: System | None = None
         self.lame_duck = False
         self._switch: asyncio.Task[None] | None = None
         self._temporary_store = embedded and not self.options.jetstream.store_dir
-        self._parts: list[Part] = []
+        self._parts: list[ServerPart] = []
         self._stopped = asyncio.Event()
         self._ready: asyncio.Task[None] | None = None
         self._running = False
@@ -137,13 +137,13 @@ class Server:
     def _make_registry(self, options: Options) -> None:
         """The accounts, and who makes them if that is not the options."""
         if not options.operator and not options.trusted_keys:
-            self.registry = Registry(options, self.clock)
+            self.registry = AccountRegistry(options, self.clock)
             return
-        from .operator import Operator, Trusted
+        from .operator import OperatorMode, Trusted
 
         trusted = Trusted.of(options)
-        self.registry = Registry(options, self.clock)
-        self.operator = Operator(
+        self.registry = AccountRegistry(options, self.clock)
+        self.operator = OperatorMode(
             trusted, options, self.registry, self.clock, self.log, self.random_bytes, self.worker
         )
 
@@ -255,7 +255,7 @@ class Server:
             if self.routes is not None:
                 self.routes.wanted = self.operator.need
 
-    def _expected(self) -> Expected:
+    def _expected(self) -> BootstrapExpect:
         """Who must be there before a meta group is founded: those that the routes name."""
         from .cluster.roll import expected
 

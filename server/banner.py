@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from .config import Options
     from .identity import ServerIdentity
     from .jetstream.engine import JetStream
-    from .logging import Log
+    from .logging import Logger
 
 
-def starting(log: Log, identity: ServerIdentity, options: Options) -> None:
+def starting(log: Logger, identity: ServerIdentity, options: Options) -> None:
     """Who starts, with which configuration."""
     log.info("Starting pyjs-server")
     log.info(f"  Version:  {__version__} (nats-server {identity.version})")
@@ -31,7 +31,7 @@ def starting(log: Log, identity: ServerIdentity, options: Options) -> None:
         log.warning(notice)
 
 
-def jetstream(log: Log, engine: JetStream) -> None:
+def jetstream(log: Logger, engine: JetStream) -> None:
     """What JetStream may use, once it runs."""
     config = engine.config()
     if not engine.options.positions.get(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _COLOURS = {"INF": "32", "DBG": "36", "WRN": "0;93", "ERR": "31", "FTL": "31", "TRC": "33"}
 
 
-class Log(Protocol):
+class Logger(Protocol):
     """Where the parts of a server tell what happens. Telling never fails."""
 
     def debug(self, text: str) -> None:
@@ -39,7 +39,7 @@ class Log(Protocol):
         """Tell what goes over the wire."""
 
 
-class Silent:
+class NullLogger:
     """A log that nobody reads."""
 
     def debug(self, text: str) -> None:
@@ -48,7 +48,7 @@ class Silent:
     info = warning = error = trace = debug
 
 
-class Logger:
+class ServerLogger:
     """Lines at six levels. `debug_on` and `trace_on` may be asked before a costly text is made."""
 
     def __init__(self, options: Options) -> None:

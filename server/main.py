@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from .process.signals import HeldSignals
 
 if TYPE_CHECKING:
-    from .config import Options, Problem
+    from .config import ConfigProblem, Options
     from .config.flags import CommandLine
-    from .logging import Logger
+    from .logging import ServerLogger
 
 PROGRAM = "pyjs-server"
 
@@ -79,26 +79,26 @@ def check_config(path: str, program: str = PROGRAM) -> int:
     return 0
 
 
-def _account_problems(options: Options) -> list[Problem]:
+def _account_problems(options: Options) -> list[ConfigProblem]:
     """Why there can be no such accounts, as with imports in a circle."""
     import asyncio
 
     from .accounts.draft import AccountsError
-    from .accounts.registry import Registry
+    from .accounts.registry import AccountRegistry
     from .clock import LoopClock
-    from .config import Problem
+    from .config import ConfigProblem
 
     loop = asyncio.new_event_loop()
     try:
-        Registry(options, LoopClock(loop)).stop()
+        AccountRegistry(options, LoopClock(loop)).stop()
     except AccountsError as error:
-        return [Problem(options.positions.get("accounts"), str(error))]
+        return [ConfigProblem(options.positions.get("accounts"), str(error))]
     finally:
         loop.close()
     return []
 
 
-def _report(problems: Sequence[Problem], program: str) -> int:
+def _report(problems: Sequence[ConfigProblem], program: str) -> int:
     for problem in problems:
         _complain(f"{program}: {problem}")
     return 1
@@ -162,10 +162,10 @@ def _start(line: CommandLine, program: str, held: HeldSignals) -> int:
     if refusals:
         return _report(refusals, program)
 
-    from .logging import Logger
+    from .logging import ServerLogger
 
     try:
-        log = Logger(options)
+        log = ServerLogger(options)
     except OSError as error:
         _complain(f"{program}: error opening log file {options.log_file}: {error.strerror or error}")
         return 1
@@ -178,8 +178,8 @@ def _start(line: CommandLine, program: str, held: HeldSignals) -> int:
 def _serve(
     line: CommandLine,
     options: Options,
-    log: Logger,
-    warnings: list[Problem],
+    log: ServerLogger,
+    warnings: list[ConfigProblem],
     program: str,
     held: HeldSignals,
 ) -> int:

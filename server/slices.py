@@ -24,7 +24,7 @@ SECONDS = 0.002  # of one step, where time measures it
 _RUN = 256  # items sorted in one go
 
 
-class Turns(Protocol):
+class LoopTurns(Protocol):
     """The loop."""
 
     def soon(self, callback: Callable[[], None]) -> None:
@@ -170,7 +170,7 @@ def in_order(items: list[T], key: Callable[[T], Any], *, downwards: bool = False
     return merged
 
 
-async def finish(turns: Turns, steps: Steps[T]) -> T:
+async def finish(turns: LoopTurns, steps: Steps[T]) -> T:
     """The end of it, for a task that waits; a task that is cancelled takes the work along."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
@@ -192,7 +192,7 @@ async def finish(turns: Turns, steps: Steps[T]) -> T:
 class InOrder:
     """Pieces of work that must not mix: each begins when the one before has ended."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: LoopTurns) -> None:
         self._turns = turns
         self._waiting: deque[Callable[[], Slices]] = deque()
         self._busy = False
@@ -245,7 +245,7 @@ class Slices:
 
     def __init__(
         self,
-        runner: Turns,
+        runner: LoopTurns,
         steps: Steps[T],
         done: Callable[[T], object],
         failed: Callable[[Exception], object],

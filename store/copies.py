@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class CopyRead(Generic[T]):
     """What was read, and its bytes. fault: what is wrong with one of the two files, "" for nothing.
 
     whole, copied: whether the first file is, and whether its copy is the same. other: what the file says that
@@ -53,7 +53,7 @@ def read_copies(
     path: str,
     decode: Callable[[bytes, str], T],
     revision: Callable[[T], tuple[int, ...]] = lambda _: (),
-) -> Found[T]:
+) -> CopyRead[T]:
     """Read a file from itself or its copy. `decode(data, path)` raises Damaged.
 
     revision: what grows each time the content is written anew, if the content tells.
@@ -62,7 +62,7 @@ def read_copies(
     first, fault = _read(fs, path, decode)
     second, copy_fault = _read(fs, path + COPY, decode)
     if first is not None and second is not None and revision(first[0]) < revision(second[0]):
-        return Found(*second, f"{path} is older than its copy", whole=False, copied=True, other=first[0])
+        return CopyRead(*second, f"{path} is older than its copy", whole=False, copied=True, other=first[0])
     if first is not None:
         same = second is not None and first[1] == second[1]
         if second is not None and not same:
@@ -70,15 +70,15 @@ def read_copies(
         elif second is None and not copy_fault and first[1].endswith(b"\n"):
             copy_fault = f"{path}{COPY} is missing"
         other = None if second is None else second[0]
-        return Found(*first, copy_fault, whole=True, copied=same, other=other)
+        return CopyRead(*first, copy_fault, whole=True, copied=same, other=other)
     if second is not None:
-        return Found(*second, fault or f"{path} is missing", whole=False, copied=True)
+        return CopyRead(*second, fault or f"{path} is missing", whole=False, copied=True)
     if fault or copy_fault:
         raise Damaged(0, fault or copy_fault)
     raise NotFound(path)
 
 
-def mend(fs: FileSystem, path: str, found: Found[T], *, durable: bool = False) -> None:
+def mend(fs: FileSystem, path: str, found: CopyRead[T], *, durable: bool = False) -> None:
     """Write the file that is not whole, or not there, from the one that is. Raises OSError."""
     if not found.whole:
         write_file(fs, path, found.data)

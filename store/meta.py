@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 from zlib import crc32
 
 from .consumer import STATE, FileConsumer
-from .copies import COPY, Found, mend, read_copies, write_copies
+from .copies import COPY, CopyRead, mend, read_copies, write_copies
 from .errors import Damaged, NotFound
 from .file import FileStream
 from .file.ownership import first_unused, own_files
@@ -46,7 +46,7 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asset:
+class StoredConfig:
     """One stream or consumer found on the disk: its document, or what is wrong with it.
 
     mended: what was wrong with one of the document's two files, which was written anew from the other.
@@ -221,7 +221,7 @@ class AccountDirectory:
 
         return expected
 
-    def _read(self, folder: str, expected: Callable[[_Facts], str]) -> Found[_Meta]:
+    def _read(self, folder: str, expected: Callable[[_Facts], str]) -> CopyRead[_Meta]:
         """Read a meta file. Raises NotFound, Damaged (two of different assets, as well), OSError."""
         path, decode = f"{folder}/{META}", partial(_decode, expected=expected)
         found = read_copies(self._fs, path, decode, lambda meta: (meta.facts.revision,))
@@ -261,7 +261,9 @@ class AccountDirectory:
         self._facts.pop(folder, None)
         self._consumers.pop(folder, None)
 
-    def _list(self, directory: str, expected: Callable[[_Facts], str]) -> Iterator[tuple[Asset, _Facts]]:
+    def _list(
+        self, directory: str, expected: Callable[[_Facts], str]
+    ) -> Iterator[tuple[StoredConfig, _Facts]]:
         for entry in _entries(self._fs, directory):
             found = self._find(directory, entry, expected)
             if found is not None:
@@ -269,7 +271,7 @@ class AccountDirectory:
 
     def _find(
         self, directory: str, entry: str, expected: Callable[[_Facts], str]
-    ) -> tuple[Asset, _Facts] | None:
+    ) -> tuple[StoredConfig, _Facts] | None:
         """Read one asset and mend its document; None: there is none."""
         folder = f"{directory}/{entry}"
         path = f"{folder}/{META}"
@@ -281,13 +283,13 @@ class AccountDirectory:
                 # unless it holds data.
                 if not _holds_data(self._fs, folder):
                     return None
-                return Asset(unquote(entry), None, f"{path} is missing, and so is its copy"), _Facts()
+                return StoredConfig(unquote(entry), None, f"{path} is missing, and so is its copy"), _Facts()
             with suppress(OSError):  # a disk that is full must not keep it from being served
                 mend(self._fs, path, read)
             meta = read.value
-            return Asset(meta.name, meta.document, mended=read.fault), meta.facts
+            return StoredConfig(meta.name, meta.document, mended=read.fault), meta.facts
         except (Damaged, OSError) as fault:
-            return Asset(unquote(entry), None, str(fault)), _Facts()
+            return StoredConfig(unquote(entry), None, str(fault)), _Facts()
 
     # -- streams
 
@@ -298,7 +300,7 @@ class AccountDirectory:
         except OSError:
             return False
 
-    def streams(self) -> list[Asset]:
+    def streams(self) -> list[StoredConfig]:
         """List all streams, damaged ones too; mends documents."""
         found = list(self._list(f"{self.path}/streams", self._expect_stream))
         for asset, facts in found:
@@ -306,15 +308,15 @@ class AccountDirectory:
                 self._facts.setdefault(self._stream(asset.name), facts)
         return [asset for asset, _ in found]
 
-    def read_stream(self, stream: str) -> Asset | None:
+    def read_stream(self, stream: str) -> StoredConfig | None:
         """Find one stream, changing nothing; None: there is none."""
         try:
             meta = self._read(self._stream(stream), self._expect_stream).value
-            return Asset(meta.name, meta.document)
+            return StoredConfig(meta.name, meta.document)
         except NotFound:
             return None
         except (Damaged, OSError) as fault:
-            return Asset(stream, None, str(fault))
+            return StoredConfig(stream, None, str(fault))
 
     def set_aside(self, stream: str) -> str:
         """Keep a stream's messages under another name, which is never read; gives where, "" for none.
@@ -421,7 +423,7 @@ class AccountDirectory:
 
     # -- consumers
 
-    def consumers(self, stream: str) -> list[Asset]:
+    def consumers(self, stream: str) -> list[StoredConfig]:
         """List all consumers of a stream, damaged ones too; mends documents."""
         folder = self._stream(stream)
         expected = self._expect_consumer(self._facts_of(stream) or _Facts())

@@ -36,7 +36,7 @@ pack_checksum = _CHECKSUM.pack
 unpack_all = _ALL.unpack_from
 
 
-class Record(NamedTuple):
+class BlockRecord(NamedTuple):
     """A record that passed its checksum."""
 
     kind: int
@@ -120,7 +120,7 @@ def is_valid(data: bytes, seed: int) -> bool:
     return read_fields(data, seed) is not None
 
 
-def decode_at(data: bytes, offset: int, seed: int) -> Record | None:
+def decode_at(data: bytes, offset: int, seed: int) -> BlockRecord | None:
     """Read the record at `offset`; None if there is no valid one."""
     if offset + FIXED > len(data):
         return None
@@ -131,7 +131,7 @@ def decode_at(data: bytes, offset: int, seed: int) -> Record | None:
     if not is_valid(data[offset:end], seed):
         return None
     at = offset + FIXED
-    return Record(
+    return BlockRecord(
         kind,
         seq,
         time,

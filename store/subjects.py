@@ -1,8 +1,8 @@
 """Which messages a store holds, by sequence and by subject.
 
 For each subject its sorted sequences (one plain integer for a subject with one message, as in key-value
-buckets); for filters with wildcards, and for several filters, a `View`. Views are made when first asked for
-and then kept up to date, so that `next_seq` and `count` cost O(log n) per call.
+buckets); for filters with wildcards, and for several filters, a `FilterView`. Views are made when first asked
+forand then kept up to date, so that `next_seq` and `count` cost O(log n) per call.
 
 Promises: what depends on subjects costs by those matched, not by all there are. What may be much is offered
 in steps of a millisecond or two (`preparing`, `matching`), between which anything may be added and removed;
@@ -18,7 +18,7 @@ from typing import Any
 from ..protocol.subject import has_wildcard
 from .ordered import PIECE, OrderedNames
 from .sequences import Sequences
-from .views import AllBut, Few, Gathering, Held, Selection, View
+from .views import AllButSubjects, FewSubjects, FilterView, Held, Selection, SequenceGather
 
 MAX_VIEWS = 256  # distinct sets of filters remembered; the one longest unused is forgotten first
 FEW = 8  # subjects up to which their sequences are asked one by one
@@ -29,7 +29,7 @@ _MOST_PIECES = 8192  # that they are dealt out to
 _SCATTER = 2_654_435_761  # 2**32 by the golden ratio: its multiples lie evenly in any range
 _AT_ONCE = 4096  # subjects entered in one call, during which no other thread can do anything
 RELEASED = 8192  # objects let go of in one step
-_NO_VIEWS: tuple[View, ...] = ()
+_NO_VIEWS: tuple[FilterView, ...] = ()
 
 
 Heap = list[Any] | dict[Any, Any]
@@ -58,10 +58,10 @@ class SubjectIndex:
         self._free: list[int] = []
         self._order = OrderedNames()
         self._ordered = 0  # the subjects with ids below this are in order
-        self._views: OrderedDict[tuple[str, ...], View] = OrderedDict()
+        self._views: OrderedDict[tuple[str, ...], FilterView] = OrderedDict()
         # By id, the views that match the subject; empty before the first view.
-        self._groups: list[tuple[View, ...]] = []
-        self._wider: dict[tuple[tuple[View, ...], View], tuple[View, ...]] = {}
+        self._groups: list[tuple[FilterView, ...]] = []
+        self._wider: dict[tuple[tuple[FilterView, ...], FilterView], tuple[FilterView, ...]] = {}
 
     def add(self, subject: str, seq: int) -> int:
         """Note a new message, greater in sequence than all others; return the subject's id."""
@@ -203,7 +203,7 @@ class SubjectIndex:
 
     # -- views
 
-    def _attach(self, view: View, number: int) -> bool:
+    def _attach(self, view: FilterView, number: int) -> bool:
         """Let a view know of what becomes of a subject; False: it does already."""
         group = self._groups[number]
         if view in group:
@@ -219,7 +219,7 @@ class SubjectIndex:
         view.subjects += 1
         return True
 
-    def _view(self, filters: Sequence[str]) -> View:
+    def _view(self, filters: Sequence[str]) -> FilterView:
         """Find the view of these filters, or begin one."""
         key = tuple(filters)
         view = self._views.get(key)
@@ -228,9 +228,9 @@ class SubjectIndex:
             return view
         if not self._views:
             self._groups = [_NO_VIEWS] * len(self.names)
-        view = self._views[key] = View(key)
+        view = self._views[key] = FilterView(key)
         # From now on it hears of new subjects.
-        view.gathering = Gathering(self.live.first)
+        view.gathering = SequenceGather(self.live.first)
         view.work = self._make(view)
         if len(self._views) > MAX_VIEWS:
             _, oldest = self._views.popitem(last=False)
@@ -238,12 +238,12 @@ class SubjectIndex:
             self._wider.clear()
         return view
 
-    def _advance(self, view: View) -> None:
+    def _advance(self, view: FilterView) -> None:
         """Do one step of a view's work."""
         if view.work is not None and next(view.work, self) is self:
             view.work = None
 
-    def _make(self, view: View) -> Iterator[None]:
+    def _make(self, view: FilterView) -> Iterator[None]:
         """Find out what a new view matches; sequences are gathered only if it is neither little nor all."""
         gathering = view.gathering
         assert gathering is not None
@@ -265,10 +265,10 @@ class SubjectIndex:
                 yield
             yield from self._merge(view, gathering)
 
-    def _remake(self, view: View) -> Iterator[None]:
+    def _remake(self, view: FilterView) -> Iterator[None]:
         """Merge what a view matches that can be asked otherwise meanwhile."""
         bound = self.live.last
-        gathering = view.gathering = Gathering(self.live.first)
+        gathering = view.gathering = SequenceGather(self.live.first)
         if view.ids is not None:
             yield from self._gather(view, list(view.ids), bound)
         else:
@@ -278,12 +278,12 @@ class SubjectIndex:
                 yield
         yield from self._merge(view, gathering)
 
-    def _merge(self, view: View, gathering: Gathering) -> Iterator[None]:
+    def _merge(self, view: FilterView, gathering: SequenceGather) -> Iterator[None]:
         merged = Sequences()
         yield from gathering.finish(merged)
         view.settle(merged)
 
-    def _gather(self, view: View, numbers: Sequence[int], bound: int) -> Iterator[None]:
+    def _gather(self, view: FilterView, numbers: Sequence[int], bound: int) -> Iterator[None]:
         """Gather what these subjects have up to `bound`, which is the last sequence now or an earlier one."""
         gathering = view.gathering
         assert gathering is not None
@@ -317,9 +317,9 @@ class SubjectIndex:
         if len(filters) == 1 and not has_wildcard(filters[0]):
             number = self.ids.get(filters[0])
             if number is None:
-                return Few(())
+                return FewSubjects(())
             held = self._held[number]
-            return held if isinstance(held, Sequences) else Few((held,))
+            return held if isinstance(held, Sequences) else FewSubjects((held,))
         view = self._view(filters)
         self._advance(view)
         while not view.known:
@@ -329,14 +329,14 @@ class SubjectIndex:
         if view.ids is not None:
             if len(view.ids) > FEW and view.work is None:
                 view.work = self._remake(view)
-            return Few([self._held[number] for number in view.ids])
+            return FewSubjects([self._held[number] for number in view.ids])
         assert view.others is not None
         if not view.others:
             return self.live
         without = [self._held[number] for number in view.others]
         if view.work is None and (len(without) > FEW or sum(map(_count, without)) > FEW_MESSAGES):
             view.work = self._remake(view)
-        return AllBut(self.live, without)
+        return AllButSubjects(self.live, without)
 
     # -- steps
 
@@ -476,7 +476,7 @@ class SubjectIndex:
 
     def picking(self, filters: Sequence[str], up_to: int) -> Generator[None, None, Sequences]:
         """The same in steps; what leaves meanwhile may be in it."""
-        gathering, found = Gathering(self.live.first), Sequences()
+        gathering, found = SequenceGather(self.live.first), Sequences()
         for names in self.matching(() if ">" in filters else filters):
             gathering.take(self.lasts(names, up_to))
             yield

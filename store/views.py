@@ -1,7 +1,7 @@
 """Selections: the sequences that some filters match, in the cheapest form that answers in O(log n).
 
-All have the questions of `Sequences`. A `View` remembers what a set of filters matches while messages come
-and go; making one takes time, in steps, by `work`.
+All have the questions of `Sequences`. A `FilterView` remembers what a set of filters matches while messages
+comeand go; making one takes time, in steps, by `work`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ class Selection(Protocol):
         ...
 
 
-class Few:
+class FewSubjects:
     """The sequences of a few subjects."""
 
     __slots__ = ("_many", "_single")
@@ -70,14 +70,14 @@ class Few:
         return merge(single, *[many.between(low, high) for many in self._many])
 
 
-class AllBut:
+class AllButSubjects:
     """All sequences but those of a few subjects with a few messages."""
 
     __slots__ = ("_live", "_without")
 
     def __init__(self, live: Sequences, without: Iterable[Held]) -> None:
         self._live = live
-        self._without = Few(without)
+        self._without = FewSubjects(without)
 
     def at_or_after(self, seq: int) -> int:
         """See `Selection`."""
@@ -108,7 +108,7 @@ class AllBut:
                 yield seq
 
 
-class View:
+class FilterView:
     """The subjects that one of `filters` matches, with their sequences.
 
     Known is one of: `ids`, the subjects, as long as they are few; `others`, those that it does not match, as
@@ -135,7 +135,7 @@ class View:
         self.ids: set[int] | None = None
         self.others: set[int] | None = None
         self.merged: Sequences | None = None
-        self.gathering: Gathering | None = None
+        self.gathering: SequenceGather | None = None
         self.subjects = 0
         self.work: Iterator[None] | None = None
 
@@ -188,7 +188,7 @@ class View:
         self.ids = self.others = self.gathering = None
 
 
-class Gathering:
+class SequenceGather:
     """Sequences on their way into one sorted set, while messages come and go.
 
     gone: those that left meanwhile; floor: all below it did.

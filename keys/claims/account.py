@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from ..errors import TokenError, TokenFault
-from ..nkey import Role, is_public
+from ..nkey import KeyRole, is_public
 from . import subjects
 from .base import Claims
 from .export import Export, check_exports
@@ -57,14 +57,14 @@ class ExternalAuthorization(Document):
         if self.allowed_accounts and not self.auth_users:
             issues.error("External authorization cannot have accounts without users specified")
         for user in self.auth_users:
-            if not is_public(user, Role.USER):
+            if not is_public(user, KeyRole.USER):
                 issues.error(f"AuthUser {quote(user)} is not a valid user public key")
         for account in self.allowed_accounts:
             if account == ANY and len(self.allowed_accounts) > 1:
                 issues.error(f"AllowedAccounts can only be a list of accounts or {quote(ANY)}")
-            elif account != ANY and not is_public(account, Role.ACCOUNT):
+            elif account != ANY and not is_public(account, KeyRole.ACCOUNT):
                 issues.error(f"Account {quote(account)} is not a valid account public key")
-        if self.xkey and not is_public(self.xkey, Role.CURVE):
+        if self.xkey and not is_public(self.xkey, KeyRole.CURVE):
             issues.error(f"XKey {quote(self.xkey)} is not a valid public xkey")
 
 
@@ -163,8 +163,8 @@ class AccountClaims(Claims):
     """An account's token, signed by the operator or one of its signing keys (or by itself, until it is)."""
 
     KIND: ClassVar[str] = "account"
-    ISSUERS: ClassVar[tuple[Role, ...]] = (Role.ACCOUNT, Role.OPERATOR)
-    SUBJECTS: ClassVar[tuple[Role, ...]] = (Role.ACCOUNT,)
+    ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT, KeyRole.OPERATOR)
+    SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
 
     nats: Account = Field(default_factory=Account)
 
@@ -187,13 +187,13 @@ class AccountClaims(Claims):
             body.trace.check(issues)
         body.check_against_limits(issues)
         for key, scope in body.signing_keys.items():
-            if not is_public(key, Role.ACCOUNT):
+            if not is_public(key, KeyRole.ACCOUNT):
                 text = f"{quote(key)} is not a valid account signing key"
                 issues.error(text if scope is None else f"{key} is not an account public key")
         check_info(body.description, body.info_url, issues)
         if body.cluster_traffic not in {"", "system", "owner"}:
             issues.error(f"unknown cluster traffic option: {quote(body.cluster_traffic)}")
-        if is_public(self.iss, Role.ACCOUNT) and not body.limits.empty:
+        if is_public(self.iss, KeyRole.ACCOUNT) and not body.limits.empty:
             issues.warn("self-signed account JWTs shouldn't contain operator limits")
 
     def prepare(self) -> None:

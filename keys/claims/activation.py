@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ..nkey import Role, is_public
+from ..nkey import KeyRole, is_public
 from . import subjects
 from .base import Claims
 from .export import Kind
@@ -28,8 +28,8 @@ class ActivationClaims(Claims):
     """An activation: the subject is the importing account, the issuer the exporter or its signing key."""
 
     KIND: ClassVar[str] = "activation"
-    ISSUERS: ClassVar[tuple[Role, ...]] = (Role.ACCOUNT, Role.OPERATOR)
-    SUBJECTS: ClassVar[tuple[Role, ...]] = (Role.ACCOUNT,)
+    ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT, KeyRole.OPERATOR)
+    SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
 
     nats: Activation = Field(default_factory=Activation)
 
@@ -43,7 +43,7 @@ class ActivationClaims(Claims):
         if not self.nats.kind:
             issues.error('invalid import type: "unknown"')
         subjects.check(self.nats.subject, issues)
-        if self.nats.issuer_account and not is_public(self.nats.issuer_account, Role.ACCOUNT):
+        if self.nats.issuer_account and not is_public(self.nats.issuer_account, KeyRole.ACCOUNT):
             issues.error("account_id is not an account public key")
 
     def prepare(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from ..nkey import Role
+from ..nkey import KeyRole
 from .issues import Issues
 from .model import Document, Int64
 
@@ -19,8 +19,8 @@ class Claims(Document):
     """
 
     KIND: ClassVar[str] = ""
-    ISSUERS: ClassVar[tuple[Role, ...]] = ()
-    SUBJECTS: ClassVar[tuple[Role, ...]] = ()
+    ISSUERS: ClassVar[tuple[KeyRole, ...]] = ()
+    SUBJECTS: ClassVar[tuple[KeyRole, ...]] = ()
 
     aud: str = ""
     exp: Int64 = 0

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from ..nkey import Role, is_public
+from ..nkey import KeyRole, is_public
 from .base import Claims
 from .issues import Issues, quote
 from .model import VERSION, Body, Document, Int64
@@ -90,7 +90,7 @@ class AuthorizationRequestClaims(Claims):
     """A server's question whether, and as whom, a client may connect."""
 
     KIND: ClassVar[str] = "authorization_request"
-    ISSUERS: ClassVar[tuple[Role, ...]] = (Role.SERVER,)
+    ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.SERVER,)
 
     nats: AuthorizationRequest = Field(default_factory=AuthorizationRequest)
 
@@ -98,7 +98,7 @@ class AuthorizationRequestClaims(Claims):
         """Validate the user's key."""
         if not self.nats.user_nkey:
             issues.error("User nkey is required")
-        elif not is_public(self.nats.user_nkey, Role.USER):
+        elif not is_public(self.nats.user_nkey, KeyRole.USER):
             issues.error(f"User nkey {quote(self.nats.user_nkey)} is not a valid user public key")
 
     def prepare(self) -> None:
@@ -118,21 +118,21 @@ class AuthorizationResponseClaims(Claims):
     """The answer, for the user (`sub`) and the server (`aud`)."""
 
     KIND: ClassVar[str] = "authorization_response"
-    ISSUERS: ClassVar[tuple[Role, ...]] = (Role.ACCOUNT,)
+    ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
 
     nats: AuthorizationResponse = Field(default_factory=AuthorizationResponse)
 
     def check_body(self, issues: Issues, now: int) -> None:
         """Validate keys, and that there is either a token or an error."""
-        if not is_public(self.sub, Role.USER):
+        if not is_public(self.sub, KeyRole.USER):
             issues.error("Subject must be a user public key")
-        if not is_public(self.aud, Role.SERVER):
+        if not is_public(self.aud, KeyRole.SERVER):
             issues.error("Audience must be a server public key")
         if not self.nats.error and not self.nats.jwt:
             issues.error("Error or Jwt is required")
         if self.nats.error and self.nats.jwt:
             issues.error("Only Error or Jwt can be set")
-        if self.nats.issuer_account and not is_public(self.nats.issuer_account, Role.ACCOUNT):
+        if self.nats.issuer_account and not is_public(self.nats.issuer_account, KeyRole.ACCOUNT):
             issues.error("issuer_account is not an account public key")
 
     def prepare(self) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from ..errors import TokenError, TokenFault
-from ..nkey import Role, is_public
+from ..nkey import KeyRole, is_public
 from . import urls
 from .base import Claims
 from .issues import Issues, quote
@@ -35,9 +35,9 @@ class Operator(Body):
             if fault := service_url_fault(url):
                 issues.error(fault)
         for key in self.signing_keys:
-            if not is_public(key, Role.OPERATOR):
+            if not is_public(key, KeyRole.OPERATOR):
                 issues.error(f"{key} is not an operator public key")
-        if self.system_account and not is_public(self.system_account, Role.ACCOUNT):
+        if self.system_account and not is_public(self.system_account, KeyRole.ACCOUNT):
             issues.error(f"{self.system_account} is not an account public key")
         if fault := version_fault(self.assert_server_version):
             issues.error(f"assert server version error: {fault}")
@@ -89,8 +89,8 @@ class OperatorClaims(Claims):
     """An operator's token, signed by the operator itself."""
 
     KIND: ClassVar[str] = "operator"
-    ISSUERS: ClassVar[tuple[Role, ...]] = (Role.OPERATOR,)
-    SUBJECTS: ClassVar[tuple[Role, ...]] = (Role.OPERATOR,)
+    ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.OPERATOR,)
+    SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.OPERATOR,)
 
     nats: Operator = Field(default_factory=Operator)
 

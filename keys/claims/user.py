@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ..nkey import Role, is_public
+from ..nkey import KeyRole, is_public
 from .base import Claims
 from .issues import Issues
 from .model import UNLIMITED, VERSION, Body
@@ -27,8 +27,8 @@ class UserClaims(Claims):
     """A user's token, signed by its account or one of the account's signing keys."""
 
     KIND: ClassVar[str] = "user"
-    ISSUERS: ClassVar[tuple[Role, ...]] = (Role.ACCOUNT,)
-    SUBJECTS: ClassVar[tuple[Role, ...]] = (Role.USER,)
+    ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
+    SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.USER,)
 
     nats: User = Field(default_factory=User)
 
@@ -50,7 +50,7 @@ class UserClaims(Claims):
         """Validate permissions, limits and issuer account."""
         self.nats.check_permissions(issues)
         self.nats.check_limits(issues)
-        if self.nats.issuer_account and not is_public(self.nats.issuer_account, Role.ACCOUNT):
+        if self.nats.issuer_account and not is_public(self.nats.issuer_account, KeyRole.ACCOUNT):
             issues.error("account_id is not an account public key")
 
     def prepare(self) -> None:

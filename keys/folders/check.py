@@ -11,7 +11,7 @@ from .store import OperatorStore
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TokenIssues:
     """The issues of one operator, account (its users' included, each led by `user "name":`)."""
 
     kind: str
@@ -19,7 +19,7 @@ class Finding:
     issues: Issues
 
 
-def check_store(store: OperatorStore, now: int, accounts: Iterable[str] | None = None) -> list[Finding]:
+def check_store(store: OperatorStore, now: int, accounts: Iterable[str] | None = None) -> list[TokenIssues]:
     """Validate a store at `now` (nanoseconds).
 
     The operator, and the named accounts (all, if None) with their users.
@@ -31,9 +31,9 @@ def check_store(store: OperatorStore, now: int, accounts: Iterable[str] | None =
     return [*findings, *(_account(store, name, now) for name in names)]
 
 
-def _operator(store: OperatorStore, now: int) -> Finding:
+def _operator(store: OperatorStore, now: int) -> TokenIssues:
     issues = Issues()
-    finding = Finding("operator", store.name, issues)
+    finding = TokenIssues("operator", store.name, issues)
     try:
         claims = store.operator()
     except FolderError as error:
@@ -45,9 +45,9 @@ def _operator(store: OperatorStore, now: int) -> Finding:
     return finding
 
 
-def _account(store: OperatorStore, name: str, now: int) -> Finding:
+def _account(store: OperatorStore, name: str, now: int) -> TokenIssues:
     issues = Issues()
-    finding = Finding("account", name, issues)
+    finding = TokenIssues("account", name, issues)
     try:
         operator, claims = store.operator(), store.account(name)
     except FolderError as error:

@@ -12,33 +12,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import FolderError, NotFoundError
-from .home import Home
+from .home import NscDirectories
 from .keystore import Keystore
-from .settings import Settings
+from .settings import NscSettings
 from .store import OperatorStore, Stores, is_store
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class NscContext:
     """Where a command works. `operator` and `account` are "" when nothing is chosen.
 
     `from_cwd`: the working directory decided; `first_run`: there were no settings yet.
     """
 
-    home: Home
+    home: NscDirectories
     stores: Stores
     operator: str
     account: str
     from_cwd: bool
     first_run: bool
-    settings: Settings
+    settings: NscSettings
 
     @classmethod
-    def load(cls, home: Home) -> Context:
+    def load(cls, home: NscDirectories) -> NscContext:
         """Find out what is current; nothing is written. Raises FolderError."""
-        settings = None if home.cwd_only else Settings.load(home.settings_file)
+        settings = None if home.cwd_only else NscSettings.load(home.settings_file)
         first_run = settings is None and not home.cwd_only
-        chosen = settings or Settings(store_root=str(home.default_stores))
+        chosen = settings or NscSettings(store_root=str(home.default_stores))
         root = home.stores or Path(chosen.store_root or home.default_stores)
         operator, account, from_cwd = chosen.operator, chosen.account, False
         around = None if first_run else _around(home.cwd)
@@ -59,11 +59,11 @@ class Context:
             raise NotFoundError(f"no operator is current: the stores are in {self.stores.root}")
         return self.stores.open(self.operator)
 
-    def with_root(self, root: Path) -> Context:
+    def with_root(self, root: Path) -> NscContext:
         """Give a context in another stores root, operator and account chosen anew."""
         return replace(self, stores=Stores(root.absolute()))._defaulted()
 
-    def with_operator(self, name: str) -> Context:
+    def with_operator(self, name: str) -> NscContext:
         """Give a context with another operator. Raises NotFoundError."""
         if name not in self.stores.names():
             raise NotFoundError(f'operator "{name}" is not in {self.stores.root}')
@@ -71,11 +71,11 @@ class Context:
             self, operator=name, account=self.account if name == self.operator else ""
         )._defaulted()
 
-    def with_account(self, name_or_key: str) -> Context:
+    def with_account(self, name_or_key: str) -> NscContext:
         """Give a context with another account, by its name or public key. Raises NotFoundError."""
         return replace(self, account=self.store().account_named(name_or_key))
 
-    def save(self) -> Context:
+    def save(self) -> NscContext:
         """Remember root, operator and account in the settings. Raises FolderError under NSC_CWD_ONLY."""
         if self.home.cwd_only:
             raise FolderError("the working directory alone decides (NSC_CWD_ONLY): nothing can be remembered")
@@ -89,7 +89,7 @@ class Context:
         settings.save(self.home.settings_file)
         return replace(self, settings=settings, first_run=False)
 
-    def _defaulted(self) -> Context:
+    def _defaulted(self) -> NscContext:
         operator = _default(self.stores.names(), self.operator)
         accounts = self.stores.open(operator).accounts() if operator else []
         return replace(self, operator=operator, account=_default(accounts, self.account))

@@ -16,7 +16,7 @@ SETTINGS_FILE = "nsc.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class NscDirectories:
     """The three folders, as absolute paths, and where to look for a store around the working directory.
 
     `stores`: the root that a flag names, else None (then the settings decide, and `default_stores` at first);
@@ -41,7 +41,7 @@ class Home:
         data_dir: str = "",
         keystore_dir: str = "",
         all_dirs: str = "",
-    ) -> Home:
+    ) -> NscDirectories:
         """Find the folders.
 
         `all_dirs` stands for all three flags. Raises FolderError without a home directory.

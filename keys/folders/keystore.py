@@ -13,7 +13,7 @@ from .. import files
 from ..credentials import read_credentials, write_credentials
 from ..decorated import Credentials
 from ..errors import DamagedError, ForeignError, NkeyError, NotFoundError
-from ..nkey import KeyPair, Role, public_role
+from ..nkey import KeyPair, KeyRole, public_role
 from .names import checked
 
 SUFFIX = ".nk"
@@ -73,7 +73,7 @@ class Keystore:
                 folder.rmdir()
         return True
 
-    def keys(self, *roles: Role) -> list[str]:
+    def keys(self, *roles: KeyRole) -> list[str]:
         """Give the public keys whose seeds are stored, by their file names, sorted.
 
         Of `roles`, if any are given.
@@ -139,7 +139,7 @@ class Keystore:
                         yield name.removesuffix(SUFFIX)
 
 
-def _is(key: str, roles: tuple[Role, ...]) -> bool:
+def _is(key: str, roles: tuple[KeyRole, ...]) -> bool:
     try:
         public_role(key, *roles)
     except NkeyError:

@@ -12,7 +12,7 @@ from .. import files
 from ..errors import DamagedError, NotFoundError
 
 
-class Settings(BaseModel):
+class NscSettings(BaseModel):
     """What is remembered between commands. `last_update`: seconds. Unknown keys are kept."""
 
     model_config = ConfigDict(strict=True, extra="allow")
@@ -29,7 +29,7 @@ class Settings(BaseModel):
         return {k: v for k, v in data.items() if v is not None} if isinstance(data, dict) else data
 
     @classmethod
-    def load(cls, path: Path) -> Settings | None:
+    def load(cls, path: Path) -> NscSettings | None:
         """Read the settings; None if there are none yet. Raises DamagedError, FolderError."""
         try:
             text = files.read(path)

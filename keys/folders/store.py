@@ -29,7 +29,7 @@ C = TypeVar("C", bound=Claims)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class StoreInfo:
     """What `.nsc` says. `managed`: another party holds the operator's key."""
 
     name: str
@@ -38,7 +38,7 @@ class Mark:
     version: str = VERSION
 
     @classmethod
-    def read(cls, path: Path) -> Mark:
+    def read(cls, path: Path) -> StoreInfo:
         """Read a mark.
 
         Raises NotFoundError, DamagedError, ForeignError for a store of another kind or version.
@@ -103,7 +103,7 @@ class Stores:
         if token:
             files.write(folder / f"{checked(name)}{_JWT}", token)
         files.make_folder(folder / "accounts")
-        Mark(checked(name), managed).write(folder / MARK)  # last: from now on it is a store
+        StoreInfo(checked(name), managed).write(folder / MARK)  # last: from now on it is a store
         return OperatorStore(folder)
 
     def remove(self, name: str) -> None:
@@ -119,7 +119,7 @@ class OperatorStore:
         self.folder = folder
         if not (folder / MARK).is_file():
             raise NotFoundError(f"{folder} is not the store of an operator: it has no {MARK} file")
-        self.mark = Mark.read(folder / MARK)
+        self.mark = StoreInfo.read(folder / MARK)
 
     @property
     def name(self) -> str:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from ..claims import AccountClaims, MsgTrace
 from ..claims.issues import Issues
 from ..errors import WorkspaceError
-from ..nkey import KeyPair, Role
+from ..nkey import KeyPair, KeyRole
 from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_faults
 from .jetstream import JetStreamEdits
 from .moments import date
 from .naming import chosen
 from .permissions import NO_PERMISSIONS, PermissionEdits
-from .report import Report, quote
+from .report import OperationReport, quote
 from .signing import account_signer, given_key
-from .users import Removal, attempt, remove_user
+from .users import UserRemoval, attempt, remove_user
 from .workspace import Workspace
 
 # Limits of an account and what is said when one is changed, in the order in which they are told.
@@ -37,7 +37,7 @@ _LIMITS = {
 class AccountResult:
     """An account that was made, edited or deleted; `workspace` is where it is current, if it was made."""
 
-    report: Report
+    report: OperationReport
     name: str
     public_key: str
     claims: AccountClaims
@@ -58,13 +58,13 @@ def add_account(
     stored. `permissions`: the defaults of its users. Raises WorkspaceError, NkeyError; nothing is changed.
     """
     name = chosen(name, "account")
-    report = Report()
+    report = OperationReport()
     with workspace.locked():
         for other in workspace.store().accounts():
             if other.lower() == name.lower():
                 raise WorkspaceError(f"the account {quote(other)} already exists")
-        given = given_key(key, Role.ACCOUNT) if key else None
-        pair = KeyPair.create(Role.ACCOUNT) if given is None else given.pair
+        given = given_key(key, KeyRole.ACCOUNT) if key else None
+        pair = KeyPair.create(KeyRole.ACCOUNT) if given is None else given.pair
         public = given.public_key if given is not None else pair.public_key if pair is not None else ""
         _must_be_new(workspace, public)
         claims = AccountClaims.new(public, name)
@@ -127,8 +127,8 @@ def edit_account(workspace: Workspace, account: str, edits: AccountEdits) -> Acc
         name = workspace.account_name(account)
         old = workspace.store().account(name)
         claims = old.model_copy(deep=True)
-        report, body = Report(), claims.nats
-        keys, made = edits.signing_keys.read(Role.ACCOUNT, body.signing_keys, f"account {name}")
+        report, body = OperationReport(), claims.nats
+        keys, made = edits.signing_keys.read(KeyRole.ACCOUNT, body.signing_keys, f"account {name}")
         body.signing_keys |= {key: None for key in keys if key not in body.signing_keys}
         for key in edits.signing_keys.remove:
             del body.signing_keys[key]
@@ -180,8 +180,8 @@ def delete_account(
         claims = store.account(name)
         users = [(user, store.user(name, user).sub) for user in store.users(name)]
         signer = account_signer(workspace, claims)
-        report = Report()
-        removal = Removal(revoke=revoke, keys=keys, credentials=credentials)
+        report = OperationReport()
+        removal = UserRemoval(revoke=revoke, keys=keys, credentials=credentials)
         claims.exp = workspace.now() // 1_000_000_000 + 60
         before = dict(claims.nats.revocations)
         if revoke:
@@ -208,8 +208,8 @@ def _must_be_new(workspace: Workspace, key: str) -> None:
             raise WorkspaceError(f"account {quote(name)} has the key {key} already")
 
 
-def _apply_limits(edits: AccountEdits, claims: AccountClaims) -> Report:
-    report = Report()
+def _apply_limits(edits: AccountEdits, claims: AccountClaims) -> OperationReport:
+    report = OperationReport()
     for name in edits.limits:
         if name not in _LIMITS:
             raise WorkspaceError(f"{name!r} is no limit of an account")
@@ -224,7 +224,7 @@ def _apply_limits(edits: AccountEdits, claims: AccountClaims) -> Report:
     return report
 
 
-def _apply_info(edits: AccountEdits, claims: AccountClaims, report: Report) -> None:
+def _apply_info(edits: AccountEdits, claims: AccountClaims, report: OperationReport) -> None:
     if edits.description is not None:
         claims.nats.description = edits.description
         report.ok(f"changed description to {quote(edits.description)}")
@@ -233,7 +233,7 @@ def _apply_info(edits: AccountEdits, claims: AccountClaims, report: Report) -> N
         report.ok(f"changed info url to {quote(edits.info_url)}")
 
 
-def _apply_trace(edits: AccountEdits, claims: AccountClaims, report: Report) -> None:
+def _apply_trace(edits: AccountEdits, claims: AccountClaims, report: OperationReport) -> None:
     body = claims.nats
     if edits.trace_subject is not None:
         if edits.trace_subject:
@@ -269,9 +269,9 @@ def _refuse_bearers(workspace: Workspace, account: str) -> None:
             )
 
 
-def _modifications(ours: AccountClaims, theirs: AccountClaims) -> Report:
+def _modifications(ours: AccountClaims, theirs: AccountClaims) -> OperationReport:
     """What the account server changed in the limits."""
-    report = Report("account server modifications")
+    report = OperationReport("account server modifications")
     words = {
         "subs": "max subscriptions",
         "conn": "max connections",
@@ -291,14 +291,14 @@ def _modifications(ours: AccountClaims, theirs: AccountClaims) -> Report:
         had, has = getattr(ours.nats.limits, name), getattr(theirs.nats.limits, name)
         if had != has:
             report.server(f"{label} changed from {_limit(had)} to {_limit(has)}")
-    return report if report.children else Report()
+    return report if report.children else OperationReport()
 
 
 def _limit(value: int) -> str:
     return "unlimited" if value == -1 else str(value).lower()
 
 
-def _forget_keys(workspace: Workspace, claims: AccountClaims, report: Report) -> None:
+def _forget_keys(workspace: Workspace, claims: AccountClaims, report: OperationReport) -> None:
     keys = dict.fromkeys(sorted(claims.nats.signing_keys), "signing key") | {claims.sub: "private key"}
     for key, what in keys.items():
         words = f"{what} {quote(key)}"

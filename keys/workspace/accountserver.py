@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from ..errors import WorkspaceError
-from .report import Grade, Report, Show
+from .report import Grade, OperationReport, Show
 
 TIMEOUT = 5.0  # seconds
 _MOST = 4 * 1024 * 1024  # bytes of an answer
@@ -29,19 +29,19 @@ def account_url(server: str, key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AccountServerResponse:
     """An HTTP answer: status and body."""
 
     status: int
     text: str
 
 
-def get(url: str) -> Answer:
+def get(url: str) -> AccountServerResponse:
     """Fetch a document. Raises WorkspaceError when nobody answers."""
     return _asked(url, None)
 
 
-def post(url: str, token: str) -> Answer:
+def post(url: str, token: str) -> AccountServerResponse:
     """Send a token. Raises WorkspaceError when nobody answers."""
     return _asked(url, token.encode())
 
@@ -54,13 +54,13 @@ def load(url: str) -> str:
     return answer.text
 
 
-def push(url: str, token: str) -> Report:
+def push(url: str, token: str) -> OperationReport:
     """Send an account's token and tell how it went: OK for 200, a warning for 201 and 202."""
-    report = Report("push jwt to account server", show=Show.WHEN_BAD)
+    report = OperationReport("push jwt to account server", show=Show.WHEN_BAD)
     try:
         answer = post(url, token)
     except WorkspaceError as error:
-        return Report(f"error pushing account: {error}", Grade.ERROR)
+        return OperationReport(f"error pushing account: {error}", Grade.ERROR)
     if answer.status == HTTPStatus.OK:
         report.ok("pushed account jwt to the account server")
     elif answer.status in {HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
@@ -72,13 +72,13 @@ def push(url: str, token: str) -> Report:
     return report
 
 
-def pull(url: str) -> tuple[Report, str]:
+def pull(url: str) -> tuple[OperationReport, str]:
     """Fetch an account's token and tell how it went; the token is "" when it did not come."""
-    report = Report("pull jwt from account server", show=Show.WHEN_BAD)
+    report = OperationReport("pull jwt from account server", show=Show.WHEN_BAD)
     try:
         answer = get(url)
     except WorkspaceError as error:
-        return Report(f"error pulling account: {error}", Grade.ERROR), ""
+        return OperationReport(f"error pulling account: {error}", Grade.ERROR), ""
     if answer.status == HTTPStatus.OK:
         report.ok("pulled jwt from the account server")
         return report, answer.text.strip()
@@ -86,7 +86,7 @@ def pull(url: str) -> tuple[Report, str]:
     return report, ""
 
 
-def _asked(url: str, body: bytes | None) -> Answer:
+def _asked(url: str, body: bytes | None) -> AccountServerResponse:
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
@@ -96,10 +96,10 @@ def _asked(url: str, body: bytes | None) -> Answer:
     headers = {"Content-Type": "application/jwt"} if body is not None else {}
     try:
         with urlopen(Request(url, body, headers), timeout=TIMEOUT) as reply:  # noqa: S310 (checked above)
-            return Answer(reply.status, _text(reply.read(_MOST)))
+            return AccountServerResponse(reply.status, _text(reply.read(_MOST)))
     except HTTPError as error:
         with error:
-            return Answer(error.code, _text(error.read(_MOST)))
+            return AccountServerResponse(error.code, _text(error.read(_MOST)))
     except (URLError, HTTPException, OSError, ValueError) as error:
         cause = error.reason if isinstance(error, URLError) else error
         words = getattr(cause, "strerror", None) or cause

@@ -10,9 +10,9 @@ from ..claims.subjects import contained
 from ..errors import WorkspaceError
 from ..token import encode
 from . import accountserver
-from .draft import Draft
+from .draft import AccountUpdate
 from .moments import date, relative
-from .report import Report
+from .report import OperationReport
 from .signing import user_signer
 from .whom import account_key
 from .workspace import Workspace
@@ -22,7 +22,7 @@ from .workspace import Workspace
 class ActivationResult:
     """What was made. `token`: the activation, for the importing account; `export`: what it opens."""
 
-    report: Report
+    report: OperationReport
     account: str
     claims: ActivationClaims
     export: Export
@@ -44,7 +44,7 @@ def generate_activation(
     none. `start` and `expiry`: seconds, 0 for none. Raises WorkspaceError, NkeyError.
     """
     now = workspace.now()
-    draft = Draft.open(workspace, account)
+    draft = AccountUpdate.open(workspace, account)
     export = _private(draft, subject)
     subject = subject or export.subject
     key = account_key(workspace, importer)
@@ -59,7 +59,7 @@ def generate_activation(
         claims.nats.issuer_account = draft.claims.sub
     token = encode(claims, signer, now=now)
     claims.iss = signer.public_key
-    report = Report(summary=True)
+    report = OperationReport(summary=True)
     report.ok(f"generated {quote(export.name)} activation for account {quote(key)}")
     if start:
         report.ok(f"token valid {date(start)} - {_titled(relative(start, now))}")
@@ -103,7 +103,7 @@ def private_exports(claims: AccountClaims) -> list[Export]:
     return [export for export in claims.nats.exports if export.token_req]
 
 
-def _private(draft: Draft, subject: str) -> Export:
+def _private(draft: AccountUpdate, subject: str) -> Export:
     if not draft.claims.nats.exports:
         raise WorkspaceError(f"account {quote(draft.name)} doesn't have exports")
     private = private_exports(draft.claims)

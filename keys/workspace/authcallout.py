@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ..claims import AccountClaims, ExternalAuthorization
 from ..claims.issues import quote
 from ..errors import WorkspaceError
-from ..nkey import KeyPair, Role
-from .draft import Draft, editing
-from .report import Report
+from ..nkey import KeyPair, KeyRole
+from .draft import AccountUpdate, editing
+from .report import OperationReport
 from .signing import GENERATE, given_key
 from .whom import account_key, user_key
 from .workspace import Workspace
@@ -41,7 +41,7 @@ class CalloutChanges:
 class CalloutResult:
     """What was done. `authorization`: the callout as it stands now."""
 
-    report: Report
+    report: OperationReport
     account: str
     claims: AccountClaims
     authorization: ExternalAuthorization
@@ -64,7 +64,7 @@ def edit_callout(workspace: Workspace, changes: CalloutChanges, *, account: str 
             return _disable(draft)
         callout = draft.claims.nats.authorization or ExternalAuthorization()
         draft.claims.nats.authorization = callout
-        lines = Report()
+        lines = OperationReport()
         _users(draft, callout, changes, lines)
         _accounts(draft, callout, changes, lines)
         pair = _curve(callout, changes, lines)
@@ -73,14 +73,16 @@ def edit_callout(workspace: Workspace, changes: CalloutChanges, *, account: str 
         return CalloutResult(report, draft.name, draft.claims, callout)
 
 
-def _disable(draft: Draft) -> CalloutResult:
+def _disable(draft: AccountUpdate) -> CalloutResult:
     callout = draft.claims.nats.authorization = ExternalAuthorization()
     report = draft.store()
     report.ok("removed external authorization configuration")
     return CalloutResult(report, draft.name, draft.claims, callout)
 
 
-def _users(draft: Draft, callout: ExternalAuthorization, changes: CalloutChanges, lines: Report) -> None:
+def _users(
+    draft: AccountUpdate, callout: ExternalAuthorization, changes: CalloutChanges, lines: OperationReport
+) -> None:
     _add(callout.auth_users, [user_key(draft.workspace, draft.name, u) for u in changes.users], "user", lines)
     _remove(
         callout.auth_users,
@@ -90,7 +92,9 @@ def _users(draft: Draft, callout: ExternalAuthorization, changes: CalloutChanges
     )
 
 
-def _accounts(draft: Draft, callout: ExternalAuthorization, changes: CalloutChanges, lines: Report) -> None:
+def _accounts(
+    draft: AccountUpdate, callout: ExternalAuthorization, changes: CalloutChanges, lines: OperationReport
+) -> None:
     def key(name: str) -> str:
         return account_key(draft.workspace, name, anyone=True)
 
@@ -98,7 +102,7 @@ def _accounts(draft: Draft, callout: ExternalAuthorization, changes: CalloutChan
     _remove(callout.allowed_accounts, [key(a) for a in changes.rm_accounts], "account", lines)
 
 
-def _add(held: list[str], keys: list[str], what: str, lines: Report) -> None:
+def _add(held: list[str], keys: list[str], what: str, lines: OperationReport) -> None:
     for key in keys:
         if key in held:
             lines.ok(f"skipped adding {what} {quote(key)} - as it's already set")
@@ -107,7 +111,7 @@ def _add(held: list[str], keys: list[str], what: str, lines: Report) -> None:
             lines.ok(f"added {what} {quote(key)}")
 
 
-def _remove(held: list[str], keys: list[str], what: str, lines: Report) -> None:
+def _remove(held: list[str], keys: list[str], what: str, lines: OperationReport) -> None:
     for key in keys:
         if key in held:
             held.remove(key)
@@ -116,7 +120,7 @@ def _remove(held: list[str], keys: list[str], what: str, lines: Report) -> None:
             lines.ok(f"skipping {what} {quote(key)} - as it's not currently set")
 
 
-def _curve(callout: ExternalAuthorization, changes: CalloutChanges, lines: Report) -> KeyPair | None:
+def _curve(callout: ExternalAuthorization, changes: CalloutChanges, lines: OperationReport) -> KeyPair | None:
     """Set or remove the curve key; gives the pair that is to be stored."""
     if changes.rm_curve and callout.xkey:
         lines.ok(f"removed {callout.xkey} curve key")
@@ -126,9 +130,9 @@ def _curve(callout: ExternalAuthorization, changes: CalloutChanges, lines: Repor
     if not changes.curve:
         return None
     if changes.curve == GENERATE:
-        pair: KeyPair | None = KeyPair.create(Role.CURVE)
+        pair: KeyPair | None = KeyPair.create(KeyRole.CURVE)
     else:
-        given = given_key(changes.curve, Role.CURVE)
+        given = given_key(changes.curve, KeyRole.CURVE)
         pair = given.pair
         callout.xkey = given.public_key
     if pair is not None:

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from ..claims import AccountClaims
 from ..errors import IdentityError, WorkspaceError
 from ..nkey import KeyPair
-from .report import Report
+from .report import OperationReport
 from .signing import account_signer
 from .workspace import Workspace
 
 
 @contextlib.contextmanager
-def editing(workspace: Workspace, account: str = "") -> Iterator[Draft]:
-    """Open a draft while no other run may change this operator's store. Raises as `Draft.open`."""
+def editing(workspace: Workspace, account: str = "") -> Iterator[AccountUpdate]:
+    """Open a draft while no other run may change this operator's store. Raises as `AccountUpdate.open`."""
     with workspace.locked():
-        yield Draft.open(workspace, account)
+        yield AccountUpdate.open(workspace, account)
 
 
 @dataclass(slots=True)
-class Draft:
+class AccountUpdate:
     """An account's claims, to be altered in place; `name` is its name in the store.
 
     `faults`: the errors it had when it was read. They do not stop a change, new ones do.
@@ -37,7 +37,7 @@ class Draft:
     faults: frozenset[str]
 
     @classmethod
-    def open(cls, workspace: Workspace, account: str = "") -> Draft:
+    def open(cls, workspace: Workspace, account: str = "") -> AccountUpdate:
         """Read an account, by name or public key; "" is the current one.
 
         Raises WorkspaceError when there is no such account, FolderError when its token is damaged.
@@ -57,7 +57,7 @@ class Draft:
             if text not in self.faults:
                 raise WorkspaceError(text)
 
-    def store(self, *keys: KeyPair) -> Report:
+    def store(self, *keys: KeyPair) -> OperationReport:
         """Check, sign and store the account, and give the report to which the caller adds its lines.
 
         `keys`: secrets to be stored with it; those that were not there before are gone again when the account
@@ -68,7 +68,7 @@ class Draft:
         signer = account_signer(self.workspace, self.claims)
         keystore = self.workspace.keystore
         new = [key for key in keys if not keystore.has(key.public_key)]
-        report = Report()
+        report = OperationReport()
         try:
             for key in new:
                 keystore.add(key)

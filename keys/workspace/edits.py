@@ -10,9 +10,9 @@ from ..claims import Claims, add_tags
 from ..claims.model import Body
 from ..errors import IdentityError, WorkspaceError
 from ..folders.keystore import Keystore
-from ..nkey import KeyPair, Role
+from ..nkey import KeyPair, KeyRole
 from .moments import date, relative
-from .report import Report, quote
+from .report import OperationReport, quote
 from .signing import GENERATE, given_key
 
 
@@ -28,9 +28,9 @@ class Dates:
         """Whether a date is to be changed."""
         return self.start is not None or self.expiry is not None
 
-    def apply(self, claims: Claims, now: int) -> Report:
+    def apply(self, claims: Claims, now: int) -> OperationReport:
         """Set the dates and tell of those that are new. `now`: nanoseconds."""
-        report = Report()
+        report = OperationReport()
         if self.start is not None and self.start != claims.nbf:
             claims.nbf = self.start
             if self.start:
@@ -58,11 +58,11 @@ class Tags:
         """Whether tags are to be changed."""
         return bool(self.add or self.remove)
 
-    def apply(self, body: Body) -> Report:
+    def apply(self, body: Body) -> OperationReport:
         """Change the tags; they are kept sorted, in lower case."""
         gone = {tag.strip().lower() for tag in self.remove}
         body.tags = sorted(tag for tag in add_tags(body.tags, *self.add) if tag not in gone)
-        report = Report()
+        report = OperationReport()
         for tag in self.add:
             report.ok(f"added tag {quote(tag.strip().lower())}")
         for tag in self.remove:
@@ -82,7 +82,7 @@ class SigningKeys:
         """Whether signing keys are to be changed."""
         return bool(self.add or self.remove)
 
-    def read(self, role: Role, present: Iterable[str], whose: str) -> tuple[list[str], list[KeyPair]]:
+    def read(self, role: KeyRole, present: Iterable[str], whose: str) -> tuple[list[str], list[KeyPair]]:
         """Give (public keys to add, those of them that are made now); nothing is stored yet.
 
         Raises WorkspaceError, NkeyError for what is no key of `role`, or for removing what is not `present`.
@@ -101,9 +101,9 @@ class SigningKeys:
                 raise WorkspaceError(f"{whose} has no signing key {key}")
         return keys, made
 
-    def tell(self, added: Iterable[str]) -> Report:
+    def tell(self, added: Iterable[str]) -> OperationReport:
         """Tell what was added and removed."""
-        report = Report()
+        report = OperationReport()
         for key in added:
             report.ok(f"added signing key {quote(key)}")
         for key in self.remove:

@@ -13,7 +13,7 @@ from .workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Expiry:
+class TokenExpiry:
     """One token's end. `resource`: `operator/account/user`, or the path of a credentials file.
 
     `expires`: seconds, 0 for never; `fault`: why the token cannot be read, then the rest says nothing.
@@ -32,7 +32,7 @@ class Expiry:
         return self.expired or self.soon or bool(self.fault)
 
 
-def expirations(workspace: Workspace, threshold: int) -> list[Expiry]:
+def expirations(workspace: Workspace, threshold: int) -> list[TokenExpiry]:
     """Give the ends of all tokens of the current operator.
 
     `threshold` (seconds): what ends before it is soon. Raises WorkspaceError without an
@@ -42,11 +42,11 @@ def expirations(workspace: Workspace, threshold: int) -> list[Expiry]:
     found = []
     for resource, claims in _tokens(workspace):
         if isinstance(claims, str):
-            found.append(Expiry(resource, fault=claims))
+            found.append(TokenExpiry(resource, fault=claims))
             continue
         ends = claims.exp
         soon = bool(ends) and ends < threshold
-        found.append(Expiry(resource, claims.sub, ends, bool(ends) and now > ends, soon))
+        found.append(TokenExpiry(resource, claims.sub, ends, bool(ends) and now > ends, soon))
     return found
 
 

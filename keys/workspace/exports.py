@@ -9,8 +9,8 @@ from ..claims.export import HEADERS, Kind
 from ..claims.issues import quote
 from ..claims.subjects import contained
 from ..errors import WorkspaceError
-from .draft import Draft, editing
-from .report import Grade, Report
+from .draft import AccountUpdate, editing
+from .report import Grade, OperationReport
 from .workspace import Workspace
 
 SINGLETON = "Singleton"
@@ -21,7 +21,7 @@ RESPONSE_TYPES = (SINGLETON, "Stream", "Chunked")
 class ExportResult:
     """What was done. `claims`: the account as it was stored; `export`: the export in question."""
 
-    report: Report
+    report: OperationReport
     account: str
     claims: AccountClaims
     export: Export
@@ -104,7 +104,7 @@ def edit_export(
         index = find(draft, subject, kind or _meant(draft, subject, changes))
         old = draft.claims.nats.exports[index]
         new = old.model_copy(deep=True)
-        lines = Report()
+        lines = OperationReport()
         _rename(new, old, changes, lines)
         if new.type == "service":
             _service(new, old, changes, lines)
@@ -132,12 +132,14 @@ def delete_export(
         )
         report = draft.store()
         report.summary = True
-        report.children.insert(0, Report(f"deleted {gone.type} export {quote(gone.subject)}", Grade.OK))
+        report.children.insert(
+            0, OperationReport(f"deleted {gone.type} export {quote(gone.subject)}", Grade.OK)
+        )
         return ExportResult(report, draft.name, draft.claims, gone)
 
 
 def find(
-    draft: Draft, subject: str, kind: Kind = "", missing: str = "no export with subject {} found"
+    draft: AccountUpdate, subject: str, kind: Kind = "", missing: str = "no export with subject {} found"
 ) -> int:
     """Give the place of an export by its very subject; without one, that of the only export.
 
@@ -165,7 +167,7 @@ def visibility(export: Export) -> str:
     return "private" if export.token_req else "public"
 
 
-def _meant(draft: Draft, subject: str, changes: ExportChanges) -> Kind:
+def _meant(draft: AccountUpdate, subject: str, changes: ExportChanges) -> Kind:
     """Where a stream and a service have the subject, the kind that is named chooses: it is no change."""
     kinds = {export.type for export in draft.claims.nats.exports if export.subject == subject}
     return changes.kind if changes.kind and len(kinds) > 1 else ""
@@ -193,7 +195,7 @@ def _public_position(export: Export) -> None:
         raise WorkspaceError("account token position is only valid for public exports")
 
 
-def _rename(new: Export, old: Export, changes: ExportChanges, lines: Report) -> None:
+def _rename(new: Export, old: Export, changes: ExportChanges, lines: OperationReport) -> None:
     """Name, visibility, subject and kind; all but the name break importers."""
     if changes.name is not None and changes.name != old.name:
         new.name = changes.name
@@ -216,7 +218,7 @@ def _rename(new: Export, old: Export, changes: ExportChanges, lines: Report) -> 
         new.advertise = changes.advertise
 
 
-def _service(new: Export, old: Export, changes: ExportChanges, lines: Report) -> None:
+def _service(new: Export, old: Export, changes: ExportChanges, lines: OperationReport) -> None:
     """What only services have: latency tracking, response type and threshold."""
     if changes.untrack:
         new.service_latency = None
@@ -241,7 +243,7 @@ def _service(new: Export, old: Export, changes: ExportChanges, lines: Report) ->
         lines.ok(f"changed response type to {SINGLETON}")
 
 
-def _track(new: Export, old: ServiceLatency | None, changes: ExportChanges, lines: Report) -> None:
+def _track(new: Export, old: ServiceLatency | None, changes: ExportChanges, lines: OperationReport) -> None:
     results = changes.latency if changes.latency is not None else old.results if old else ""
     if not results:
         raise WorkspaceError("latency sampling needs a subject for the metrics (latency)")
@@ -254,7 +256,7 @@ def _track(new: Export, old: ServiceLatency | None, changes: ExportChanges, line
         lines.warn("changed latency subject will break consumers of the report")
 
 
-def _stream(new: Export, changes: ExportChanges, lines: Report) -> None:
+def _stream(new: Export, changes: ExportChanges, lines: OperationReport) -> None:
     """Refuse what only services have; of a service that becomes a stream it is dropped."""
     if changes.response_threshold:
         raise WorkspaceError("response threshold is only applicable to services")
@@ -268,7 +270,7 @@ def _stream(new: Export, changes: ExportChanges, lines: Report) -> None:
     new.response_type, new.response_threshold, new.allow_trace = "", 0, False
 
 
-def _inform(new: Export, old: Export, changes: ExportChanges, lines: Report) -> None:
+def _inform(new: Export, old: Export, changes: ExportChanges, lines: OperationReport) -> None:
     """Description, link, and whether requests may be traced."""
     if changes.description is not None and changes.description != old.description:
         new.description = changes.description

@@ -20,7 +20,7 @@ from ..folders.store import OperatorStore, Stores
 from ..nkey import KeyPair
 from ..token import decode
 from .naming import chosen
-from .report import Report, quote
+from .report import OperationReport, quote
 from .taking import read_seed_file
 
 
@@ -28,7 +28,7 @@ from .taking import read_seed_file
 class Fixed:
     """How many of each were stored, and in which folder."""
 
-    report: Report
+    report: OperationReport
     folder: Path
     operators: int = 0
     accounts: int = 0
@@ -67,7 +67,7 @@ def fix(folders: list[Path], target: Path, *, credentials: bool = False) -> Fixe
     target = target.expanduser().absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FolderError(f"{target} exists already and is not empty")
-    report = Report()
+    report = OperationReport()
     finds = _Finds()
     found = report.ok("Find files")
     endings = {".jwt", ".nk", *([".creds"] if credentials else [])}
@@ -96,7 +96,7 @@ def _walk(folder: Path, endings: set[str]) -> Iterator[Path]:
         yield from (Path(base) / name for name in sorted(names) if Path(name).suffix in endings)
 
 
-def _read(path: Path, finds: _Finds, report: Report) -> None:
+def _read(path: Path, finds: _Finds, report: OperationReport) -> None:
     """Take in one file. Raises IdentityError."""
     if path.suffix == ".nk":
         pair = read_seed_file(path)
@@ -125,7 +125,7 @@ def _operator(
     target: Path,
     finds: _Finds,
     keystore: Keystore,
-    report: Report,
+    report: OperationReport,
     counts: _Counts,
 ) -> None:
     assert isinstance(claims, OperatorClaims)
@@ -154,7 +154,7 @@ def _account(
     token: str,
     finds: _Finds,
     keystore: Keystore,
-    report: Report,
+    report: OperationReport,
     counts: _Counts,
 ) -> None:
     told = report.ok(f"account {claims.name} [{claims.sub}]")
@@ -186,7 +186,9 @@ def _account(
             said.error(f"error storing user: {error}")
 
 
-def _keys(keys: list[str], finds: _Finds, keystore: Keystore, report: Report, counts: _Counts) -> None:
+def _keys(
+    keys: list[str], finds: _Finds, keystore: Keystore, report: OperationReport, counts: _Counts
+) -> None:
     for key in keys:
         if key in finds.seeds:
             keystore.add(finds.seeds[key])
@@ -194,7 +196,7 @@ def _keys(keys: list[str], finds: _Finds, keystore: Keystore, report: Report, co
             report.ok(f"stored key {key}")
 
 
-def _strays(finds: _Finds, report: Report) -> None:
+def _strays(finds: _Finds, report: OperationReport) -> None:
     """Tell of accounts and users whose issuers are not here."""
     operators = {
         key

@@ -10,28 +10,28 @@ from pathlib import Path
 
 from .. import files
 from ..errors import IdentityError, WorkspaceError
-from .keyring import Held, Wanted, collect, seed
-from .report import Report, place, quote
+from .keyring import KeyFilter, StoredKey, collect, seed
+from .report import OperationReport, place, quote
 from .workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ExportedKeys:
     """Files that were written, secrets among them."""
 
-    report: Report
+    report: OperationReport
     paths: list[Path] = field(default_factory=list)
 
 
 def export_keys(
     workspace: Workspace,
-    wanted: Wanted,
+    wanted: KeyFilter,
     folder: Path,
     *,
     force: bool = False,
     remove: bool = False,
     tokens: bool = False,
-) -> Given:
+) -> ExportedKeys:
     """Write seeds as `<public key>.nk`, mode 0600.
 
     `force`: over files that exist; `remove`: the keystore forgets what was written; `tokens`: write
@@ -41,8 +41,8 @@ def export_keys(
     keys = collect(workspace, wanted)
     if not keys:
         raise WorkspaceError("no keys found to export")
-    report = Report(summary=True)
-    ready: list[tuple[Held, Path, str, str]] = []
+    report = OperationReport(summary=True)
+    ready: list[tuple[StoredKey, Path, str, str]] = []
     for key in keys:
         if key.path is None:
             continue
@@ -58,7 +58,7 @@ def export_keys(
         if path.exists() and not force:
             report.error(f"{place(path)} already exists - specify --force to overwrite")
     if report.failed:
-        return Given(report)
+        return ExportedKeys(report)
     for key, path, text, called in ready:
         files.write(path, text)
         moved = remove and path.suffix == ".nk"
@@ -68,4 +68,4 @@ def export_keys(
     for key in keys:
         if key.path is None:
             report.warn(f"skipped {quote(key.public_key)} - no seed available")
-    return Given(report, [path for _, path, _, _ in ready])
+    return ExportedKeys(report, [path for _, path, _, _ in ready])

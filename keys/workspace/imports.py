@@ -10,10 +10,10 @@ from ..claims.export import Kind
 from ..claims.issues import quote
 from ..claims.subjects import plain, stars
 from ..errors import FolderError, WorkspaceError
-from ..grants import find_export, import_cycles, judge_import
+from ..grants import find_export, import_cycles, validate_import
 from ..token import decode
-from .draft import Draft, editing
-from .report import Grade, Report
+from .draft import AccountUpdate, editing
+from .report import Grade, OperationReport
 from .whom import account_key, account_label
 from .workspace import Workspace
 
@@ -25,7 +25,7 @@ _WARNED = {Reason.NO_EXPORT, Reason.NO_ACTIVATION, Reason.ACCOUNT_POSITION}
 class ImportResult:
     """What was done. `claims`: the account as it was stored; `item`: the import in question."""
 
-    report: Report
+    report: OperationReport
     account: str
     claims: AccountClaims
     item: Import
@@ -100,11 +100,13 @@ def delete_import(
         gone = draft.claims.nats.imports.pop(_find(draft, subject, exporter, kind))
         report = draft.store()
         report.summary = True
-        report.children.insert(0, Report(f"deleted {gone.type} import {quote(gone.subject)}", Grade.OK))
+        report.children.insert(
+            0, OperationReport(f"deleted {gone.type} import {quote(gone.subject)}", Grade.OK)
+        )
         return ImportResult(report, draft.name, draft.claims, gone)
 
 
-def _find(draft: Draft, subject: str, exporter: str, kind: Kind) -> int:
+def _find(draft: AccountUpdate, subject: str, exporter: str, kind: Kind) -> int:
     imports = draft.claims.nats.imports
     if not imports:
         raise WorkspaceError(f"account {quote(draft.name)} doesn't have imports")
@@ -130,7 +132,7 @@ def _find(draft: Draft, subject: str, exporter: str, kind: Kind) -> int:
     raise WorkspaceError(f"{quote(subject)} is imported as stream and as service: say which one is meant")
 
 
-def _check(draft: Draft, item: Import) -> None:
+def _check(draft: AccountUpdate, item: Import) -> None:
     """What is wrong with an import before its account is looked at as a whole."""
     if item.token:
         _check_activation(draft, item)
@@ -153,7 +155,7 @@ def _check(draft: Draft, item: Import) -> None:
         )
 
 
-def _check_activation(draft: Draft, item: Import) -> None:
+def _check_activation(draft: AccountUpdate, item: Import) -> None:
     activation = item.activation()
     if activation.sub != draft.claims.sub:
         name = account_label(draft.workspace, activation.sub)
@@ -163,7 +165,7 @@ def _check_activation(draft: Draft, item: Import) -> None:
         raise WorkspaceError(f"the activation for {quote(activation.nats.subject)} is expired")
 
 
-def _others(draft: Draft) -> dict[str, AccountClaims]:
+def _others(draft: AccountUpdate) -> dict[str, AccountClaims]:
     """The other accounts of the store by public key; one whose token is damaged stops no import."""
     store = draft.workspace.store()
     found: dict[str, AccountClaims] = {}
@@ -190,12 +192,12 @@ def _check_circles(workspace: Workspace, before: list[list[str]], after: list[li
             raise WorkspaceError(f"this import would close a circle: {' imports from '.join(names)}")
 
 
-def _judge(others: dict[str, AccountClaims], draft: Draft, item: Import) -> Refusal | None:
+def _judge(others: dict[str, AccountClaims], draft: AccountUpdate, item: Import) -> Refusal | None:
     """What a server would say, where the exporter is known; raises for what can never be right."""
     exporter = others.get(item.account)
     if exporter is None:
         return None
-    refused = judge_import(item, draft.claims, exporter, draft.workspace.now())
+    refused = validate_import(item, draft.claims, exporter, draft.workspace.now())
     if refused is None or refused.reason in _WARNED:
         return refused
     export = find_export(exporter, item)

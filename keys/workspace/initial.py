@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ..claims import AccountClaims, OperatorClaims, UserClaims
 from ..errors import WorkspaceError
-from ..nkey import KeyPair, Role
+from ..nkey import KeyPair, KeyRole
 from ..token import encode
 from .edits import kept
 from .naming import chosen
 from .operators import SystemAccount, found, load_operator, well_known_name
-from .report import Report, place, quote
+from .report import OperationReport, place, quote
 from .workspace import Workspace
 
 SERVICE_URL = "nats://localhost:4222"
@@ -26,7 +26,7 @@ then start a nats-server using the generated config:
 class InitResult:
     """What was made; `workspace` is where it is current."""
 
-    report: Report
+    report: OperationReport
     operator: str
     account: str
     user: str
@@ -44,13 +44,13 @@ def init_local(workspace: Workspace, name: str, root: Path) -> InitResult:
     name = chosen(name, "operator")
     if name in workspace.stores.names():
         raise WorkspaceError(f"an operator named {quote(name)} already exists in {place(root)}")
-    operator = KeyPair.create(Role.OPERATOR)
+    operator = KeyPair.create(KeyRole.OPERATOR)
     claims = OperatorClaims.new(operator.public_key, name)
     claims.nats.operator_service_urls = [SERVICE_URL]
     system = SystemAccount.create(operator, now=workspace.now())
     claims.nats.system_account = system.account.public_key
     token = encode(claims, operator, now=workspace.now())
-    report = Report(summary=True)
+    report = OperationReport(summary=True)
     report.ok(f"created operator {name}")
     workspace = found(workspace, name, token, [operator], system, report)
     result = _account_and_user(workspace, name, operator, report)
@@ -84,16 +84,16 @@ def init_managed(workspace: Workspace, name: str, root: Path, url: str, known: d
     else:
         workspace.stores.create(operator, managed=True, token=token)
     workspace = workspace.with_operator(operator)
-    report = Report(summary=True)
+    report = OperationReport(summary=True)
     report.ok(f"add managed operator {operator}")
     return _account_and_user(workspace, name, None, report)
 
 
 def _account_and_user(
-    workspace: Workspace, name: str, operator: KeyPair | None, report: Report
+    workspace: Workspace, name: str, operator: KeyPair | None, report: OperationReport
 ) -> InitResult:
     """Make both and their credentials; without the operator's key the account signs itself."""
-    account, user = KeyPair.create(Role.ACCOUNT), KeyPair.create(Role.USER)
+    account, user = KeyPair.create(KeyRole.ACCOUNT), KeyPair.create(KeyRole.USER)
     with kept(workspace.keystore, [account, user]):
         claims = AccountClaims.new(account.public_key, name)
         report.add(workspace.write_account(claims, operator or account))

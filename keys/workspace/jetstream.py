@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ..claims import UNLIMITED, JetStreamLimits, OperatorLimits
 from ..claims.limits import JETSTREAM
 from ..errors import WorkspaceError
-from .report import Report
+from .report import OperationReport
 
 # What is said of each limit, in the order in which it is told.
 _WORDS = {
@@ -76,10 +76,10 @@ class JetStreamEdits:
         if self.remove and label(self.remove) not in limits.tiered_limits:
             raise WorkspaceError(f"account doesn't have tier {label(self.remove)} limit")
 
-    def apply(self, limits: OperatorLimits, *, system: bool) -> Report:
+    def apply(self, limits: OperatorLimits, *, system: bool) -> OperationReport:
         """Make the changes and tell of them. Raises WorkspaceError as `check`."""
         self.check(limits, system=system)
-        report = Report()
+        report = OperationReport()
         if self.disable:
             _set(limits, 0, JetStreamLimits())
             report.ok("deleted global limit")
@@ -120,7 +120,7 @@ class JetStreamEdits:
             if value < UNLIMITED:
                 raise WorkspaceError(f"{value} is no limit of {_WORDS[name]}: give a number, or -1 for none")
 
-    def _apply_limits(self, limits: OperatorLimits, report: Report) -> None:
+    def _apply_limits(self, limits: OperatorLimits, report: OperationReport) -> None:
         tier = self.tier or 0
         target = limits_of(limits, tier)
         if target == JetStreamLimits():  # new: what is not said is unlimited, but storage off

@@ -10,21 +10,21 @@ from pathlib import Path
 
 from ..claims import AccountClaims
 from ..errors import FolderError, NotFoundError, WorkspaceError
-from ..nkey import Role, is_public
+from ..nkey import KeyRole, is_public
 from .workspace import Workspace
 
 UNKNOWN = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class KeyFilter:
     """Which keys to collect.
 
     `roles`: what is shown, none for all of the current (or `account`'s) context; `account`, `user`: of these
     only; `unreferenced`: those in the keystore that the operator does not know; `part`: letters in the key.
     """
 
-    roles: frozenset[Role] = frozenset()
+    roles: frozenset[KeyRole] = frozenset()
     account: str = ""
     user: str = ""
     part: str = ""
@@ -32,7 +32,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredKey:
     """One key. `path`: where its seed is, None if it is not stored; `damaged`: the file is not that seed's.
 
     `parent`: the public key of who issued it; `token`: of an identity key.
@@ -40,7 +40,7 @@ class Held:
 
     name: str
     public_key: str
-    role: Role
+    role: KeyRole
     parent: str = ""
     signing: bool = False
     curve: bool = False
@@ -49,7 +49,7 @@ class Held:
     token: str = field(default="", repr=False)
 
 
-def collect(workspace: Workspace, wanted: Wanted) -> list[Held]:
+def collect(workspace: Workspace, wanted: KeyFilter) -> list[StoredKey]:
     """Collect keys: operator, then each account with its users. Raises WorkspaceError, FolderError."""
     if not workspace.keystore.root.is_dir():
         raise WorkspaceError(f"keystore {workspace.keystore.root} does not exist")
@@ -58,39 +58,39 @@ def collect(workspace: Workspace, wanted: Wanted) -> list[Held]:
             "operator is not set -- set an operator first or try --not-referenced to list all keys "
             "not in the context"
         )
-    roles = wanted.roles or frozenset({Role.OPERATOR, Role.ACCOUNT, Role.USER, Role.CURVE})
+    roles = wanted.roles or frozenset({KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER, KeyRole.CURVE})
     account = wanted.account
     if not wanted.roles and not account and not wanted.unreferenced:
         account = workspace.context.account
     found = _referenced(workspace, "" if wanted.unreferenced else account, wanted.user)
     if wanted.unreferenced:
         found = _unreferenced(workspace, {key.public_key for key in found})
-    if wanted.user and not wanted.unreferenced and not any(key.role is Role.USER for key in found):
+    if wanted.user and not wanted.unreferenced and not any(key.role is KeyRole.USER for key in found):
         raise NotFoundError(f"there is no user {wanted.user} here")
     part = wanted.part.upper()
-    if Role.ACCOUNT in roles:
-        roles |= {Role.CURVE}  # a curve key is its account's
+    if KeyRole.ACCOUNT in roles:
+        roles |= {KeyRole.CURVE}  # a curve key is its account's
     return [key for key in found if key.role in roles and part in key.public_key]
 
 
-def with_role(wanted: Wanted, role: Role) -> Wanted:
+def with_role(wanted: KeyFilter, role: KeyRole) -> KeyFilter:
     """Give the same choice with keys of one more role; a choice of all contains it already."""
     return replace(wanted, roles=wanted.roles | {role})
 
 
-def seed(workspace: Workspace, key: Held) -> str:
+def seed(workspace: Workspace, key: StoredKey) -> str:
     """Give a key's secret. Raises NotFoundError, DamagedError."""
     return workspace.keystore.get(key.public_key).seed
 
 
-def _referenced(workspace: Workspace, account: str, user: str) -> list[Held]:
+def _referenced(workspace: Workspace, account: str, user: str) -> list[StoredKey]:
     if not workspace.context.operator:
         return []
     store = workspace.store()
     operator = store.operator()
-    identity = _held(workspace, operator.name, operator.sub, Role.OPERATOR, token=store.operator_token())
+    identity = _held(workspace, operator.name, operator.sub, KeyRole.OPERATOR, token=store.operator_token())
     signing = (
-        _held(workspace, operator.name, k, Role.OPERATOR, signing=True) for k in operator.nats.signing_keys
+        _held(workspace, operator.name, k, KeyRole.OPERATOR, signing=True) for k in operator.nats.signing_keys
     )
     found = [identity, *signing]
     for name in [store.account_named(account)] if account else store.accounts():
@@ -102,24 +102,24 @@ def _referenced(workspace: Workspace, account: str, user: str) -> list[Held]:
             except NotFoundError:
                 continue  # the user that is asked for is another account's
             token = store.user_token(name, held)
-            found.append(_held(workspace, mine.name, mine.sub, Role.USER, parent=claims.sub, token=token))
+            found.append(_held(workspace, mine.name, mine.sub, KeyRole.USER, parent=claims.sub, token=token))
     return found
 
 
-def _of_account(workspace: Workspace, claims: AccountClaims, token: str, parent: str) -> list[Held]:
+def _of_account(workspace: Workspace, claims: AccountClaims, token: str, parent: str) -> list[StoredKey]:
     signing = sorted(claims.nats.signing_keys)
     found = [
-        _held(workspace, claims.name, claims.sub, Role.ACCOUNT, parent=parent, token=token),
-        *(_held(workspace, claims.name, key, Role.ACCOUNT, signing=True) for key in signing),
+        _held(workspace, claims.name, claims.sub, KeyRole.ACCOUNT, parent=parent, token=token),
+        *(_held(workspace, claims.name, key, KeyRole.ACCOUNT, signing=True) for key in signing),
     ]
     callout = claims.nats.authorization
     if callout is not None and callout.xkey:
-        found.append(_held(workspace, claims.name, callout.xkey, Role.CURVE, curve=True))
+        found.append(_held(workspace, claims.name, callout.xkey, KeyRole.CURVE, curve=True))
     return found
 
 
-def _unreferenced(workspace: Workspace, known: set[str]) -> list[Held]:
-    order = (Role.OPERATOR, Role.ACCOUNT, Role.USER, Role.CURVE)
+def _unreferenced(workspace: Workspace, known: set[str]) -> list[StoredKey]:
+    order = (KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER, KeyRole.CURVE)
     keystore = workspace.keystore
     return [
         _held(workspace, UNKNOWN, key, role)
@@ -133,13 +133,13 @@ def _held(
     workspace: Workspace,
     name: str,
     key: str,
-    role: Role,
+    role: KeyRole,
     *,
     parent: str = "",
     signing: bool = False,
     curve: bool = False,
     token: str = "",
-) -> Held:
+) -> StoredKey:
     path, damaged = None, False
     if is_public(key) and workspace.keystore.has(key):
         path = workspace.keystore.path(key)
@@ -147,4 +147,4 @@ def _held(
             workspace.keystore.get(key)
         except FolderError:
             damaged = True
-    return Held(name, key, role, parent, signing, curve, path, damaged, token)
+    return StoredKey(name, key, role, parent, signing, curve, path, damaged, token)

@@ -14,22 +14,22 @@ from pathlib import Path
 from .. import files
 from ..errors import DamagedError, FolderError, ForeignError, IdentityError, WorkspaceError
 from ..folders.keystore import CREDENTIALS, SUFFIX, Keystore
-from .report import Report, place
+from .report import OperationReport, place
 from .taking import read_seed_file
 from .workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Relaid:
+class KeystoreMigration:
     """What was moved. `old`: where the former folder is now, None if there was nothing to do."""
 
-    report: Report
+    report: OperationReport
     old: Path | None = None
     keys: int = 0
     credentials: int = 0
 
 
-def migrate_keystore(workspace: Workspace) -> Relaid:
+def migrate_keystore(workspace: Workspace) -> KeystoreMigration:
     """Move the keystore to the present layout.
 
     Raises FolderError; DamagedError for a file that holds no seed; WorkspaceError when the folder is that of
@@ -37,14 +37,14 @@ def migrate_keystore(workspace: Workspace) -> Relaid:
     """
     keystore = workspace.keystore
     root = keystore.root
-    report = Report()
+    report = OperationReport()
     try:
         keystore.check_layout()
     except ForeignError:
         pass
     else:
         report.ok(f"keystore {place(root)} does not need migration")
-        return Relaid(report)
+        return KeystoreMigration(report)
     if root in {workspace.stores.root, workspace.context.home.config}:
         raise WorkspaceError(
             f"{place(root)} holds stores or settings too and cannot be moved: take the keys in with "
@@ -64,7 +64,7 @@ def migrate_keystore(workspace: Workspace) -> Relaid:
         f"keystore {place(root)} was migrated - old store was renamed to {place(old)} - "
         "remove at your convenience"
     )
-    return Relaid(report, old, *counts)
+    return KeystoreMigration(report, old, *counts)
 
 
 def _copied(root: Path, fresh: Keystore) -> tuple[int, int]:

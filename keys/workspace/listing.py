@@ -12,7 +12,7 @@ from .workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedItem:
     """One stored thing: its name here, what its claims say, or why these cannot be read.
 
     `public_key` and `claimed` are "" where `fault` is not.
@@ -29,30 +29,30 @@ class Entry:
         return {"name": self.name, **shown}
 
 
-def operators(workspace: Workspace) -> list[Entry]:
+def operators(workspace: Workspace) -> list[ListedItem]:
     """List the operators in the stores root."""
     return _entries(workspace.stores.names(), lambda name: workspace.stores.open(name).operator())
 
 
-def accounts(workspace: Workspace) -> list[Entry]:
+def accounts(workspace: Workspace) -> list[ListedItem]:
     """List the accounts of the current operator. Raises WorkspaceError when none is current."""
     store = workspace.store()
     return _entries(store.accounts(), store.account)
 
 
-def users(workspace: Workspace, account: str = "") -> list[Entry]:
+def users(workspace: Workspace, account: str = "") -> list[ListedItem]:
     """List the users of an account, or of the current one. Raises WorkspaceError, NotFoundError."""
     store, name = workspace.store(), workspace.account_name(account)
     return _entries(store.users(name), lambda user: store.user(name, user))
 
 
-def _entries(names: Iterable[str], read: Callable[[str], Claims]) -> list[Entry]:
+def _entries(names: Iterable[str], read: Callable[[str], Claims]) -> list[ListedItem]:
     found = []
     for name in names:
         try:
             claims = read(name)
         except FolderError as error:
-            found.append(Entry(name, fault=str(error)))
+            found.append(ListedItem(name, fault=str(error)))
         else:
-            found.append(Entry(name, claims.sub, claims.name))
+            found.append(ListedItem(name, claims.sub, claims.name))
     return found

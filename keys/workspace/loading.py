@@ -11,11 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 from ..claims import AccountClaims
 from ..decorated import undecorate_jwt
 from ..errors import ForeignError, WorkspaceError
-from ..nkey import KeyPair, Role
+from ..nkey import KeyPair, KeyRole
 from ..token import decode
 from . import accountserver
 from .operators import known_operators, load_operator, well_known_name
-from .report import Report, place, quote
+from .report import OperationReport, place, quote
 from .users import add_user
 from .workspace import Workspace
 
@@ -23,7 +23,7 @@ DEFAULT_USER = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SetupSource:
     """Whom to ask for what. `url`: of the operator's token; `seed`: the account's; `name`: the operator's."""
 
     url: str
@@ -36,10 +36,10 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class SetupResult:
     """The names of what is current now, and where the user's credentials are."""
 
-    report: Report
+    report: OperationReport
     operator: str
     account: str
     user: str
@@ -48,7 +48,7 @@ class Loaded:
 
 def source_of(
     profile: str, user: str = DEFAULT_USER, *, environment: Mapping[str, str] = MappingProxyType({})
-) -> Source:
+) -> SetupSource:
     """Read `nsc://operator?secret=<seed>&user=<name>`; the operator is a well-known one.
 
     `environment`: where NSC_…_OPERATOR name more. Raises WorkspaceError; its text never shows the secret.
@@ -66,18 +66,18 @@ def source_of(
             f"unable to find operator {quote(name)}: name its URL with NSC_{name.upper()}_OPERATOR or --url"
         )
     seed = (query.get("secret") or [""])[0]
-    return Source(known[name.lower()][1], seed, (query.get("user") or [user])[0], known[name.lower()][0])
+    return SetupSource(known[name.lower()][1], seed, (query.get("user") or [user])[0], known[name.lower()][0])
 
 
 def load(
-    workspace: Workspace, source: Source, *, environment: Mapping[str, str] = MappingProxyType({})
-) -> Loaded:
+    workspace: Workspace, source: SetupSource, *, environment: Mapping[str, str] = MappingProxyType({})
+) -> SetupResult:
     """Fetch operator and account, store them with the seed, make the user, and let all be current.
 
     Everything is fetched before the first write. Raises WorkspaceError, NkeyError; ForeignError when another
     operator has the name.
     """
-    pair = KeyPair(source.seed, Role.ACCOUNT) if source.seed else None
+    pair = KeyPair(source.seed, KeyRole.ACCOUNT) if source.seed else None
     if pair is None:
         raise WorkspaceError("expected account seed to initialize: give it with --seed, or in --profile")
     if not accountserver.is_http(source.url):
@@ -103,8 +103,10 @@ def load(
     return _finished(workspace.with_operator(name), held, account, pair, source.user)
 
 
-def _finished(workspace: Workspace, token: str, account: AccountClaims, pair: KeyPair, user: str) -> Loaded:
-    report = Report(summary=True)
+def _finished(
+    workspace: Workspace, token: str, account: AccountClaims, pair: KeyPair, user: str
+) -> SetupResult:
+    report = OperationReport(summary=True)
     store = workspace.store()
     store.write_account(token)
     workspace.keystore.add(pair)
@@ -118,4 +120,4 @@ def _finished(workspace: Workspace, token: str, account: AccountClaims, pair: Ke
         made = add_user(replace(workspace, private_key=""), user, account=account.name)
         report.add(*made.report.children)
         path = made.credentials
-    return Loaded(report, store.name, account.name, user, path)
+    return SetupResult(report, store.name, account.name, user, path)

@@ -8,8 +8,8 @@ from ...protocol.transform import SubjectTransform, TransformError
 from ..claims import AccountClaims, Issues, WeightedMapping
 from ..claims.issues import quote
 from ..errors import WorkspaceError
-from .draft import Draft, editing
-from .report import Grade, Report
+from .draft import AccountUpdate, editing
+from .report import Grade, OperationReport
 from .workspace import Workspace
 
 
@@ -17,7 +17,7 @@ from .workspace import Workspace
 class MappingResult:
     """What was done. `targets`: those that the subject has now."""
 
-    report: Report
+    report: OperationReport
     account: str
     claims: AccountClaims
     targets: list[WeightedMapping]
@@ -69,7 +69,7 @@ def delete_mapping(
         report = draft.store()
         words = _words(source, target, cluster)
         report.summary = True
-        report.children.insert(0, Report(f"deleted {'' if target else 'all '}{words}", Grade.OK))
+        report.children.insert(0, OperationReport(f"deleted {'' if target else 'all '}{words}", Grade.OK))
         return MappingResult(report, draft.name, draft.claims, left)
 
 
@@ -90,7 +90,7 @@ def _words(source: str, target: str, cluster: str) -> str:
     return f"mapping {source} -> {target}" + (f" in cluster {cluster}" if cluster else "")
 
 
-def _check(draft: Draft, source: str, target: WeightedMapping) -> None:
+def _check(draft: AccountUpdate, source: str, target: WeightedMapping) -> None:
     """Raise WorkspaceError for what the claims' rules, or those of a server's transforms, do not allow."""
     issues = Issues()
     draft.claims.nats.check_mappings(issues)

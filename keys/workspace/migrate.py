@@ -16,7 +16,7 @@ from ..errors import IdentityError, WorkspaceError
 from ..folders.store import OperatorStore
 from ..token import decode
 from .accountserver import is_http
-from .report import Report, place, quote
+from .report import OperationReport, place, quote
 from .signing import account_signer
 from .source import load_token
 from .workspace import Workspace
@@ -26,7 +26,7 @@ from .workspace import Workspace
 class Migrated:
     """The names of the accounts that were brought over."""
 
-    report: Report
+    report: OperationReport
     accounts: list[str] = field(default_factory=list)
 
 
@@ -56,7 +56,7 @@ def migrate_account(workspace: Workspace, where: str, *, force: bool = False) ->
 
 
 def _migrated(workspace: Workspace, places: list[str], force: bool) -> Migrated:
-    report, names = Report(summary=True), []
+    report, names = OperationReport(summary=True), []
     with workspace.locked():
         for where in places:
             try:
@@ -100,7 +100,7 @@ def _job(workspace: Workspace, where: str, force: bool) -> _Job:
     return _Job(claims, users)
 
 
-def _run(workspace: Workspace, job: _Job) -> Report:
+def _run(workspace: Workspace, job: _Job) -> OperationReport:
     store = workspace.store()
     name = job.claims.name
     signer = account_signer(workspace, job.claims)
@@ -111,6 +111,6 @@ def _run(workspace: Workspace, job: _Job) -> Report:
         store.write_user(token)
     count = f"{len(job.users)} users migrated" if job.users else "no users migrated"
     users = f" [{count}]" if job.users is not None else ""
-    report = Report()
+    report = OperationReport()
     report.ok(f"migrated {quote(name)} to operator {quote(store.name)}{users}").add(told)
     return report

@@ -13,12 +13,12 @@ from ..claims import AccountClaims, Export, OperatorClaims, UserClaims, service_
 from ..claims.urls import UrlError, parse
 from ..decorated import undecorate_jwt
 from ..errors import ForeignError, IdentityError, NotFoundError, TokenError, TokenFault, WorkspaceError
-from ..nkey import KeyPair, Role, is_public
+from ..nkey import KeyPair, KeyRole, is_public
 from ..token import decode, encode
 from . import accountserver
 from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_faults
 from .naming import chosen
-from .report import Report, place, quote
+from .report import OperationReport, place, quote
 from .signing import given_key, operator_signer
 from .workspace import Workspace
 
@@ -33,7 +33,7 @@ _MONITORING = "https://docs.nats.io/nats-server/configuration/sys_accounts"
 class OperatorResult:
     """An operator that was made, imported or edited; `workspace` is where it is current."""
 
-    report: Report
+    report: OperationReport
     name: str
     public_key: str
     claims: OperatorClaims
@@ -53,7 +53,7 @@ class SystemAccount:
     @classmethod
     def create(cls, signer: KeyPair, *, now: int) -> SystemAccount:
         """Make the account SYS, with its exports for monitoring, and its user sys."""
-        account, signing, user = (KeyPair.create(r) for r in (Role.ACCOUNT, Role.ACCOUNT, Role.USER))
+        account, signing, user = (KeyPair.create(r) for r in (KeyRole.ACCOUNT, KeyRole.ACCOUNT, KeyRole.USER))
         claims = AccountClaims.new(account.public_key, SYSTEM_ACCOUNT)
         claims.nats.signing_keys[signing.public_key] = None
         claims.nats.exports = [
@@ -84,7 +84,7 @@ class SystemAccount:
             encode(person, signing, now=now),
         )
 
-    def write(self, workspace: Workspace, report: Report) -> None:
+    def write(self, workspace: Workspace, report: OperationReport) -> None:
         """Store keys, tokens and credentials in the current operator's store, and tell of them."""
         store = workspace.store()
         with kept(workspace.keystore, (self.account, self.signing, self.user)):
@@ -116,7 +116,7 @@ def add_operator(
     pair, generated = _identity(workspace)
     claims = OperatorClaims.new(pair.public_key, name)
     dates.apply(claims, workspace.now())
-    extra = KeyPair.create(Role.OPERATOR) if signing_key else None
+    extra = KeyPair.create(KeyRole.OPERATOR) if signing_key else None
     if extra is not None:
         claims.nats.signing_keys.append(extra.public_key)
     sys = SystemAccount.create(extra or pair, now=workspace.now()) if system else None
@@ -124,7 +124,7 @@ def add_operator(
         claims.nats.system_account = sys.account.public_key
     token = encode(claims, pair, now=workspace.now())
 
-    report = Report()
+    report = OperationReport()
     if generated:
         report.ok(f"generated and stored operator key {quote(pair.public_key)}")
     report.ok(f"added operator {quote(name)}")
@@ -142,7 +142,7 @@ def found(
     token: str,
     keys: Iterable[KeyPair],
     system: SystemAccount | None,
-    report: Report,
+    report: OperationReport,
 ) -> Workspace:
     """Make the store of a new operator, all of it or nothing, and give the workspace where it is current."""
     with kept(workspace.keystore, keys):
@@ -178,7 +178,7 @@ def import_operator(
         source = next((url for other, url in known.items() if other.lower() == source.lower()), source)
     token, claims = load_operator(source)
     name = chosen(name or well_known_name(source, known) or claims.name, "operator")
-    report = Report()
+    report = OperationReport()
     if name in workspace.stores.names():
         if not force:
             raise WorkspaceError(f"operator named {name} exists already: --force overwrites it")
@@ -267,9 +267,9 @@ def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
     with workspace.locked():
         old = workspace.operator()
         claims = old.model_copy(deep=True)
-        body, report = claims.nats, Report()
+        body, report = claims.nats, OperationReport()
         report.add(edits.dates.apply(claims, workspace.now()), edits.tags.apply(body))
-        keys, made = edits.signing_keys.read(Role.OPERATOR, body.signing_keys, f"operator {old.name}")
+        keys, made = edits.signing_keys.read(KeyRole.OPERATOR, body.signing_keys, f"operator {old.name}")
         both = dict.fromkeys([*body.signing_keys, *keys])
         body.signing_keys = [key for key in both if key not in edits.signing_keys.remove]
         report.add(edits.signing_keys.tell(keys))
@@ -295,7 +295,9 @@ def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
     return OperatorResult(report, claims.name, claims.sub, workspace.operator(), workspace)
 
 
-def _apply_strict(workspace: Workspace, strict: bool | None, claims: OperatorClaims, report: Report) -> None:
+def _apply_strict(
+    workspace: Workspace, strict: bool | None, claims: OperatorClaims, report: OperationReport
+) -> None:
     body = claims.nats
     if strict is not None and strict != body.strict_signing_key_usage:
         body.strict_signing_key_usage = strict
@@ -323,7 +325,7 @@ def _system_account(workspace: Workspace, given: str) -> str:
     try:
         account = workspace.account(given)
     except NotFoundError:
-        if is_public(given, Role.ACCOUNT):
+        if is_public(given, KeyRole.ACCOUNT):
             return given  # it may be kept elsewhere
         raise
     limits = account.nats.limits
@@ -335,7 +337,7 @@ def _system_account(workspace: Workspace, given: str) -> str:
     return account.sub
 
 
-def _apply_service_urls(edits: OperatorEdits, claims: OperatorClaims, report: Report) -> None:
+def _apply_service_urls(edits: OperatorEdits, claims: OperatorClaims, report: OperationReport) -> None:
     urls = claims.nats.operator_service_urls
     for url in edits.service_urls:
         if fault := service_url_fault(url):
@@ -358,8 +360,8 @@ def _must_be_new(workspace: Workspace, name: str) -> None:
 def _identity(workspace: Workspace) -> tuple[KeyPair, bool]:
     """(the key that is to be the operator's identity, whether it was made for that)."""
     if not workspace.private_key:
-        return KeyPair.create(Role.OPERATOR), True
-    given = given_key(workspace.private_key, Role.OPERATOR)
+        return KeyPair.create(KeyRole.OPERATOR), True
+    given = given_key(workspace.private_key, KeyRole.OPERATOR)
     return given.pair or workspace.keystore.get(given.public_key), False
 
 

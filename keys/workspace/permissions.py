@@ -11,7 +11,7 @@ from ...protocol import duration
 from ..claims import CONNECTION_TYPES, Permissions, ResponsePermission, TimeRange, UserPermissionLimits
 from ..claims.parts import clock, network, zone
 from ..errors import WorkspaceError
-from .report import Report, quote
+from .report import OperationReport, quote
 
 _INT_32 = 2**31 - 1
 
@@ -56,7 +56,7 @@ class PermissionEdits:
         if self.rm_responses and (self.responses is not None or self.response_ttl is not None):
             raise WorkspaceError("response permissions can be set or removed, not both")
 
-    def apply(self, target: Permissions) -> Report:
+    def apply(self, target: Permissions) -> OperationReport:
         """Make the changes and tell of them. Raises WorkspaceError as `check`."""
         self.check()
         report = self._apply_responses(target)
@@ -76,8 +76,8 @@ class PermissionEdits:
                 )  # as nsc has it
         return report
 
-    def _apply_responses(self, target: Permissions) -> Report:
-        report = Report()
+    def _apply_responses(self, target: Permissions) -> OperationReport:
+        report = OperationReport()
         if self.rm_responses:
             target.resp = None
             report.ok("removed response permissions")
@@ -138,10 +138,10 @@ class UserEdits:
         if self.locale and zone(self.locale) is None:
             raise WorkspaceError(f"unknown time zone {self.locale}")
 
-    def apply(self, target: UserPermissionLimits) -> Report:
+    def apply(self, target: UserPermissionLimits) -> OperationReport:
         """Make the changes and tell of them. Raises WorkspaceError as `check`."""
         self.check()
-        report = Report()
+        report = OperationReport()
         if self.payload is not None:
             target.payload = self.payload
             report.ok(f"changed max payload to {self.payload}")
@@ -165,7 +165,7 @@ class UserEdits:
         report.add(self.permissions.apply(target))
         return report
 
-    def _apply_origin(self, target: UserPermissionLimits, report: Report) -> None:
+    def _apply_origin(self, target: UserPermissionLimits, report: OperationReport) -> None:
         add, remove = ([kind.upper() for kind in kinds] for kinds in (self.conn_types, self.rm_conn_types))
         kinds = [kind.upper() for kind in target.allowed_connection_types]
         target.allowed_connection_types = [k for k in dict.fromkeys([*kinds, *add]) if k not in remove]
@@ -180,7 +180,7 @@ class UserEdits:
         for cidr in self.rm_src:
             report.ok(f"removed src network {cidr}")
 
-    def _apply_times(self, target: UserPermissionLimits, report: Report) -> None:
+    def _apply_times(self, target: UserPermissionLimits, report: OperationReport) -> None:
         if self.locale is not None:
             target.times_location = self.locale
         for span in self.times:

@@ -22,14 +22,14 @@ PARTS = ("operator", "account", "user")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class NscUrl:
     """An `nsc://` URL taken apart: up to three names, and the query with its words in lower case."""
 
     names: tuple[str, ...]
     query: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, url: str) -> Address:
+    def parse(cls, url: str) -> NscUrl:
         """Read a URL. Raises WorkspaceError."""
         if not url.lower().startswith(SCHEME):
             raise WorkspaceError("invalid nsc url: expecting 'nsc://'")
@@ -51,7 +51,7 @@ class Address:
         return what in self.query and (what != "key" or part == PARTS[len(self.names) - 1])
 
 
-def profile(workspace: Workspace, address: Address) -> dict[str, Any]:
+def profile(workspace: Workspace, address: NscUrl) -> dict[str, Any]:
     """Give the document: `user_creds`, `operator`, `account`, `user`.
 
     Raises NotFoundError for what is not stored, a seed that is asked for too.
@@ -78,13 +78,13 @@ def profile(workspace: Workspace, address: Address) -> dict[str, Any]:
     return document
 
 
-def located(address: Address) -> tuple[Path | None, Path | None]:
+def located(address: NscUrl) -> tuple[Path | None, Path | None]:
     """The stores root and the keystore that the query names, None for those it does not."""
     store, keys = (address.query.get(word, "") for word in ("store", "keystore"))
     return Path(store).expanduser() if store else None, Path(keys).expanduser() if keys else None
 
 
-def _found(workspace: Workspace, address: Address) -> tuple[Workspace, list[Claims]]:
+def _found(workspace: Workspace, address: NscUrl) -> tuple[Workspace, list[Claims]]:
     """The workspace of what is named, and the claims of each part."""
     operators = workspace.stores.names()
     known: dict[str, str] = {}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from .. import files
 from ..errors import FolderError, IdentityError, WorkspaceError
 from ..folders.store import OperatorStore
-from ..nkey import KeyPair, Role
+from ..nkey import KeyPair, KeyRole
 from ..token import encode
-from .report import Report, quote
+from .report import OperationReport, quote
 from .signing import given_key
 from .workspace import Workspace
 
@@ -19,7 +19,7 @@ from .workspace import Workspace
 class Reissued:
     """The operator's new identity, and the accounts that were signed anew."""
 
-    report: Report
+    report: OperationReport
     public_key: str
     accounts: list[str] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ def reissue_operator(workspace: Workspace, *, convert: bool = False) -> Reissued
                 again[name] = encode(claims, signing, now=workspace.now())
         workspace.keystore.add(pair)
         _write(store, token, again)
-    report = Report(summary=True)
+    report = OperationReport(summary=True)
     report.ok(f"operator {quote(operator.name)} successfully changed identity to: {pair.public_key}")
     if convert:
         report.ok(f"old operator key {quote(old)} turned into signing key")
@@ -82,8 +82,8 @@ def _write(store: OperatorStore, operator: str, accounts: dict[str, str]) -> Non
 
 def _identity(workspace: Workspace) -> KeyPair:
     if not workspace.private_key:
-        return KeyPair.create(Role.OPERATOR)
-    given = given_key(workspace.private_key, Role.OPERATOR)
+        return KeyPair.create(KeyRole.OPERATOR)
+    given = given_key(workspace.private_key, KeyRole.OPERATOR)
     return given.pair or workspace.keystore.get(given.public_key)
 
 

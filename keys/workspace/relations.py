@@ -13,7 +13,7 @@ from ..chain import Refusal
 from ..claims import AccountClaims, Export, Import, Issues, Level
 from ..claims.subjects import contained
 from ..folders.store import OperatorStore
-from ..grants import Offer, import_cycles, judge_import
+from ..grants import Offer, import_cycles, validate_import
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +98,5 @@ def _relation(importer: AccountClaims, item: Import, offer: Offer | None, now: i
         issues.append("Export is public but import has activation token")
     if exporter is None:
         issues.append(f"Exporting account not present: {item.account}")
-    refusal = judge_import(item, importer, offer, now) if offer is not None else None
+    refusal = validate_import(item, importer, offer, now) if offer is not None else None
     return Relation(importer, item, exporter, export, tuple(issues), refusal)

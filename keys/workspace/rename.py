@@ -15,7 +15,7 @@ from ..errors import FolderError, WorkspaceError
 from ..folders.store import OperatorStore
 from ..nkey import Signer
 from .naming import chosen
-from .report import Grade, Report, quote
+from .report import Grade, OperationReport, quote
 from .signing import account_signer
 from .workspace import Workspace
 
@@ -24,7 +24,7 @@ from .workspace import Workspace
 class Renamed:
     """The account's new name; `workspace`: where it is current, if the old one was."""
 
-    report: Report
+    report: OperationReport
     name: str
     public_key: str
     workspace: Workspace = field(repr=False)
@@ -51,20 +51,20 @@ def rename_account(workspace: Workspace, old: str, new: str) -> Renamed:
         if target.exists():
             raise FolderError(f"creds dir {quote(str(target))} already exists")
         signer = account_signer(workspace, claims)
-        report = Report(f"rename account {quote(old)} to {quote(new)}")
+        report = OperationReport(f"rename account {quote(old)} to {quote(new)}")
         renamed = claims.model_copy(update={"name": new})
         users = {user: store.user_token(old, user) for user in store.users(old)}
         report.add(_copied(workspace, store, renamed, signer, old, users))
         report.add(_moved_credentials(source, target, store, new))
         store.remove_account(old)
-        cleanup = Report("cleanup")
+        cleanup = OperationReport("cleanup")
         for what in ("users directory", "account jwt", "account directory"):
             cleanup.ok(f"deleted old {what}")
         report.add(cleanup)
     context = workspace.context
     if context.account == old:
         workspace = replace(workspace, context=replace(context, account=new)).save()
-    whole = Report(children=[report])
+    whole = OperationReport(children=[report])
     return Renamed(whole, new, claims.sub, workspace)
 
 
@@ -75,16 +75,16 @@ def _copied(
     signer: Signer,
     old: str,
     users: dict[str, str],
-) -> Report:
+) -> OperationReport:
     """Write the account and its users under the new name."""
-    both = Report()
+    both = OperationReport()
     try:
-        copy = Report(f"copy account {quote(old)} to {quote(claims.name)}", Grade.OK)
+        copy = OperationReport(f"copy account {quote(old)} to {quote(claims.name)}", Grade.OK)
         copy.add(workspace.write_account(claims, signer))
-        moved = Report("move users")
+        moved = OperationReport("move users")
         for user, token in users.items():
             files.write(store.user_path(claims.name, user), token)
-            one = Report(f"move user {quote(user)}")
+            one = OperationReport(f"move user {quote(user)}")
             one.ok("copied user")
             one.ok("removed user from the old account")
             moved.add(one)
@@ -98,8 +98,8 @@ def _copied(
     return both
 
 
-def _moved_credentials(source: Path, target: Path, store: OperatorStore, new: str) -> Report:
-    report = Report("move creds directory", Grade.OK)
+def _moved_credentials(source: Path, target: Path, store: OperatorStore, new: str) -> OperationReport:
+    report = OperationReport("move creds directory", Grade.OK)
     if not source.is_dir():
         report.ok("skipping... no creds directory found")
         return report

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..claims.issues import quote
 
-__all__ = ["Grade", "Report", "Show", "place", "quote", "short"]
+__all__ = ["Grade", "OperationReport", "Show", "place", "quote", "short"]
 INDENT = " " * 7
 _TAGS = {1: "[ OK ]", 2: "[WARN]", 3: "[ERR ]"}
 
@@ -37,7 +37,7 @@ class Show(Enum):
 
 
 @dataclass(slots=True)
-class Report:
+class OperationReport:
     """One line and those below it. Without `text` it is only the sum of its children.
 
     `said`: the text is a server's; `summary`: end with a line that counts the children.
@@ -45,7 +45,7 @@ class Report:
 
     text: str = ""
     own: Grade = Grade.NOTHING
-    children: list[Report] = field(default_factory=list)
+    children: list[OperationReport] = field(default_factory=list)
     show: Show = Show.ALL
     said: bool = False
     summary: bool = False
@@ -65,23 +65,23 @@ class Report:
         """Whether there is nothing to tell."""
         return not self.text and not self.children
 
-    def ok(self, text: str) -> Report:
+    def ok(self, text: str) -> OperationReport:
         """Add a line about what was done; gives it, for children of its own."""
-        return self._added(Report(text, Grade.OK))
+        return self._added(OperationReport(text, Grade.OK))
 
-    def warn(self, text: str) -> Report:
+    def warn(self, text: str) -> OperationReport:
         """Add a warning."""
-        return self._added(Report(text, Grade.WARN))
+        return self._added(OperationReport(text, Grade.WARN))
 
-    def error(self, text: str) -> Report:
+    def error(self, text: str) -> OperationReport:
         """Add a failure."""
-        return self._added(Report(text, Grade.ERROR))
+        return self._added(OperationReport(text, Grade.ERROR))
 
-    def server(self, text: str) -> Report:
+    def server(self, text: str) -> OperationReport:
         """Add what a server said, perhaps several lines."""
-        return self._added(Report(text.strip(), Grade.OK, said=True))
+        return self._added(OperationReport(text.strip(), Grade.OK, said=True))
 
-    def add(self, *reports: Report) -> None:
+    def add(self, *reports: OperationReport) -> None:
         """Add reports as children; of one without a text its children are taken."""
         for report in reports:
             if report.text:
@@ -122,7 +122,7 @@ class Report:
             result["children"] = [child.document() for child in self.children]
         return result
 
-    def _added(self, child: Report) -> Report:
+    def _added(self, child: OperationReport) -> OperationReport:
         self.children.append(child)
         return child
 

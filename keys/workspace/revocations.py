@@ -10,9 +10,9 @@ from ..claims.issues import quote
 from ..claims.parts import ANY, revoke
 from ..claims.subjects import contained
 from ..errors import WorkspaceError
-from .draft import Draft, editing
+from .draft import AccountUpdate, editing
 from .moments import date
-from .report import Report
+from .report import OperationReport
 from .whom import account_key, user_key
 from .workspace import Workspace
 
@@ -21,7 +21,7 @@ from .workspace import Workspace
 class RevocationResult:
     """What was done. `key`: whose tokens, `*` for everyone's; `export`: where, None for users."""
 
-    report: Report
+    report: OperationReport
     account: str
     claims: AccountClaims
     key: str
@@ -73,7 +73,7 @@ def unrevoke_user(workspace: Workspace, user: str = "", *, account: str = "") ->
 
 def revoked_users(workspace: Workspace, *, account: str = "") -> tuple[str, list[Revocation]]:
     """Give the account's name and the revocations of its users, `*` first, then by key."""
-    draft = Draft.open(workspace, account)
+    draft = AccountUpdate.open(workspace, account)
     return draft.name, _sorted(draft.claims.nats.revocations)
 
 
@@ -126,11 +126,11 @@ def revoked_activations(
     workspace: Workspace, *, subject: str = "", kind: Kind = "stream", account: str = ""
 ) -> tuple[Export, list[Revocation]]:
     """Give an export and the revocations on it, `*` first, then by key. Raises WorkspaceError."""
-    export = _export(Draft.open(workspace, account), subject, kind)
+    export = _export(AccountUpdate.open(workspace, account), subject, kind)
     return export, _sorted(export.revocations)
 
 
-def exports_of(draft: Draft, kind: Kind) -> list[Export]:
+def exports_of(draft: AccountUpdate, kind: Kind) -> list[Export]:
     """Give an account's exports of one kind. Raises WorkspaceError when there are none."""
     if not draft.claims.nats.exports:
         raise WorkspaceError(f"account {quote(draft.name)} doesn't have exports")
@@ -140,7 +140,7 @@ def exports_of(draft: Draft, kind: Kind) -> list[Export]:
     return found
 
 
-def _export(draft: Draft, subject: str, kind: Kind) -> Export:
+def _export(draft: AccountUpdate, subject: str, kind: Kind) -> Export:
     possible = exports_of(draft, kind)
     if not subject and len(possible) > 1:
         raise WorkspaceError(f"a subject is required: one of {', '.join(e.subject for e in possible)}")
@@ -152,7 +152,7 @@ def _export(draft: Draft, subject: str, kind: Kind) -> Export:
     )
 
 
-def _user(draft: Draft, user: str) -> str:
+def _user(draft: AccountUpdate, user: str) -> str:
     """A user's key; without one given, that of the account's only user."""
     if user:
         return user_key(draft.workspace, draft.name, user, anyone=True)

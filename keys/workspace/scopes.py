@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from ..claims import AccountClaims, UserScope
 from ..claims.issues import Issues, quote
 from ..errors import FolderError, WorkspaceError
-from ..nkey import KeyPair, Role
-from .draft import Draft, editing
+from ..nkey import KeyPair, KeyRole
+from .draft import AccountUpdate, editing
 from .permissions import UserEdits
-from .report import Report
+from .report import OperationReport
 from .signing import GENERATE, GivenKey, given_key
 from .workspace import Workspace
 
@@ -19,7 +19,7 @@ from .workspace import Workspace
 class ScopeResult:
     """What was done. `scope`: the signing key as it stands now."""
 
-    report: Report
+    report: OperationReport
     account: str
     claims: AccountClaims
     scope: UserScope
@@ -65,7 +65,7 @@ def edit_signing_key(
         return ScopeResult(report, draft.name, draft.claims, scope)
 
 
-def _chosen(draft: Draft, key: str, role: str) -> GivenKey:
+def _chosen(draft: AccountUpdate, key: str, role: str) -> GivenKey:
     """The signing key that is meant."""
     if not key:
         if found := _with_role(draft.claims, role):
@@ -73,13 +73,13 @@ def _chosen(draft: Draft, key: str, role: str) -> GivenKey:
         advice = f": no signing key has the role {quote(role)} yet" if role else ""
         raise WorkspaceError(f"signing key is required{advice}")
     if key == GENERATE:
-        pair = KeyPair.create(Role.ACCOUNT)
+        pair = KeyPair.create(KeyRole.ACCOUNT)
         return GivenKey(pair.public_key, pair)
     if key in draft.claims.nats.signing_keys:
         return GivenKey(key)
     if found := _with_role(draft.claims, key):
         return GivenKey(found)
-    return given_key(key, Role.ACCOUNT)
+    return given_key(key, KeyRole.ACCOUNT)
 
 
 def _with_role(claims: AccountClaims, role: str) -> str:
@@ -104,7 +104,7 @@ def _faults(scope: UserScope) -> list[str]:
     return [issue.text for issue in issues]
 
 
-def _warn_users(draft: Draft, key: str, report: Report) -> None:
+def _warn_users(draft: AccountUpdate, key: str, report: OperationReport) -> None:
     """Servers refuse users of a scoped key that have permissions or limits of their own."""
     store = draft.workspace.store()
     for name in store.users(draft.name):

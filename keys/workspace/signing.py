@@ -15,7 +15,7 @@ from ..claims import AccountClaims, OperatorClaims
 from ..decorated import undecorate_seed
 from ..errors import CredentialsError, KeyFault, NkeyError, NotFoundError, WorkspaceError
 from ..folders.keystore import Keystore
-from ..nkey import KeyPair, Role, is_public, public_role
+from ..nkey import KeyPair, KeyRole, is_public, public_role
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -31,7 +31,7 @@ class GivenKey:
     pair: KeyPair | None = None
 
 
-def given_key(text: str, *roles: Role) -> GivenKey:
+def given_key(text: str, *roles: KeyRole) -> GivenKey:
     """Read a flag's key: a public key, a seed, or the path of a file that holds one of them.
 
     Raises NkeyError for a key of another role, WorkspaceError for what is none. Its text never shows a seed.
@@ -83,7 +83,7 @@ def operator_signer(workspace: Workspace) -> KeyPair:
     allowed = [operator.sub, *operator.nats.signing_keys]
     if operator.nats.strict_signing_key_usage:
         allowed = [operator.sub]
-    return choose(workspace, allowed, Role.OPERATOR)
+    return choose(workspace, allowed, KeyRole.OPERATOR)
 
 
 def account_signer(workspace: Workspace, account: AccountClaims, *, new: KeyPair | None = None) -> KeyPair:
@@ -92,11 +92,11 @@ def account_signer(workspace: Workspace, account: AccountClaims, *, new: KeyPair
     The key that signed the account last is preferred. `new`: the account's own key if it is not stored yet.
     """
     operator = workspace.operator()
-    allowed, roles = operator_signers(operator), [Role.OPERATOR]
+    allowed, roles = operator_signers(operator), [KeyRole.OPERATOR]
     if workspace.store().managed:
         strict = operator.nats.strict_signing_key_usage and not account.self_signed and account.iss
         allowed += [] if strict else [account.sub]
-        roles.append(Role.ACCOUNT)
+        roles.append(KeyRole.ACCOUNT)
     return choose(workspace, allowed, *roles, prefer=account.iss, account=account, new=new)
 
 
@@ -109,13 +109,13 @@ def user_signer(workspace: Workspace, account: AccountClaims, *, prefer: str = "
             f"operator {operator.name} requires signing keys, and account {account.name} has none: "
             f"add one with `nsc edit account {account.name} --sk generate`"
         )
-    return choose(workspace, allowed, Role.ACCOUNT, prefer=prefer, account=account)
+    return choose(workspace, allowed, KeyRole.ACCOUNT, prefer=prefer, account=account)
 
 
 def choose(
     workspace: Workspace,
     allowed: list[str],
-    *roles: Role,
+    *roles: KeyRole,
     prefer: str = "",
     account: AccountClaims | None = None,
     new: KeyPair | None = None,
@@ -143,7 +143,9 @@ def choose(
     )
 
 
-def _named(text: str, keystore: Keystore, account: AccountClaims | None, roles: tuple[Role, ...]) -> KeyPair:
+def _named(
+    text: str, keystore: Keystore, account: AccountClaims | None, roles: tuple[KeyRole, ...]
+) -> KeyPair:
     for key in sorted(account.nats.signing_keys) if account is not None else ():
         scope = account.scope(key) if account is not None else None
         if scope is not None and scope.role == text and keystore.has(key):
@@ -157,7 +159,7 @@ def _named(text: str, keystore: Keystore, account: AccountClaims | None, roles: 
         raise WorkspaceError(f"-K names a key that cannot sign: {error}") from None
 
 
-def _key(text: str, roles: tuple[Role, ...]) -> GivenKey:
+def _key(text: str, roles: tuple[KeyRole, ...]) -> GivenKey:
     if is_public(text):
         public_role(text, *roles)
         return GivenKey(text)

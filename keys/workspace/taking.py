@@ -14,9 +14,9 @@ from .. import files
 from ..claims import AccountClaims, Claims, UserClaims
 from ..decorated import undecorate_jwt, undecorate_seed
 from ..errors import FolderError, IdentityError, NotFoundError, WorkspaceError
-from ..nkey import KeyPair, Role
+from ..nkey import KeyPair, KeyRole
 from ..token import decode, encode
-from .report import Report, place, quote
+from .report import OperationReport, place, quote
 from .signing import account_signer
 from .workspace import Workspace
 
@@ -27,94 +27,96 @@ _OTHER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ImportedEntity:
     """What was taken in: the name and public key, "" where nothing was."""
 
-    report: Report
+    report: OperationReport
     name: str = ""
     public_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class TakenKeys:
+class ImportedKeys:
     """Public keys whose seeds are in the keystore now."""
 
-    report: Report
+    report: OperationReport
     public_keys: list[str] = field(default_factory=list)
 
 
 def import_account(
     workspace: Workspace, path: Path, *, skip: bool = False, overwrite: bool = False, force: bool = False
-) -> Taken:
+) -> ImportedEntity:
     """Take in an account's token; one that signed itself is signed by the operator.
 
     `skip`: in spite of issues; `overwrite`: an account of that name and key is replaced; `force`: signed by
     another operator, it is signed anew. Raises FolderError, TokenError.
     """
-    report = Report(summary=True)
+    report = OperationReport(summary=True)
     claims, token = _account(path)
     with workspace.locked():
         store = workspace.store()
         signed = store.operator().did_sign(claims)
         if _blocked(claims, skip, workspace.now(), report):
-            return Taken(report)
+            return ImportedEntity(report)
         if claims.name in store.accounts():
             if not overwrite:
                 report.error("account already exists, overwrite with --overwrite")
-                return Taken(report)
+                return ImportedEntity(report)
             if (old := store.account(claims.name)).sub != claims.sub:
                 report.error(_OTHER.format("Account", old.sub, claims.sub))
-                return Taken(report)
+                return ImportedEntity(report)
         for name in store.accounts():
             if name != claims.name and store.account(name).sub == claims.sub:
                 report.error(f"account {claims.sub} is stored already, as {quote(name)}")
-                return Taken(report)
+                return ImportedEntity(report)
         if store.managed and claims.self_signed:
             report.error("only a non managed store can import a self signed account")
-            return Taken(report)
+            return ImportedEntity(report)
         if not store.managed and (claims.self_signed or (not signed and force)):
             token, signed = encode(claims, account_signer(workspace, claims), now=workspace.now()), True
         if not signed:
             report.error("can only import account signed by same operator. Possibly update your operator")
-            return Taken(report)
+            return ImportedEntity(report)
         report.add(workspace.store_account(token))
     report.ok(f"account {claims.name} was successfully imported")
-    return Taken(report, claims.name, claims.sub)
+    return ImportedEntity(report, claims.name, claims.sub)
 
 
-def import_user(workspace: Workspace, path: Path, *, skip: bool = False, overwrite: bool = False) -> Taken:
+def import_user(
+    workspace: Workspace, path: Path, *, skip: bool = False, overwrite: bool = False
+) -> ImportedEntity:
     """Take in a user's token, or its credentials: then the seed goes to the keystore.
 
     `skip`, `overwrite`: as for accounts. Raises FolderError, TokenError, NkeyError.
     """
-    report = Report(summary=True)
+    report = OperationReport(summary=True)
     claims, token, pair = _user(path)
     with workspace.locked():
         store = workspace.store()
         if _blocked(claims, skip, workspace.now(), report):
-            return Taken(report)
+            return ImportedEntity(report)
         owner = next((name for name in store.accounts() if store.account(name).sub == claims.account), "")
         if not owner:
             report.error(f"referenced Account {claims.account} not found, import first")
-            return Taken(report)
+            return ImportedEntity(report)
         if claims.name in store.users(owner):
             if not overwrite:
                 report.error("user already exists, overwrite with --overwrite")
-                return Taken(report)
+                return ImportedEntity(report)
             if (old := store.user(owner, claims.name)).sub != claims.sub:
                 report.error(_OTHER.format("User", old.sub, claims.sub))
-                return Taken(report)
+                return ImportedEntity(report)
         if not store.account(owner).did_sign(claims):
             report.error("can only import user signed by exiting account. Possibly update your account")
-            return Taken(report)
+            return ImportedEntity(report)
         if pair is not None:
             report.ok(f"key stored {workspace.keystore.add(pair)}")
         store.write_user(token)
     report.ok(f"user {claims.name} was successfully imported")
-    return Taken(report, claims.name, claims.sub)
+    return ImportedEntity(report, claims.name, claims.sub)
 
 
-def import_keys(workspace: Workspace, folder: Path, *, recurse: bool = False) -> TakenKeys:
+def import_keys(workspace: Workspace, folder: Path, *, recurse: bool = False) -> ImportedKeys:
     """Take in every seed in the `.nk` files of a folder, and with `recurse` of those below.
 
     Raises NotFoundError, WorkspaceError when there are none. Files that hold no seed are told by name.
@@ -125,7 +127,7 @@ def import_keys(workspace: Workspace, folder: Path, *, recurse: bool = False) ->
     found = list(seed_files(folder, recurse=recurse))
     if not found:
         raise WorkspaceError("no nkey (.nk) files found")
-    report, taken = Report(summary=True), []
+    report, taken = OperationReport(summary=True), []
     for path in found:
         try:
             pair = read_seed_file(path)
@@ -135,7 +137,7 @@ def import_keys(workspace: Workspace, folder: Path, *, recurse: bool = False) ->
             continue
         report.ok(f"{pair.public_key} was added to the keystore")
         taken.append(pair.public_key)
-    return TakenKeys(report, taken)
+    return ImportedKeys(report, taken)
 
 
 def seed_files(folder: Path, *, recurse: bool) -> Iterator[Path]:
@@ -174,7 +176,7 @@ def _user(path: Path) -> tuple[UserClaims, str, KeyPair | None]:
         raise WorkspaceError(f"failed to decode {place(path)}: {error}") from None
     if "NKEY SEED" not in text:
         return claims, token, None
-    pair = undecorate_seed(text, Role.USER)
+    pair = undecorate_seed(text, KeyRole.USER)
     if pair.public_key != claims.sub:
         raise WorkspaceError(f"the seed in {place(path)} is not that of the token's user")
     return claims, token, pair
@@ -189,7 +191,7 @@ def _text(path: Path, *endings: str) -> str:
     return files.read(path)
 
 
-def _blocked(claims: Claims, skip: bool, now: int, report: Report) -> bool:
+def _blocked(claims: Claims, skip: bool, now: int, report: OperationReport) -> bool:
     """Report what validation finds; whether it ends the import."""
     issues = claims.issues(now)
     blocking = bool(issues.blocking())

@@ -15,7 +15,7 @@ from ..decorated import undecorate_jwt
 from ..errors import FolderError, IdentityError, NotFoundError, WorkspaceError
 from ..folders.store import OperatorStore
 from ..token import decode, encode, header_of
-from .report import Report, place, quote
+from .report import OperationReport, place, quote
 from .workspace import Workspace
 
 
@@ -23,7 +23,7 @@ from .workspace import Workspace
 class Upgraded:
     """How many tokens were turned into version 2."""
 
-    report: Report
+    report: OperationReport
     tokens: int = 0
 
 
@@ -53,8 +53,8 @@ def upgrade(workspace: Workspace) -> Upgraded:
     Raises WorkspaceError for a managed store, whose owner must give a new token; NotFoundError when the
     operator's identity key is not stored. Nothing is changed then.
     """
-    report = Report("Upgrade operator jwt to v2")
-    whole = Report(children=[report])
+    report = OperationReport("Upgrade operator jwt to v2")
+    whole = OperationReport(children=[report])
     with workspace.locked():
         store = workspace.store()
         token = store.operator_token()
@@ -88,7 +88,7 @@ def _paths(store: OperatorStore) -> list[Path]:
     return found
 
 
-def _converted(workspace: Workspace, path: Path, report: Report) -> bool:
+def _converted(workspace: Workspace, path: Path, report: OperationReport) -> bool:
     """Turn one token into version 2; False when it is one, or cannot be."""
     try:
         token = undecorate_jwt(files.read(path))

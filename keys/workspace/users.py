@@ -9,11 +9,11 @@ from pathlib import Path
 from ..claims import AccountClaims, UserClaims
 from ..claims.base import SECOND
 from ..errors import FolderError, WorkspaceError
-from ..nkey import KeyPair, Role
+from ..nkey import KeyPair, KeyRole
 from .edits import NO_DATES, NO_TAGS, Dates, Tags, kept, refuse_new_faults
 from .naming import chosen
 from .permissions import NO_EDITS, UserEdits
-from .report import Grade, Report, quote
+from .report import Grade, OperationReport, quote
 from .signing import account_signer, given_key, user_signer
 from .workspace import Workspace
 
@@ -22,7 +22,7 @@ from .workspace import Workspace
 class UserResult:
     """A user that was made or edited. `credentials`: its file, None when the seed is not stored."""
 
-    report: Report
+    report: OperationReport
     name: str
     account: str
     public_key: str
@@ -35,13 +35,13 @@ class UserResult:
 class DeletedUsers:
     """Users that were deleted: name to public key."""
 
-    report: Report
+    report: OperationReport
     account: str
     users: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class UserRemoval:
     """What goes along with a deleted user."""
 
     revoke: bool = False
@@ -49,7 +49,7 @@ class Removal:
     credentials: bool = False
 
 
-TOKEN_ONLY = Removal()
+TOKEN_ONLY = UserRemoval()
 
 
 def add_user(
@@ -77,8 +77,8 @@ def add_user(
         if owner.nats.limits.disallow_bearer and edits.bearer:
             raise WorkspaceError(f"account {quote(account_name)} forbids the use of bearer token")
         signer = user_signer(workspace, owner)
-        given = given_key(key, Role.USER) if key else None
-        made = KeyPair.create(Role.USER) if given is None else None
+        given = given_key(key, KeyRole.USER) if key else None
+        made = KeyPair.create(KeyRole.USER) if given is None else None
         public = made.public_key if made is not None else given.public_key if given is not None else ""
         _must_be_new(workspace, account_name, public)
         scoped = owner.scope(signer.public_key) is not None
@@ -86,7 +86,7 @@ def add_user(
         claims = UserClaims.new(public, name, issuer_account=issuer, scoped=scoped)
         dates.apply(claims, workspace.now())
         Tags(add=tags).apply(claims.nats)
-        report = Report()
+        report = OperationReport()
         report.add(_permission_lines(edits, claims))
         _check_scope(owner, signer.public_key, claims, report)
         refuse_new_faults(None, claims, workspace.now())
@@ -127,7 +127,7 @@ def edit_user(
         scoped = owner.scope(signer.public_key) is not None
         if not scoped and owner.scope(old.iss) is not None:  # from now on it has limits of its own
             claims.nats.subs = claims.nats.data = claims.nats.payload = -1
-        report = Report()
+        report = OperationReport()
         report.add(dates.apply(claims, workspace.now()), tags.apply(claims.nats), edits.apply(claims.nats))
         claims.nats.issuer_account = "" if signer.public_key == owner.sub else owner.sub
         _check_scope(owner, signer.public_key, claims, report)
@@ -139,7 +139,7 @@ def edit_user(
 
 
 def delete_users(
-    workspace: Workspace, names: tuple[str, ...], removal: Removal = TOKEN_ONLY, *, account: str = ""
+    workspace: Workspace, names: tuple[str, ...], removal: UserRemoval = TOKEN_ONLY, *, account: str = ""
 ) -> DeletedUsers:
     """Delete users of an account, by name or public key. Raises WorkspaceError before anything is deleted."""
     if not names:
@@ -150,9 +150,9 @@ def delete_users(
         claims = store.account(account_name)
         found = dict.fromkeys(workspace.user_name(account_name, name) for name in names)
         users = {name: store.user(account_name, name).sub for name in found}
-        report, before = Report("delete users"), dict(claims.nats.revocations)
+        report, before = OperationReport("delete users"), dict(claims.nats.revocations)
         fresh = [key for key in users.values() if removal.revoke and not before.get(key)]
-        synced = Report()
+        synced = OperationReport()
         if fresh:
             signer = account_signer(workspace, claims)
             for key in fresh:
@@ -164,19 +164,19 @@ def delete_users(
         report.add(synced)
         if fresh:
             report.ok(f"edited account {quote(account_name)}")
-    top = Report()
+    top = OperationReport()
     top.add(report)
     return DeletedUsers(top, account_name, users)
 
 
 def remove_user(
-    workspace: Workspace, account: str, name: str, key: str, removal: Removal, *, revoked_before: bool
-) -> Report:
+    workspace: Workspace, account: str, name: str, key: str, removal: UserRemoval, *, revoked_before: bool
+) -> OperationReport:
     """Remove one user's token, and its secrets if asked to; tell of it under the user's name.
 
     What cannot be removed is told as an error; the rest goes.
     """
-    report = Report(f"user {name} [{key}]", Grade.OK)
+    report = OperationReport(f"user {name} [{key}]", Grade.OK)
     store, keystore = workspace.store(), workspace.keystore
     if removal.revoke:
         report.ok("user is already revoked" if revoked_before else "revoked user")
@@ -193,7 +193,7 @@ def remove_user(
     return report
 
 
-def attempt(report: Report, remove: Callable[[], bool], gone: str, absent: str) -> None:
+def attempt(report: OperationReport, remove: Callable[[], bool], gone: str, absent: str) -> None:
     """Remove something and tell that it is gone or was not there, or why it could not be removed."""
     try:
         report.ok(gone if remove() else absent)
@@ -201,10 +201,10 @@ def attempt(report: Report, remove: Callable[[], bool], gone: str, absent: str) 
         report.error(str(error))
 
 
-def _permission_lines(edits: UserEdits, claims: UserClaims) -> Report:
+def _permission_lines(edits: UserEdits, claims: UserClaims) -> OperationReport:
     """Apply the edits of a new user; only those of permissions are told."""
     edits.apply(claims.nats)
-    told = Report()
+    told = OperationReport()
     told.add(edits.permissions.apply(UserClaims.new(claims.sub).nats))
     return told
 
@@ -216,11 +216,11 @@ def _must_be_new(workspace: Workspace, account: str, key: str) -> None:
             raise WorkspaceError(f"user {quote(name)} of account {quote(account)} has the key {key} already")
 
 
-def _check_scope(owner: AccountClaims, signer: str, claims: UserClaims, told: Report) -> None:
+def _check_scope(owner: AccountClaims, signer: str, claims: UserClaims, told: OperationReport) -> None:
     """Raise WorkspaceError when a scoped signing key is to sign a user with permissions of its own."""
     if owner.scope(signer) is None or claims.nats.empty:
         return
-    report = Report()
+    report = OperationReport()
     report.add(told)
     text = "scoped users require no permissions or limits set"
     report.error(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import files
 from ..claims import Claims, Issue, Issues
 from ..errors import IdentityError, WorkspaceError
-from ..folders.check import Finding, check_store
+from ..folders.check import TokenIssues, check_store
 from ..token import decode
 from .workspace import Workspace
 
@@ -21,7 +21,7 @@ SUMMARY = "summary of all accounts"
 class Validation:
     """What was found, one entry for each operator, account or (in a file) token subject."""
 
-    findings: list[Finding]
+    findings: list[TokenIssues]
 
     @property
     def failed(self) -> bool:
@@ -52,9 +52,9 @@ def validate_file(path: Path, now: int) -> Validation:
             continue
         claims = _claims(token, path, number)
         found.setdefault(claims.sub, Issues()).all += claims.issues(now).all
-    findings = [Finding("account", subject, found[subject]) for subject in sorted(found)]
+    findings = [TokenIssues("account", subject, found[subject]) for subject in sorted(found)]
     if len(findings) > 1:
-        findings.append(Finding("account", SUMMARY, _summary(findings)))
+        findings.append(TokenIssues("account", SUMMARY, _summary(findings)))
     return Validation(findings)
 
 
@@ -65,7 +65,7 @@ def _claims(token: str, path: Path, number: int) -> Claims:
         raise WorkspaceError(f"{path}, line {number} is no token that can be validated: {error}") from None
 
 
-def _summary(findings: list[Finding]) -> Issues:
+def _summary(findings: list[TokenIssues]) -> Issues:
     counted = Counter((issue.level, issue.text) for finding in findings for issue in finding.issues)
     summary = Issues()
     summary.all = [Issue(level, f"{text} ({count} occurrences)") for (level, text), count in counted.items()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..claims.issues import quote
 from ..claims.parts import ANY
 from ..errors import FolderError, KeyFault, NkeyError, WorkspaceError
-from ..nkey import Role, public_role
+from ..nkey import KeyRole, public_role
 from .workspace import Workspace
 
 
@@ -23,7 +23,7 @@ def account_key(workspace: Workspace, name_or_key: str, *, anyone: bool = False)
         return ANY
     if name_or_key in store.accounts():
         return store.account(name_or_key).sub
-    return _key(name_or_key, Role.ACCOUNT, f"account {name_or_key} does not exist in the current operator")
+    return _key(name_or_key, KeyRole.ACCOUNT, f"account {name_or_key} does not exist in the current operator")
 
 
 def user_key(workspace: Workspace, account: str, name_or_key: str, *, anyone: bool = False) -> str:
@@ -33,7 +33,7 @@ def user_key(workspace: Workspace, account: str, name_or_key: str, *, anyone: bo
         return ANY
     if name_or_key in store.users(account):
         return store.user(account, name_or_key).sub
-    return _key(name_or_key, Role.USER, f"user {name_or_key} does not exist in account {quote(account)}")
+    return _key(name_or_key, KeyRole.USER, f"user {name_or_key} does not exist in account {quote(account)}")
 
 
 def account_label(workspace: Workspace, key: str) -> str:
@@ -48,7 +48,7 @@ def account_label(workspace: Workspace, key: str) -> str:
     return ""
 
 
-def _key(text: str, role: Role, otherwise: str) -> str:
+def _key(text: str, role: KeyRole, otherwise: str) -> str:
     """Check a public key; `otherwise` is said of what is no key at all."""
     try:
         public_role(text, role)

@@ -1,7 +1,7 @@
 """A workspace: the folders of nsc, what is current in them, and what every operation needs.
 
 An operation takes a Workspace, checks everything it was given, then writes; it gives a small result with a
-`Report`, or raises an IdentityError and has changed nothing.
+`OperationReport`, or raises an IdentityError and has changed nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .. import files
 from ..claims import AccountClaims, OperatorClaims, UserClaims
 from ..claims.base import SECOND
 from ..errors import FolderError, IdentityError, NotFoundError, WorkspaceError
-from ..folders.context import Context
-from ..folders.home import Home
+from ..folders.context import NscContext
+from ..folders.home import NscDirectories
 from ..folders.keystore import Keystore
 from ..folders.store import OperatorStore, Stores
-from ..nkey import Role, Signer, is_public
+from ..nkey import KeyRole, Signer, is_public
 from ..token import encode
 from . import accountserver
-from .report import Grade, Report, Show, place
+from .report import Grade, OperationReport, Show, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,24 @@ class Workspace:
     `now()` gives nanoseconds. Operations that change what is current give a new Workspace.
     """
 
-    context: Context
+    context: NscContext
     now: Callable[[], int] = time.time_ns
     private_key: str = ""
 
     @classmethod
     def open(
-        cls, home: Home, *, now: Callable[[], int] = time.time_ns, private_key: str = "", layout: bool = True
+        cls,
+        home: NscDirectories,
+        *,
+        now: Callable[[], int] = time.time_ns,
+        private_key: str = "",
+        layout: bool = True,
     ) -> Workspace:
         """Find out what is current; a first run writes the settings, as `nsc` does.
 
         `layout`: refuse a keystore of the older layout. Raises FolderError.
         """
-        context = Context.load(home)
+        context = NscContext.load(home)
         if layout:
             Keystore(home.keys).check_layout()
         if home.cwd_only and not context.from_cwd and home.stores is None:
@@ -109,7 +114,7 @@ class Workspace:
         names = store.users(account)
         if given in names:
             return given
-        if given and is_public(given, Role.USER):
+        if given and is_public(given, KeyRole.USER):
             for name in names:
                 if store.user(account, name).sub == given:
                     return name
@@ -161,22 +166,22 @@ class Workspace:
         self.store().write_operator(token, reissued=reissued)
         return token
 
-    def write_account(self, claims: AccountClaims, signer: Signer) -> Report:
+    def write_account(self, claims: AccountClaims, signer: Signer) -> OperationReport:
         """Sign and store an account's claims; those of a managed store go to its account server first.
 
         Gives what is to be told of that: nothing, for an operator whose key is here.
         """
         return self.store_account(encode(claims, signer, now=self.now()))
 
-    def store_account(self, token: str) -> Report:
+    def store_account(self, token: str) -> OperationReport:
         """Store an account's token, in a managed store after the account server has had it."""
         store = self.store()
         if not store.managed:
             store.write_account(token)
-            return Report()
+            return OperationReport()
         operator, claims = store.operator(), store.check_account(token)
         url = operator.nats.account_server_url
-        report = Report("stored self signed account jwt", show=Show.CHILDREN)
+        report = OperationReport("stored self signed account jwt", show=Show.CHILDREN)
         if not accountserver.is_http(url):
             store.write_account(token)
             report.warn(
@@ -210,7 +215,9 @@ class Workspace:
         self.store().write_user(token)
         return token
 
-    def put_user(self, account: str, claims: UserClaims, signer: Signer, report: Report) -> Path | None:
+    def put_user(
+        self, account: str, claims: UserClaims, signer: Signer, report: OperationReport
+    ) -> Path | None:
         """Sign and store a user's claims and credentials, both or none, and report it; gives their path."""
         store = self.store()
         there = claims.name in store.users(account)
@@ -226,7 +233,7 @@ class Workspace:
                     store.remove_user(account, claims.name)
             raise
 
-    def write_credentials(self, account: str, user: str, report: Report) -> Path | None:
+    def write_credentials(self, account: str, user: str, report: OperationReport) -> Path | None:
         """Write a stored user's credentials if its seed is stored, and report it; gives their path."""
         store = self.store()
         token, key = store.user_token(account, user), store.user(account, user).sub

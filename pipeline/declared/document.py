@@ -1,8 +1,8 @@
 """A pipeline's document: what each section may say, as pydantic models. Keys are camelCase, as Spark's words.
 
 The models judge each section by itself; what sections say of each other, and the options of the data source,
-are judged in `reading`. A `Document` is frozen. Its repr and dumps hold secrets as they were written: show
-and record `text.masked` ones only.
+are judged in `reading`. A `PipelineDocument` is frozen. Its repr and dumps hold secrets as they were written:
+showand record `text.masked` ones only.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Watermark(Section):
         return value
 
 
-class Source(Section):
+class SourceSection(Section):
     """A table of one or more streams. Other keys than these are options of the data source `jetstream`."""
 
     model_config = ConfigDict(extra="allow")
@@ -73,7 +73,7 @@ class Source(Section):
         return dict(self.__pydantic_extra__ or {})
 
 
-class Transform(Section):
+class TransformSection(Section):
     """A table made of others: by a query, or by a Python function that takes DataFrames and returns one."""
 
     sql: Text | None = None
@@ -89,7 +89,7 @@ class Transform(Section):
         return value
 
     @model_validator(mode="after")
-    def _judge(self) -> Transform:
+    def _judge(self) -> TransformSection:
         if (self.sql is None) == (self.python is None):
             raise ValueError("has either sql or python")
         if self.sql is not None and self.inputs is not None:
@@ -97,14 +97,14 @@ class Transform(Section):
         return self
 
 
-class Sink(Section):
+class SinkSection(Section):
     """Where the rows of the table `from` (`origin` here) go."""
 
     origin: Table = Field(alias="from")
     output_mode: Literal["append", "update", "complete"] = "append"
 
 
-class TableSink(Sink):
+class TableSink(SinkSection):
     """A sink that may be there already when a batch is written."""
 
     mode: Literal["append", "overwrite", "ignore", "error"] | None = None
@@ -130,7 +130,7 @@ class JdbcSink(TableSink):
     driver: str = ""
 
 
-class ConsoleSink(Sink):
+class ConsoleSink(SinkSection):
     """The terminal: the first `rows` of each batch."""
 
     format: Literal["console"]
@@ -138,7 +138,7 @@ class ConsoleSink(Sink):
     truncate: int = Field(default=40, ge=0)
 
 
-class StreamSink(Sink):
+class StreamSink(SinkSection):
     """A stream. Other keys than these are options of the data source `jetstream`."""
 
     model_config = ConfigDict(extra="allow")
@@ -153,7 +153,7 @@ class StreamSink(Sink):
 
 
 AnySink = FolderSink | JdbcSink | ConsoleSink | StreamSink
-SINKS: dict[str, type[Sink]] = {
+SINKS: dict[str, type[SinkSection]] = {
     "parquet": FolderSink,
     "json": FolderSink,
     "csv": FolderSink,
@@ -180,7 +180,7 @@ class Spark(Section):
         return self
 
 
-class Document(Section):
+class PipelineDocument(Section):
     """A pipeline. `trigger` is `batch`, `availableNow`, or how often a batch of a continuous run begins."""
 
     name: Annotated[str, Field(pattern=NAME)]
@@ -188,8 +188,8 @@ class Document(Section):
     trigger: Text = AVAILABLE_NOW
     checkpoint: Text | None = None
     connection: dict[str, Option] = Field(default_factory=dict)
-    sources: dict[Table, Source] = Field(min_length=1)
-    transforms: dict[Table, Transform] = Field(default_factory=dict)
+    sources: dict[Table, SourceSection] = Field(min_length=1)
+    transforms: dict[Table, TransformSection] = Field(default_factory=dict)
     sinks: dict[Annotated[str, Field(pattern=NAME)], Annotated[AnySink, Field(discriminator="format")]] = (
         Field(min_length=1)
     )

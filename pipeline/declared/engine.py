@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from .. import session as sessions
 from . import failure, secrets
-from .document import BATCH, ConsoleSink, Document, FolderSink, Sink, option_text
-from .problem import Problem
-from .reading import Loaded
+from .document import BATCH, ConsoleSink, FolderSink, PipelineDocument, SinkSection, option_text
+from .problem import DocumentProblem
+from .reading import LoadedDocument
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,17 +41,17 @@ CONSOLE_HINT = "trigger: batch shows rows; a stream can go to files or to anothe
 NO_CONNECT = "a remote session needs Spark Connect's packages: pip install 'pyspark[connect]'"
 
 
-def place(document: Document) -> str:
+def place(document: PipelineDocument) -> str:
     """Where it runs: a master, or the URL of a remote session, without its token."""
     return secrets.clean(document.spark.remote or document.spark.master or LOCAL)
 
 
-def on_this_machine(document: Document) -> bool:
+def on_this_machine(document: PipelineDocument) -> bool:
     """Whether driver and executors are this machine's."""
     return place(document).startswith("local")
 
 
-def settings(document: Document) -> dict[str, str]:
+def settings(document: PipelineDocument) -> dict[str, str]:
     """Spark's settings: those that pyjs adds, those of the document over them."""
     spark = document.spark
     found = dict(ADDED)
@@ -69,7 +69,7 @@ def settings(document: Document) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def opened(document: Document, log: Path | None) -> Iterator[SparkSession]:
+def opened(document: PipelineDocument, log: Path | None) -> Iterator[SparkSession]:
     """The session, ended with the block. What Java says goes into `log`, or to stderr without.
 
     Raises session.SparkError and java.JavaError, whose texts say what to do.
@@ -97,7 +97,7 @@ def _hush() -> None:
             PySparkLogger.getLogger(name).disabled = True
 
 
-def _remote(document: Document) -> SparkSession:
+def _remote(document: PipelineDocument) -> SparkSession:
     from .. import register
 
     try:
@@ -119,7 +119,7 @@ def _remote(document: Document) -> SparkSession:
     return spark
 
 
-def _reach(document: Document) -> None:
+def _reach(document: PipelineDocument) -> None:
     """Whether anything listens where the session is to be: Connect itself tries for ten minutes."""
     url = urlsplit(str(document.spark.remote))
     try:
@@ -129,7 +129,7 @@ def _reach(document: Document) -> None:
         raise sessions.SparkError(f"no session at {place(document)}: {error}") from None
 
 
-def problems(loaded: Loaded) -> list[Problem]:
+def problems(loaded: LoadedDocument) -> list[DocumentProblem]:
     """What the document's session cannot do: Delta on this machine without its package (a cluster has its
     own), and the console of a stream by Connect, whose server runs what is done with each batch."""
     document = loaded.document
@@ -142,13 +142,13 @@ def problems(loaded: Loaded) -> list[Problem]:
     return found
 
 
-def _at(loaded: Loaded, sink: str, message: str, hint: str) -> Problem:
+def _at(loaded: LoadedDocument, sink: str, message: str, hint: str) -> DocumentProblem:
     place = loaded.place("sinks", sink, "format")
     line, column = (place.line, place.column) if place else (0, 0)
-    return Problem(f"sinks.{sink}.format", message, line, column, hint)
+    return DocumentProblem(f"sinks.{sink}.format", message, line, column, hint)
 
 
-def _has_delta(document: Document) -> bool:
+def _has_delta(document: PipelineDocument) -> bool:
     """Whether Delta is among what the document, or Spark's own folders, load."""
     spark = document.spark
     loads = [*spark.packages, *spark.jars, *(str(value) for value in spark.conf.values())]
@@ -165,9 +165,9 @@ def _has_delta(document: Document) -> bool:
     return False
 
 
-def _is_delta(sink: Sink) -> bool:
+def _is_delta(sink: SinkSection) -> bool:
     return isinstance(sink, FolderSink) and sink.format == "delta"
 
 
-def _uses_delta(document: Document) -> bool:
+def _uses_delta(document: PipelineDocument) -> bool:
     return any(_is_delta(sink) for sink in document.sinks.values())

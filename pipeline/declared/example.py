@@ -11,7 +11,7 @@ DELTA = "io.delta:delta-spark_2.13:4.0.0"
 
 
 @dataclass(frozen=True)
-class Answers:
+class ExampleAnswers:
     """What `pyjs pipeline init` asks."""
 
     name: str = "orders"
@@ -23,7 +23,7 @@ class Answers:
     connection: tuple[tuple[str, str], ...] = ()
 
 
-def text(answers: Answers) -> str:
+def text(answers: ExampleAnswers) -> str:
     """The document, valid as it is."""
     return "\n".join(
         [
@@ -37,9 +37,9 @@ def text(answers: Answers) -> str:
     )
 
 
-def _head(answers: Answers) -> str:
+def _head(answers: ExampleAnswers) -> str:
     return f"""\
-# A pipeline of pyjs. Judge it with 'pyjs pipeline check', run it with 'pyjs pipeline run'.
+# A pipeline of pyjs. Check it with 'pyjs pipeline check', run it with 'pyjs pipeline run'.
 name: {answers.name}
 
 # When batches run: availableNow (what has come since the last run, then end), how often one begins
@@ -51,7 +51,7 @@ trigger: {answers.trigger}
 """
 
 
-def _connection(answers: Answers) -> str:
+def _connection(answers: ExampleAnswers) -> str:
     if not answers.connection:
         return """\
 # Where to connect: without it, as 'pyjs' does (--server, --context, the selected context).
@@ -63,7 +63,7 @@ def _connection(answers: Answers) -> str:
     return f"connection:\n{lines}\n"
 
 
-def _source(answers: Answers) -> str:
+def _source(answers: ExampleAnswers) -> str:
     subjects = json.dumps(answers.subjects) if answers.subjects else ""
     filtered = f"    subjects: {subjects}" if subjects else '    # subjects: "orders.>"'
     late = "" if answers.trigger == "batch" else LATE
@@ -99,7 +99,7 @@ transforms:
 """
 
 
-def _sink(answers: Answers) -> str:
+def _sink(answers: ExampleAnswers) -> str:
     head = f"""\
 # Where rows go: parquet, json, csv, delta, jdbc, console, jetstream. Each sink has a checkpoint of its own.
 sinks:
@@ -117,7 +117,7 @@ sinks:
     return head + f"    path: {json.dumps(answers.target)}\n{more}"
 
 
-def _session(answers: Answers) -> str:
+def _session(answers: ExampleAnswers) -> str:
     if answers.format == "delta":
         return f"""\
 spark:

@@ -102,9 +102,9 @@ def _of_python(text: str) -> str:
 # Our own errors say what happened by themselves.
 _OWN = (
     "OptionError",
-    "LinkError",
+    "ClientError",
     "NoServers",
-    "LinkLost",
+    "ConnectionLost",
     "AuthorizationError",
     "NotPermitted",
     "TimedOut",
@@ -114,7 +114,7 @@ _OWN = (
     "ShortRead",
     "DataLoss",
     "Recreated",
-    "Beyond",
+    "BeyondEnd",
     "SinkError",
 )
 

@@ -7,31 +7,34 @@ from pathlib import Path as File
 
 from ...cli.errors import close_matches
 from . import functions
-from .document import BATCH, Document, FolderSink, JdbcSink, Transform
+from .document import BATCH, FolderSink, JdbcSink, PipelineDocument, TransformSection
 from .positions import Path
-from .problem import Problem
+from .problem import DocumentProblem
 
-Found = Iterator[tuple[Path, Problem]]
+Found = Iterator[tuple[Path, DocumentProblem]]
 
 
-def problems(document: Document, folder: File) -> Found:
+def problems(document: PipelineDocument, folder: File) -> Found:
     """Every mistake with the path of what is to be changed."""
     yield from _names(document)
     yield from _transforms(document, folder)
     yield from _sinks(document, folder)
 
 
-def _names(document: Document) -> Found:
+def _names(document: PipelineDocument) -> Found:
     seen: dict[str, str] = {}
     for kind, names in (("sources", document.sources), ("transforms", document.transforms)):
         for name in names:
             if name.lower() in seen:
                 other = seen[name.lower()]
-                yield (kind, name), Problem("", f"is called as {other} is: Spark's tables do not tell case")
+                yield (
+                    (kind, name),
+                    DocumentProblem("", f"is called as {other} is: Spark's tables do not tell case"),
+                )
             seen.setdefault(name.lower(), f"{kind}.{name}")
 
 
-def _transforms(document: Document, folder: File) -> Found:
+def _transforms(document: PipelineDocument, folder: File) -> Found:
     known = list(document.sources)
     for name, transform in document.transforms.items():
         path: Path = ("transforms", name)
@@ -40,11 +43,13 @@ def _transforms(document: Document, folder: File) -> Found:
         known.append(name)
 
 
-def _function(transform: Transform, path: Path, known: list[str], document: Document, folder: File) -> Found:
+def _function(
+    transform: TransformSection, path: Path, known: list[str], document: PipelineDocument, folder: File
+) -> Found:
     try:
         look = functions.look(str(transform.python), folder)
     except functions.FunctionError as error:
-        yield (*path, "python"), Problem("", str(error), hint=error.hint)
+        yield (*path, "python"), DocumentProblem("", str(error), hint=error.hint)
         return
     for index, table in enumerate(transform.inputs or ()):
         if table not in known:
@@ -56,16 +61,19 @@ def _function(transform: Transform, path: Path, known: list[str], document: Docu
             if parameter not in known:
                 problem = _unknown(parameter, known, document)
                 hint = problem.hint or "inputs: [TABLE, …] says which tables the function is given"
-                yield (*path, "python"), Problem("", f"parameter {parameter}: {problem.message}", hint=hint)
+                yield (
+                    (*path, "python"),
+                    DocumentProblem("", f"parameter {parameter}: {problem.message}", hint=hint),
+                )
     elif len(look.parameters) > len(transform.inputs):
         takes = ", ".join(look.parameters)
         yield (
             (*path, "inputs"),
-            Problem("", f"has {len(transform.inputs)} of the function's parameters ({takes})"),
+            DocumentProblem("", f"has {len(transform.inputs)} of the function's parameters ({takes})"),
         )
 
 
-def _sinks(document: Document, folder: File) -> Found:
+def _sinks(document: PipelineDocument, folder: File) -> Found:
     known = [*document.sources, *document.transforms]
     places: dict[str, str] = {}
     for name, sink in document.sinks.items():
@@ -77,22 +85,25 @@ def _sinks(document: Document, folder: File) -> Found:
             if place in places:
                 yield (
                     (*path, "path"),
-                    Problem("", f"is that of sinks.{places[place]}: each needs a folder of its own"),
+                    DocumentProblem("", f"is that of sinks.{places[place]}: each needs a folder of its own"),
                 )
             places.setdefault(place, name)
         if document.trigger == BATCH:
             if sink.output_mode != "append":
                 yield (
                     (*path, "outputMode"),
-                    Problem("", "goes with streams; a batch has mode: append or overwrite"),
+                    DocumentProblem("", "goes with streams; a batch has mode: append or overwrite"),
                 )
             continue
         if isinstance(sink, FolderSink | JdbcSink) and sink.mode not in {None, "append"}:
-            yield (*path, "mode"), Problem("", "a stream only appends", hint="trigger: batch can overwrite")
+            yield (
+                (*path, "mode"),
+                DocumentProblem("", "a stream only appends", hint="trigger: batch can overwrite"),
+            )
         if isinstance(sink, FolderSink) and sink.output_mode != "append":
             yield (
                 (*path, "outputMode"),
-                Problem(
+                DocumentProblem(
                     "",
                     "files are only appended to",
                     hint="a watermark lets aggregates be appended once they are final",
@@ -100,11 +111,11 @@ def _sinks(document: Document, folder: File) -> Found:
             )
 
 
-def _unknown(table: str, known: list[str], document: Document) -> Problem:
+def _unknown(table: str, known: list[str], document: PipelineDocument) -> DocumentProblem:
     if table in document.transforms:
-        return Problem("", f"{table} comes later: a table is made of those above it")
+        return DocumentProblem("", f"{table} comes later: a table is made of those above it")
     hint = close_matches(table, known) or f"there are {', '.join(known)}"
-    return Problem("", f"there is no table {table}", hint=hint)
+    return DocumentProblem("", f"there is no table {table}", hint=hint)
 
 
 def location(path: str, folder: File) -> str:

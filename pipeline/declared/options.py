@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...cli.errors import close_matches
-from ..options import OptionError, Settings
+from ..options import OptionError, QuerySettings
 from ..options.table import CONNECTION, READ, STREAM, WRITE
-from .document import BATCH, Document, Option, StreamSink, option_text
+from .document import BATCH, Option, PipelineDocument, StreamSink, option_text
 from .positions import Path
-from .problem import Problem
+from .problem import DocumentProblem
 
 Options = dict[str, str]
 WHERE = ("servers", "context")
@@ -32,7 +32,7 @@ class Overlay:
 NOTHING = Overlay()
 
 
-def of_source(document: Document, name: str, overlay: Overlay) -> list[Options]:
+def of_source(document: PipelineDocument, name: str, overlay: Overlay) -> list[Options]:
     """What a source is read with; one set of options for each of its domains."""
     source = document.sources[name]
     options = _merged(document, source.options, overlay)
@@ -41,14 +41,14 @@ def of_source(document: Document, name: str, overlay: Overlay) -> list[Options]:
     return [{**options, "domain": domain} for domain in source.domains]
 
 
-def of_sink(document: Document, name: str, overlay: Overlay) -> Options:
+def of_sink(document: PipelineDocument, name: str, overlay: Overlay) -> Options:
     """What a stream is written with."""
     sink = document.sinks[name]
     assert isinstance(sink, StreamSink)
     return _merged(document, sink.options, overlay)
 
 
-def problems(document: Document, overlay: Overlay) -> Iterator[tuple[Path, Problem]]:
+def problems(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple[Path, DocumentProblem]]:
     """Every option that is unknown, misplaced or has a wrong value, where it stands, once."""
     names = {option.name.lower(): option.name for option in CONNECTION}
     for key in document.connection:
@@ -57,28 +57,28 @@ def problems(document: Document, overlay: Overlay) -> Iterator[tuple[Path, Probl
                 close_matches(key, names.values())
                 or "what is not about the connection belongs to a source or sink"
             )
-            yield ("connection", key), Problem("", "is no option of a connection", hint=hint)
+            yield ("connection", key), DocumentProblem("", "is no option of a connection", hint=hint)
     connection = {key: value for key, value in document.connection.items() if key.lower() in names}
     document = document.model_copy(update={"connection": connection})
     found = dict.fromkeys(_of_sections(document, overlay))  # what is shared is judged for each that shares it
     yield from found
 
 
-def _of_sections(document: Document, overlay: Overlay) -> Iterator[tuple[Path, Problem]]:
+def _of_sections(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple[Path, DocumentProblem]]:
     use = READ if document.trigger == BATCH else STREAM
     for name, source in document.sources.items():
         if source.domains and _has(source.options, "domain"):
-            yield ("sources", name, "domain"), Problem("", "is given besides domains")
+            yield ("sources", name, "domain"), DocumentProblem("", "is given besides domains")
         for options in of_source(document, name, overlay):
-            for error in Settings.judged(options, use)[1]:
+            for error in QuerySettings.judged(options, use)[1]:
                 yield _found(error, ("sources", name), source.options, document)
     for name, sink in document.sinks.items():
         if isinstance(sink, StreamSink):
-            for error in Settings.judged(of_sink(document, name, overlay), WRITE)[1]:
+            for error in QuerySettings.judged(of_sink(document, name, overlay), WRITE)[1]:
                 yield _found(error, ("sinks", name), sink.options, document)
 
 
-def _merged(document: Document, own: Mapping[str, Option], overlay: Overlay) -> Options:
+def _merged(document: PipelineDocument, own: Mapping[str, Option], overlay: Overlay) -> Options:
     declared = _texts(document.connection)
     section = _texts(own)
     if "context" in overlay.given:  # a whole connection: what the document says of another one does not count
@@ -108,14 +108,14 @@ def _has(options: Mapping[str, Any], name: str) -> bool:
 
 
 def _found(
-    error: OptionError, section: Path, own: Mapping[str, Option], document: Document
-) -> tuple[Path, Problem]:
+    error: OptionError, section: Path, own: Mapping[str, Option], document: PipelineDocument
+) -> tuple[Path, DocumentProblem]:
     """The error where the option stands: in the section, in `connection`, or nowhere."""
-    problem = Problem("", error.what, hint=error.hint)
+    problem = DocumentProblem("", error.what, hint=error.hint)
     for key in own:
         if key.lower() == error.option.lower():
             return (*section, key), problem
     for key in document.connection:
         if key.lower() == error.option.lower():
             return ("connection", key), problem
-    return section, Problem("", f"option {error.option}: {error.what}", hint=error.hint)
+    return section, DocumentProblem("", f"option {error.option}: {error.what}", hint=error.hint)

@@ -12,11 +12,11 @@ from .document import (
     BATCH,
     AnySink,
     ConsoleSink,
-    Document,
     FolderSink,
     JdbcSink,
-    Source,
-    Transform,
+    PipelineDocument,
+    SourceSection,
+    TransformSection,
     milliseconds,
     option_text,
 )
@@ -38,7 +38,7 @@ class Step:
     used: bool = True
 
 
-def steps(document: Document, folder: Path) -> list[Step]:
+def steps(document: PipelineDocument, folder: Path) -> list[Step]:
     """The sources, transforms and sinks in the order in which they run."""
     read = reads(document, folder)
     wanted = {table for tables in read.values() for table in tables}
@@ -56,7 +56,7 @@ def steps(document: Document, folder: Path) -> list[Step]:
     return found
 
 
-def reads(document: Document, folder: Path) -> dict[str, tuple[str, ...]]:
+def reads(document: PipelineDocument, folder: Path) -> dict[str, tuple[str, ...]]:
     """The tables that each transform takes: a query's are the names of earlier tables that occur in it."""
     known = list(document.sources)
     found = {}
@@ -66,7 +66,7 @@ def reads(document: Document, folder: Path) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def trigger(document: Document) -> str:
+def trigger(document: PipelineDocument) -> str:
     """In words, when batches run."""
     if document.trigger == BATCH:
         return "one batch, from the streams' start to their end of now"
@@ -76,7 +76,7 @@ def trigger(document: Document) -> str:
     return f"a batch every {span / 1000:g} s until stopped" if span else "batch after batch until stopped"
 
 
-def _inputs(transform: Transform, known: list[str], folder: Path) -> tuple[str, ...]:
+def _inputs(transform: TransformSection, known: list[str], folder: Path) -> tuple[str, ...]:
     if transform.sql is not None:
         words = {word.lower() for word in _WORD.findall(_NOISE.sub(" ", transform.sql))}
         return tuple(name for name in known if name.lower() in words)
@@ -85,7 +85,7 @@ def _inputs(transform: Transform, known: list[str], folder: Path) -> tuple[str, 
     return functions.look(str(transform.python), folder).parameters or ()
 
 
-def _source(source: Source) -> str:
+def _source(source: SourceSection) -> str:
     options = source.options
     stream = next(
         (option_text(options[key]) for key in ("stream", "streams", "streamPattern") if key in options), ""
@@ -102,7 +102,7 @@ def _source(source: Source) -> str:
     return "; ".join(words)
 
 
-def _transform(transform: Transform) -> str:
+def _transform(transform: TransformSection) -> str:
     what = f"python {transform.python}"
     if transform.sql is not None:
         query = " ".join(transform.sql.split())
@@ -115,7 +115,7 @@ def _late(column: str, delay: str) -> str:
     return f"{column} may be {delay} late"
 
 
-def _sink(sink: AnySink, document: Document) -> str:
+def _sink(sink: AnySink, document: PipelineDocument) -> str:
     if isinstance(sink, FolderSink):
         return f"{sink.format} {clean(sink.path)}" + (
             f" by {', '.join(sink.partition_by)}" if sink.partition_by else ""

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from .problem import DocumentError, Problem
+from .problem import DocumentError, DocumentProblem
 
 DEPTH = 30
 NODES = 20_000  # aliases of aliases multiply: no pipeline has this many values
@@ -31,7 +31,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Written:
+class LocatedYaml:
     """A document as it was written."""
 
     value: Any
@@ -44,26 +44,30 @@ class Written:
         return self.places.get(path)
 
 
-def read(text: str, file: str) -> Written:
+def read(text: str, file: str) -> LocatedYaml:
     """The document in `text`. Raises DocumentError naming `file` for what is no YAML or is ambiguous."""
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
         reader = _Reader(loader)
-        return Written(reader.value(node, (), None), reader.places) if node is not None else Written(None, {})
+        return (
+            LocatedYaml(reader.value(node, (), None), reader.places)
+            if node is not None
+            else LocatedYaml(None, {})
+        )
     except _RefusedError as refused:
         mark = refused.node.start_mark
         raise DocumentError(
-            file, [Problem(dotted(refused.path), str(refused), mark.line + 1, mark.column + 1)]
+            file, [DocumentProblem(dotted(refused.path), str(refused), mark.line + 1, mark.column + 1)]
         ) from None
     except yaml.MarkedYAMLError as error:
         where = error.problem_mark or error.context_mark
         said = " ".join(filter(None, (error.context, error.problem)))
         line, column = (where.line + 1, where.column + 1) if where else (0, 0)
         hint = "YAML indents with blanks, not tabs" if "'\\t'" in said else ""
-        raise DocumentError(file, [Problem("", f"not YAML: {said}", line, column, hint)]) from None
+        raise DocumentError(file, [DocumentProblem("", f"not YAML: {said}", line, column, hint)]) from None
     except yaml.YAMLError as error:
-        raise DocumentError(file, [Problem("", f"not YAML: {error}")]) from None
+        raise DocumentError(file, [DocumentProblem("", f"not YAML: {error}")]) from None
     finally:
         loader.dispose()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Problem:
+class DocumentProblem:
     """One mistake. `path` is dotted (`sinks.lake.format`); `line` and `column` count from 1, 0 is unknown."""
 
     path: str
@@ -25,7 +25,7 @@ class Problem:
 class DocumentError(ValueError):
     """A document that cannot be run. `problems` are in the order of the file, at least one."""
 
-    def __init__(self, file: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, file: str, problems: Sequence[DocumentProblem]) -> None:
         self.file = file
         self.problems = sorted(problems, key=lambda problem: (problem.line, problem.column))
         super().__init__("\n".join(problem.text(file) for problem in self.problems))

@@ -19,7 +19,7 @@ PATIENCE = 100  # times that `finish` is called until it does not wait for a goo
 LATE_WORKER = "Python worker failed to connect back"
 
 
-class Query:
+class RunningQuery:
     """One sink's query. `finish` lets the batch under way be the last one; `stop` does not wait for it."""
 
     def __init__(self, sink: str, start: Callable[[dict[int, int]], StreamingQuery]) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...protocol.errors import ApiError
-from ..jetstream import Api, Facts, UnknownStream
-from ..link import Link, LinkError
-from ..options import Settings
+from ..jetstream import JetStreamRequests, StreamFacts, UnknownStream
+from ..link import BlockingConnection, ClientError
+from ..options import QuerySettings
 from ..options.table import READ, STREAM, WRITE
 from . import options
 from .document import BATCH, StreamSink
-from .reading import Loaded
+from .reading import LoadedDocument
 
 
 @dataclass(frozen=True)
-class Finding:
+class StreamCheck:
     """A stream that a source reads or a sink writes, as it was found; `error` is empty if all is well."""
 
     path: str  # sources.orders
@@ -27,39 +27,39 @@ class Finding:
     hint: str = ""
 
 
-def look(loaded: Loaded) -> list[Finding]:
+def look(loaded: LoadedDocument) -> list[StreamCheck]:
     """What is there for every source and every sink that is a stream."""
     document = loaded.document
     use = READ if document.trigger == BATCH else STREAM
-    found: list[Finding] = []
+    found: list[StreamCheck] = []
     for name in document.sources:
         for each in options.of_source(document, name, loaded.overlay):
-            found += _look(f"sources.{name}", Settings.of(each, use))
+            found += _look(f"sources.{name}", QuerySettings.of(each, use))
     for name, sink in document.sinks.items():
         if isinstance(sink, StreamSink):
             given = options.of_sink(document, name, loaded.overlay)
-            found += _look(f"sinks.{name}", Settings.of(given, WRITE))
+            found += _look(f"sinks.{name}", QuerySettings.of(given, WRITE))
     return found
 
 
-def _look(path: str, settings: Settings) -> list[Finding]:
+def _look(path: str, settings: QuerySettings) -> list[StreamCheck]:
     pattern = settings.pattern.pattern if settings.pattern else ""
     named = ", ".join(settings.streams) or pattern or str(settings.values.get("subject") or "")
     try:
-        with Link.open(settings.address) as link:
-            api = Api(link, settings.api_prefix)
+        with BlockingConnection.open(settings.address) as link:
+            api = JetStreamRequests(link, settings.api_prefix)
             names = list(settings.streams) or _matching(api, settings)
             if not names and settings.use == WRITE and "subject" not in settings.values:
-                return [Finding(path, "by the column subject", settings.domain)]
+                return [StreamCheck(path, "by the column subject", settings.domain)]
             if not names:
                 hint = "'pyjs stream ls' shows those there are"
-                return [Finding(path, named, settings.domain, error="there is no such stream", hint=hint)]
+                return [StreamCheck(path, named, settings.domain, error="there is no such stream", hint=hint)]
             return [_found(path, api, name, settings.domain) for name in names]
-    except (LinkError, ApiError) as error:
-        return [Finding(path, named, settings.domain, error=str(error))]
+    except (ClientError, ApiError) as error:
+        return [StreamCheck(path, named, settings.domain, error=str(error))]
 
 
-def _matching(api: Api, settings: Settings) -> list[str]:
+def _matching(api: JetStreamRequests, settings: QuerySettings) -> list[str]:
     """The streams of a pattern; of a sink that only names its subject, the stream that stores it."""
     if settings.pattern is not None:
         return [name for name in api.streams() if settings.pattern.fullmatch(name)]
@@ -67,10 +67,12 @@ def _matching(api: Api, settings: Settings) -> list[str]:
     return api.streams(subject) if subject else []
 
 
-def _found(path: str, api: Api, name: str, domain: str) -> Finding:
+def _found(path: str, api: JetStreamRequests, name: str, domain: str) -> StreamCheck:
     try:
-        facts: Facts = api.stream(name)
+        facts: StreamFacts = api.stream(name)
     except UnknownStream as error:
-        return Finding(path, name, domain, error=str(error), hint="'pyjs stream ls' shows those there are")
+        return StreamCheck(
+            path, name, domain, error=str(error), hint="'pyjs stream ls' shows those there are"
+        )
     sequences = f"{facts.first} to {facts.last}" if facts.messages else "none"
-    return Finding(path, name, domain, facts.messages, sequences)
+    return StreamCheck(path, name, domain, facts.messages, sequences)

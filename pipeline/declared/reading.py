@@ -19,10 +19,10 @@ from pydantic_core import ErrorDetails
 
 from ...cli.errors import close_matches
 from . import judgement, options
-from .document import SINKS, Document, Section, Source, Spark, Transform, Watermark
+from .document import SINKS, PipelineDocument, Section, SourceSection, Spark, TransformSection, Watermark
 from .options import NOTHING, Overlay
-from .positions import Path, Place, Written, dotted, read
-from .problem import DocumentError, Problem
+from .positions import LocatedYaml, Path, Place, dotted, read
+from .problem import DocumentError, DocumentProblem
 from .secrets import masked
 
 ROUNDS = 8  # of leaving out what is wrong: as deep as a document goes
@@ -35,13 +35,13 @@ FILLING: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedDocument:
     """A document that was read without a mistake. `text` is the file's, without secrets."""
 
     file: File
-    document: Document
+    document: PipelineDocument
     text: str
-    written: Written
+    written: LocatedYaml
     overlay: Overlay
 
     @property
@@ -54,7 +54,7 @@ class Loaded:
         return self.written.near(path)
 
 
-def load(file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> Loaded:
+def load(file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> LoadedDocument:
     """The document in `file`, run by `trigger` if that is given, connected as `overlay` has it.
 
     Raises DocumentError, OSError.
@@ -62,26 +62,28 @@ def load(file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> Loaded
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise DocumentError(str(file), [Problem("", "is not UTF-8 text")]) from None
+        raise DocumentError(str(file), [DocumentProblem("", "is not UTF-8 text")]) from None
     return parse(text, file, trigger=trigger, overlay=overlay)
 
 
-def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> Loaded:
+def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> LoadedDocument:
     """As `load`, of a text that stands in `file` (its folder is where relative paths begin)."""
     name = str(file)
     written = read(text, name)
     if not isinstance(written.value, dict):
-        raise DocumentError(name, [Problem("", "holds no pipeline: keys such as name, sources, sinks", 1, 1)])
+        raise DocumentError(
+            name, [DocumentProblem("", "holds no pipeline: keys such as name, sources, sinks", 1, 1)]
+        )
     document, mistakes = _judged(written.value)
-    found: dict[Path, Problem] = {}
+    found: dict[Path, DocumentProblem] = {}
     for path, detail in mistakes:  # a value that may be of several kinds has a mistake for each
         message, hint = _worded(detail, path, written.value)
-        found.setdefault(path, Problem("", message, hint=hint))
+        found.setdefault(path, DocumentProblem("", message, hint=hint))
     problems = [_placed(problem, path, written) for path, problem in found.items()]
     if document is not None:
         if trigger:
             document = document.model_copy(update={"trigger": trigger})
-        loaded = Loaded(file, document, masked(text, written), written, overlay)
+        loaded = LoadedDocument(file, document, masked(text, written), written, overlay)
         more = list(options.problems(document, overlay))
         if not found or _tables(document.sources, document.transforms) == _tables(
             written.value.get("sources"), written.value.get("transforms", {})
@@ -93,10 +95,10 @@ def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHIN
     return loaded
 
 
-def _judged(value: Mapping[str, Any]) -> tuple[Document | None, list[tuple[Path, ErrorDetails]]]:
+def _judged(value: Mapping[str, Any]) -> tuple[PipelineDocument | None, list[tuple[Path, ErrorDetails]]]:
     """The document, or with mistakes what is left without them, if that is one."""
     try:
-        return Document.model_validate(value), []
+        return PipelineDocument.model_validate(value), []
     except ValidationError as error:
         mistakes = list(_mistakes(error, value))
     rest: dict[str, Any] = copy.deepcopy(dict(value))
@@ -105,7 +107,7 @@ def _judged(value: Mapping[str, Any]) -> tuple[Document | None, list[tuple[Path,
         for path in wrong:
             _drop(rest, path)
         try:
-            return Document.model_validate(FILLING | rest), mistakes
+            return PipelineDocument.model_validate(FILLING | rest), mistakes
         except ValidationError as error:
             # What lacks something is no section any more.
             wrong = [
@@ -138,7 +140,7 @@ def _drop(value: Any, path: Path) -> None:
         value.clear()  # its places would be others
 
 
-def _new(path: Path, found: Mapping[Path, Problem], written: Written) -> bool:
+def _new(path: Path, found: Mapping[Path, DocumentProblem], written: LocatedYaml) -> bool:
     """Whether a mistake is one besides those `found`, and not what follows from leaving these out."""
     about = path[:2] in written.places
     return about and not any(path[: len(other)] == other[: len(path)] for other in found)
@@ -159,7 +161,7 @@ def _path(location: tuple[str | int, ...], value: Any) -> Path:
     return tuple(path)
 
 
-def _placed(problem: Problem, path: Path, written: Written) -> Problem:
+def _placed(problem: DocumentProblem, path: Path, written: LocatedYaml) -> DocumentProblem:
     place = written.near(path)
     line, column = (place.line, place.column) if place else (1, 1)
     return replace(problem, path=dotted(path), line=line, column=column)
@@ -220,10 +222,14 @@ def _keys(path: Path, document: Mapping[str, Any]) -> list[str]:
 
 def _section(path: Path, document: Mapping[str, Any]) -> type[Section]:
     if not path:
-        return Document
+        return PipelineDocument
     if path[-1] == "watermark":
         return Watermark
     if path[0] == "sinks":
         return SINKS[document["sinks"][path[1]]["format"]]
-    sections: dict[str, type[Section]] = {"sources": Source, "transforms": Transform, "spark": Spark}
+    sections: dict[str, type[Section]] = {
+        "sources": SourceSection,
+        "transforms": TransformSection,
+        "spark": Spark,
+    }
     return sections[str(path[0])]

@@ -47,7 +47,7 @@ def home() -> Path:
 
 
 @dataclass(frozen=True)
-class Run:
+class PipelineRun:
     """A run as its folder tells it."""
 
     folder: Path
@@ -97,14 +97,14 @@ def pipelines() -> list[str]:
     return sorted(path.parent.name for path in home().glob("*/runs"))
 
 
-def runs(pipeline: str) -> list[Run]:
+def runs(pipeline: str) -> list[PipelineRun]:
     """A pipeline's runs, the newest first."""
     folders = [each for each in (home() / pipeline / "runs").glob("*") if each.name.isdigit()]
     found = [_read(folder) for folder in sorted(folders, key=lambda each: -int(each.name))]
     return [run for run in found if run is not None]
 
 
-def find(name: str) -> Run | None:
+def find(name: str) -> PipelineRun | None:
     """The run of that id, or the newest of a pipeline of that name; without a name the newest of all."""
     if not name:
         newest = [found[0] for each in pipelines() if (found := runs(each))]
@@ -116,12 +116,12 @@ def find(name: str) -> Run | None:
     return next(iter(runs(name)), None) if "/" not in name else None
 
 
-def _read(folder: Path) -> Run | None:
+def _read(folder: Path) -> PipelineRun | None:
     try:
         facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return None  # being made just now
-    return Run(folder, facts, _outcome(folder), _state(folder))
+    return PipelineRun(folder, facts, _outcome(folder), _state(folder))
 
 
 def _outcome(folder: Path) -> Mapping[str, Any]:

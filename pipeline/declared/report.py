@@ -13,7 +13,7 @@ from html import escape
 from . import chart
 from .chart import Point, Series
 from .progress import Batch, Totals
-from .record import CRASHED, FAILED, FINISHED, INTERRUPTED, RUNNING, STOPPED, Run
+from .record import CRASHED, FAILED, FINISHED, INTERRUPTED, RUNNING, STOPPED, PipelineRun
 
 ROWS = 200  # of the newest batches, as a table
 # What it means that a run in this state has no batch.
@@ -28,7 +28,7 @@ EMPTY = {
 Value = Callable[[Batch], float | None]
 
 
-def html(run: Run) -> str:
+def html(run: PipelineRun) -> str:
     """The file's text."""
     batches = run.batches()
     parts = [
@@ -47,12 +47,12 @@ def html(run: Run) -> str:
     return "\n".join(parts) + "\n"
 
 
-def empty(run: Run) -> str:
+def empty(run: PipelineRun) -> str:
     """Why a run without batches has none."""
     return EMPTY.get(run.state, "This run completed no batch") + ": there is nothing to draw."
 
 
-def _head(run: Run, batches: Sequence[Batch]) -> str:
+def _head(run: PipelineRun, batches: Sequence[Batch]) -> str:
     facts, totals = run.facts, Totals.of(batches)
     busy = sum(batch.seconds for batch in batches)
     spent = sorted(batch.seconds for batch in batches)
@@ -134,7 +134,7 @@ def _clock(text: str) -> str:
     return text[:19].replace("T", " ")
 
 
-def _plan(run: Run) -> str:
+def _plan(run: PipelineRun) -> str:
     rows = [
         (step.get("kind", ""), step.get("name", ""), step.get("what", ""), ", ".join(step.get("reads") or ()))
         for step in run.facts.get("steps") or ()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from . import metrics, sinks, tables
 from .document import BATCH
 from .progress import Batch, moment
-from .queries import Query
-from .reading import Loaded
+from .queries import RunningQuery
+from .reading import LoadedDocument
 from .record import FAILED, FINISHED, INTERRUPTED, STOPPED
 from .tables import RunError
 
@@ -74,7 +74,9 @@ class Outcome:
         return {"state": self.state, "time": moment(when), "error": self.error, "hint": self.hint}
 
 
-def play(spark: SparkSession, loaded: Loaded, checkpoint: str, observer: Observer, halt: Halt) -> Outcome:
+def play(
+    spark: SparkSession, loaded: LoadedDocument, checkpoint: str, observer: Observer, halt: Halt
+) -> Outcome:
     """Run the document to its end. Errors of tables, sinks and Spark become a failed outcome."""
     try:
         made = tables.build(spark, loaded)
@@ -92,16 +94,16 @@ def play(spark: SparkSession, loaded: Loaded, checkpoint: str, observer: Observe
 
 
 def _stream(
-    loaded: Loaded, made: Mapping[str, DataFrame], checkpoint: str, observer: Observer, halt: Halt
+    loaded: LoadedDocument, made: Mapping[str, DataFrame], checkpoint: str, observer: Observer, halt: Halt
 ) -> Outcome:
-    queries: list[Query] = []
+    queries: list[RunningQuery] = []
     try:
         for name, sink in loaded.document.sinks.items():
             start = functools.partial(
                 sinks.start, made[sink.origin], name, loaded, f"{checkpoint}/{name}", observer.rows
             )
             try:
-                queries.append(Query(name, start))
+                queries.append(RunningQuery(name, start))
             except Exception as error:
                 raise tables.failed(loaded, ("sinks", name), error) from error
         return _watch(loaded, queries, observer, halt)
@@ -111,7 +113,7 @@ def _stream(
                 query.stop()
 
 
-def _watch(loaded: Loaded, queries: list[Query], observer: Observer, halt: Halt) -> Outcome:
+def _watch(loaded: LoadedDocument, queries: list[RunningQuery], observer: Observer, halt: Halt) -> Outcome:
     """Look at the queries until none is alive. One that fails has the others finish their batches."""
     failure: RunError | None = None
     while True:
@@ -145,7 +147,7 @@ def _failed(error: RunError) -> Outcome:
 
 
 def _batch(
-    spark: SparkSession, loaded: Loaded, made: Mapping[str, DataFrame], observer: Observer, halt: Halt
+    spark: SparkSession, loaded: LoadedDocument, made: Mapping[str, DataFrame], observer: Observer, halt: Halt
 ) -> Outcome:
     """Write sink after sink, each in a thread, so that signals and displays are attended to."""
     for name, sink in loaded.document.sinks.items():
@@ -169,7 +171,7 @@ class _Work(threading.Thread):
     """Writes one sink; leaves the batch, or the error."""
 
     def __init__(
-        self, spark: SparkSession, frame: DataFrame, name: str, loaded: Loaded, observer: Observer
+        self, spark: SparkSession, frame: DataFrame, name: str, loaded: LoadedDocument, observer: Observer
     ) -> None:
         super().__init__(name=f"pyjs pipeline {name}", daemon=True)
         self.batch: Batch | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .positions import Path, Written
+from .positions import LocatedYaml, Path
 
 MASK = "********"
 _KEY = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
@@ -16,7 +16,7 @@ _USER_INFO = re.compile(r"(?<=://)[^/@\s,]+(?=@)")
 _IN_URL = re.compile(r"(?i)((?:password|secret|token)\w*=)[^&;\s,]+")
 
 
-def masked(text: str, written: Written) -> str:
+def masked(text: str, written: LocatedYaml) -> str:
     """The document's text with every secret in it replaced by MASK; comments and places stay as they are."""
     found = [(path, place) for path, place in written.places.items() if _secret(path, written)]
     for _, place in sorted(found, key=lambda each: -each[1].start):
@@ -30,7 +30,7 @@ def clean(text: str) -> str:
     return _IN_URL.sub(rf"\1{MASK}", _USER_INFO.sub(MASK, text))
 
 
-def _secret(path: Path, written: Written) -> bool:
+def _secret(path: Path, written: LocatedYaml) -> bool:
     """Whether the value at `path` is a secret itself, not a reference to one."""
     key = path[-1] if path else ""
     if not isinstance(key, str) or not _KEY.search(key) or len(path) < 2 or key == "creds":

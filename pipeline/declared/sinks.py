@@ -12,15 +12,15 @@ from .document import (
     AVAILABLE_NOW,
     AnySink,
     ConsoleSink,
-    Document,
     FolderSink,
     JdbcSink,
+    PipelineDocument,
     StreamSink,
     milliseconds,
     option_text,
 )
 from .judgement import location
-from .reading import Loaded
+from .reading import LoadedDocument
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
@@ -31,7 +31,7 @@ OBSERVED = "out"  # the name under which Spark counts the rows of a sink
 Show = Callable[[str, int, Sequence[str], Sequence[Sequence[Any]], int | None], None]
 
 
-def write(frame: DataFrame, name: str, loaded: Loaded, show: Show) -> int:
+def write(frame: DataFrame, name: str, loaded: LoadedDocument, show: Show) -> int:
     """Write a table as one batch; the number of rows."""
     from pyspark.sql import Observation, functions
 
@@ -56,7 +56,7 @@ def write(frame: DataFrame, name: str, loaded: Loaded, show: Show) -> int:
 
 
 def start(
-    frame: DataFrame, name: str, loaded: Loaded, checkpoint: str, show: Show, counts: dict[int, int]
+    frame: DataFrame, name: str, loaded: LoadedDocument, checkpoint: str, show: Show, counts: dict[int, int]
 ) -> StreamingQuery:
     """Start the query that writes a table, with its checkpoint in the folder `checkpoint`.
 
@@ -81,7 +81,7 @@ def start(
     return writer.foreachBatch(_each(name, sink, show, counts)).start()
 
 
-def _trigger(document: Document) -> dict[str, Any]:
+def _trigger(document: PipelineDocument) -> dict[str, Any]:
     if document.trigger == AVAILABLE_NOW:
         return {"availableNow": True}
     return {"processingTime": f"{milliseconds(document.trigger)} milliseconds"}

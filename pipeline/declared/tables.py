@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from . import failure, functions, options
-from .document import BATCH, Document, Transform, Watermark, milliseconds
+from .document import BATCH, PipelineDocument, TransformSection, Watermark, milliseconds
 from .positions import Path, dotted
-from .reading import Loaded
+from .reading import LoadedDocument
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,20 +23,20 @@ class RunError(RuntimeError):
         self.hint = hint
 
 
-def failed(loaded: Loaded, path: Path, error: BaseException) -> RunError:
+def failed(loaded: LoadedDocument, path: Path, error: BaseException) -> RunError:
     """What Spark, or a function of the user's, raised while `path` was made or run."""
     message, hint = failure.told(error)
     return at(loaded, path, message, hint or getattr(error, "hint", ""))
 
 
-def at(loaded: Loaded, path: Path, message: str, hint: str = "") -> RunError:
+def at(loaded: LoadedDocument, path: Path, message: str, hint: str = "") -> RunError:
     """An error at a place of the document."""
     place = loaded.place(*path)
     where = f"{loaded.file}:{place.line}:{place.column}: " if place else ""
     return RunError(f"{where}{dotted(path)}: {message}", hint)
 
 
-def build(spark: SparkSession, loaded: Loaded) -> dict[str, DataFrame]:
+def build(spark: SparkSession, loaded: LoadedDocument) -> dict[str, DataFrame]:
     """All tables by name, lazily: nothing is read yet. Raises RunError."""
     tables: dict[str, DataFrame] = {}
     document = loaded.document
@@ -59,7 +59,9 @@ def build(spark: SparkSession, loaded: Loaded) -> dict[str, DataFrame]:
     return tables
 
 
-def _frames(spark: SparkSession, document: Document, name: str, overlay: options.Overlay) -> list[DataFrame]:
+def _frames(
+    spark: SparkSession, document: PipelineDocument, name: str, overlay: options.Overlay
+) -> list[DataFrame]:
     """A source's streams: one table for each domain."""
     return [
         (spark.read if document.trigger == BATCH else spark.readStream)
@@ -75,7 +77,7 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
 
 
 def _made(
-    spark: SparkSession, transform: Transform, tables: Mapping[str, DataFrame], loaded: Loaded
+    spark: SparkSession, transform: TransformSection, tables: Mapping[str, DataFrame], loaded: LoadedDocument
 ) -> DataFrame:
     from pyspark.sql import DataFrame
 

@@ -1,8 +1,16 @@
 """The JetStream API over a blocking link: what a stream is, and ranges of it as Arrow record batches."""
 
-from .api import Api
+from .api import JetStreamRequests
 from .errors import DataLoss, ShortRead, UnknownStream
-from .facts import Facts
-from .range import Range, read
+from .facts import StreamFacts
+from .range import StreamRange, read
 
-__all__ = ["Api", "DataLoss", "Facts", "Range", "ShortRead", "UnknownStream", "read"]
+__all__ = [
+    "DataLoss",
+    "JetStreamRequests",
+    "ShortRead",
+    "StreamFacts",
+    "StreamRange",
+    "UnknownStream",
+    "read",
+]

@@ -13,9 +13,9 @@ from typing import Any
 
 from ...protocol.errors import ApiError
 from ...protocol.timestamp import format_rfc3339
-from ..link import Link, NoResponders
+from ..link import BlockingConnection, NoResponders
 from .errors import STREAM_NOT_FOUND, UnknownStream
-from .facts import Facts
+from .facts import StreamFacts
 
 PREFIX = "$JS.API"
 NO_MESSAGE = 10037
@@ -27,10 +27,10 @@ def domain_prefix(domain: str) -> str:
     return f"$JS.{domain}.API" if domain else PREFIX
 
 
-class Api:
+class JetStreamRequests:
     """The API under `prefix`: `$JS.API`, a domain's `$JS.<domain>.API`, or what an import maps to it."""
 
-    def __init__(self, link: Link, prefix: str = PREFIX) -> None:
+    def __init__(self, link: BlockingConnection, prefix: str = PREFIX) -> None:
         self.link = link
         self.prefix = prefix.rstrip(".")
 
@@ -53,7 +53,7 @@ class Api:
             raise ApiError.from_json(document["error"])
         return dict(document)
 
-    def stream(self, name: str, *, subjects: str = "") -> Facts:
+    def stream(self, name: str, *, subjects: str = "") -> StreamFacts:
         """A stream's facts; `subjects`: a filter whose subjects' message counts are wanted too.
 
         Raises UnknownStream.
@@ -69,7 +69,7 @@ class Api:
                 break
             counts.update(page)
         info["state"]["subjects"] = counts
-        return Facts.of(name, info)
+        return StreamFacts.of(name, info)
 
     def _stream_info(self, name: str, request: dict[str, Any] | None) -> dict[str, Any]:
         try:

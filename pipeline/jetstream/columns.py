@@ -128,7 +128,7 @@ class Rows:
         )
 
 
-class Stretch(NamedTuple):
+class MessageRange(NamedTuple):
     """Messages, and where to go on: what lies between them and below `until`, if not among them, is gone."""
 
     rows: Rows

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ...protocol import headers
-from ..link import Block, LinkError
+from ..link import ArrowMessages, ClientError
 from . import deliveries
-from .api import Api
-from .columns import Rows, Stretch
+from .api import JetStreamRequests
+from .columns import MessageRange, Rows
 from .errors import Interrupted
 
 ASKED_BYTES = 4 << 20  # of one request
@@ -35,11 +35,11 @@ TOO_LARGE = "Message Size Exceeds MaxBytes"
 _USED_UP = ("Batch Completed", "Request Timeout")
 
 
-class Consumer:
+class ConsumerReader:
     """One reading from `start` on: `create` it, then `with` removes the consumer at its end."""
 
     def __init__(
-        self, api: Api, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
+        self, api: JetStreamRequests, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
     ) -> None:
         self._api, self._link = api, api.link
         self._stream = stream
@@ -52,7 +52,7 @@ class Consumer:
         self._number = 0  # of the last delivery
         self._left = 0  # messages that the consumer has left, as it said last
         self._sid = b""
-        self._blocks: list[Block] = []  # received, not given yet
+        self._blocks: list[ArrowMessages] = []  # received, not given yet
         self._most_bytes = max(ASKED_BYTES, self._link.max_payload + ROOM)
         self._stuck_at = 0  # the position when a message was last too large for a request
         self._config = self._configuration(start, subjects)
@@ -74,7 +74,7 @@ class Consumer:
         return config
 
     def create(self) -> None:
-        """Create the consumer. Raises ApiError, LinkError; then there is none."""
+        """Create the consumer. Raises ApiError, ClientError; then there is none."""
         name = f"CONSUMER.CREATE.{self._stream}.{self._name}"
         if "filter_subject" in self._config:
             name += "." + self._config["filter_subject"]
@@ -82,31 +82,31 @@ class Consumer:
         try:
             answer = self._api.call(name, {"stream_name": self._stream, "config": self._config})
         except BaseException:
-            with suppress(LinkError):
+            with suppress(ClientError):
                 self._link.unsubscribe(self._sid)
             raise
         self._left = int(answer.get("num_pending") or 0)
 
-    def __enter__(self) -> Consumer:
+    def __enter__(self) -> ConsumerReader:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(LinkError):  # the server forgets it by itself after a while
+        with suppress(ClientError):  # the server forgets it by itself after a while
             self._link.unsubscribe(self._sid)
             self._link.publish(f"{self._api.prefix}.CONSUMER.DELETE.{self._stream}.{self._name}")
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[MessageRange]:
         """Give what comes until the range is complete, or nothing is left in the stream.
 
-        Raises Interrupted, LinkError.
+        Raises Interrupted, ClientError.
         """
         while self._position < self._end and self._left:
             self._ask()
             try:
                 block = self._link.take_block()
-            except LinkError:
+            except ClientError:
                 yield from self._give()
                 raise
             quiet = self._keep(block)
@@ -139,7 +139,7 @@ class Consumer:
         )
         self._asked += wanted
 
-    def _keep(self, block: Block) -> str:
+    def _keep(self, block: ArrowMessages) -> str:
         """Put by what came; give why nothing more can be expected, if so."""
         quiet = ""
         if block.headers is not None and (own := pc.starts_with(block.heads, self._inbox)).true_count:
@@ -172,11 +172,11 @@ class Consumer:
             self._most_bytes *= 4
         self._stuck_at = self._position
 
-    def _give(self) -> Iterator[Stretch]:
+    def _give(self) -> Iterator[MessageRange]:
         """Give what was put by, up to the first number that is missing; raises Interrupted for that one."""
         if not self._blocks:
             return
-        block = Block.join(self._blocks)
+        block = ArrowMessages.join(self._blocks)
         self._blocks = []
         subjects, figures = deliveries.read(block.heads)
         sequences, numbers = figures[:, 0], figures[:, 1]
@@ -188,6 +188,6 @@ class Consumer:
         self._number += len(rows)
         if len(rows):
             until = int(rows.sequences[-1]) + 1
-            yield Stretch(rows.below(self._end), min(until, self._end))
+            yield MessageRange(rows.below(self._end), min(until, self._end))
         if len(wrong):
             raise Interrupted("a delivery did not arrive")

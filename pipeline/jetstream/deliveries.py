@@ -20,7 +20,7 @@ _NUMBERS = 4
 _SPACE, _DOT = b" ."
 
 
-class Delivery(NamedTuple):
+class MsgMetadata(NamedTuple):
     """The figures of one delivery; `time` in ns since the epoch."""
 
     sequence: int
@@ -29,20 +29,20 @@ class Delivery(NamedTuple):
     pending: int  # messages that the consumer has left after this one
 
 
-def one(head: bytes) -> Delivery:
+def one(head: bytes) -> MsgMetadata:
     """Read one head `subject sid reply`. Raises Interrupted for what is no delivery."""
     tokens = head.rpartition(b" ")[2].split(b".")
     at = {_SHORT: 5}.get(len(tokens), 7)
     try:
         if len(tokens) == _SHORT or len(tokens) >= _LONG:
-            return Delivery(*map(int, tokens[at : at + _NUMBERS]))
+            return MsgMetadata(*map(int, tokens[at : at + _NUMBERS]))
     except ValueError:
         pass
     raise Interrupted("a message came that its consumer did not send")
 
 
 def read(heads: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """The subjects, and a row of four figures (see `Delivery`) for each head. Raises Interrupted."""
+    """The subjects, and a row of four figures (see `MsgMetadata`) for each head. Raises Interrupted."""
     found = _read_alike(heads)
     if found is not None:
         return found

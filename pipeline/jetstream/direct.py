@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from ...protocol import headers
 from ...protocol.subject import matches
-from ..link import Frames, LinkError
-from .api import Api
-from .columns import Rows, Stretch, text
+from ..link import ClientError, Frames
+from .api import JetStreamRequests
+from .columns import MessageRange, Rows, text
 from .errors import Interrupted
 
 BATCH_BYTES = 4 << 20
@@ -31,11 +31,11 @@ _EMPTY = b"NATS/1.0\r\n"
 NOT_FOUND = 404
 
 
-class Direct:
+class DirectReader:
     """One reading of [start, end) by batches of direct gets."""
 
     def __init__(
-        self, api: Api, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
+        self, api: JetStreamRequests, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
     ) -> None:
         self._api, self._link = api, api.link
         self._stream = stream
@@ -43,8 +43,8 @@ class Direct:
         self._subjects = subjects
         self._batch = batch
 
-    def stretches(self) -> Iterator[Stretch]:
-        """Give a stretch for each batch until a replica has no more. Raises Interrupted, LinkError."""
+    def stretches(self) -> Iterator[MessageRange]:
+        """Give a stretch for each batch until a replica has no more. Raises Interrupted, ClientError."""
         inbox = self._link.new_inbox()
         sid = self._link.subscribe(inbox)
         own = inbox.encode() + b" "
@@ -56,14 +56,14 @@ class Direct:
                     return
                 rows, until = _rows(frames)
                 self._position = min(until, self._end)
-                yield Stretch(self._wanted(rows.below(self._end)), self._position)
+                yield MessageRange(self._wanted(rows.below(self._end)), self._position)
         finally:
             self._forget(sid)
 
     def _forget(self, sid: bytes) -> None:
         try:
             self._link.unsubscribe(sid)
-        except LinkError:
+        except ClientError:
             return  # it ended with the connection
 
     def _ask(self, inbox: str) -> None:

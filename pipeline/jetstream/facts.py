@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Facts:
+class StreamFacts:
     """A stream: sequences `first` to `last`, `messages` of them present; an empty one has first > last."""
 
     name: str
@@ -25,7 +25,7 @@ class Facts:
     counts: Mapping[str, int]  # messages by subject, of the subjects that were asked for
 
     @classmethod
-    def of(cls, name: str, info: Mapping[str, Any]) -> Facts:
+    def of(cls, name: str, info: Mapping[str, Any]) -> StreamFacts:
         """Read an answer of STREAM.INFO."""
         state = info["state"]
         return cls(

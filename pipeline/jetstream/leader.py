@@ -11,16 +11,18 @@ import pyarrow as pa
 
 from ...protocol.errors import ApiError
 from ...protocol.timestamp import parse_rfc3339
-from .api import NO_MESSAGE, Api
-from .columns import Rows, Stretch
+from .api import NO_MESSAGE, JetStreamRequests
+from .columns import MessageRange, Rows
 
 AT_ONCE = 100  # messages of one stretch
 
 
-class Leader:
+class LeaderReader:
     """One reading of [start, end) from the leader."""
 
-    def __init__(self, api: Api, stream: str, start: int, end: int, subjects: tuple[str, ...]) -> None:
+    def __init__(
+        self, api: JetStreamRequests, stream: str, start: int, end: int, subjects: tuple[str, ...]
+    ) -> None:
         self._api = api
         self._stream = stream
         self._position, self._end = start, end
@@ -31,14 +33,14 @@ class Leader:
         found = self._next(no_headers=True)
         return self._end if found is None else int(found["seq"])
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[MessageRange]:
         """Give at most one stretch, of up to `AT_ONCE` messages."""
         found: list[dict[str, Any]] = []
         while len(found) < AT_ONCE and self._position < self._end and (one := self._next()) is not None:
             found.append(one)
             self._position = int(one["seq"]) + 1
         if found:
-            yield Stretch(_rows(found), self._position)
+            yield MessageRange(_rows(found), self._position)
 
     def _next(self, *, no_headers: bool = False) -> dict[str, Any] | None:
         """The first message at or after the position, below the end, that one of the filters matches."""

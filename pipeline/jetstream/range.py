@@ -19,22 +19,30 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...protocol.errors import ApiError
-from ..link import Link, LinkError, LinkLost, NoResponders, NoServers, NotPermitted, TimedOut
+from ..link import (
+    BlockingConnection,
+    ClientError,
+    ConnectionLost,
+    NoResponders,
+    NoServers,
+    NotPermitted,
+    TimedOut,
+)
 from . import columns as layout
-from .api import Api
-from .columns import Stretch
-from .consumer import Consumer
-from .direct import Direct
+from .api import JetStreamRequests
+from .columns import MessageRange
+from .consumer import ConsumerReader
+from .direct import DirectReader
 from .errors import Behind, DataLoss, Interrupted, ShortRead
-from .facts import Facts
-from .leader import Leader
+from .facts import StreamFacts
+from .leader import LeaderReader
 
-_PASSING = (Interrupted, LinkLost, NoResponders, NoServers, TimedOut)
+_PASSING = (Interrupted, ConnectionLost, NoResponders, NoServers, TimedOut)
 UNAVAILABLE = 503
 
 
 @dataclass(frozen=True)
-class Range:
+class StreamRange:
     """Sequences [start, end) of a stream, of the messages on `subjects` only if any are given.
 
     created: the creation time of the stream that is meant, if another one of that name will not do.
@@ -48,9 +56,9 @@ class Range:
 
 
 def read(
-    link: Link,
-    api: Api,
-    range: Range,  # noqa: A002 - the word for it
+    link: BlockingConnection,
+    api: JetStreamRequests,
+    range: StreamRange,  # noqa: A002 - the word for it
     *,
     batch: int = 10_000,
     headers: bool = False,
@@ -101,7 +109,15 @@ def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 class _Reading:
     """Where the reading of a range stands: all before `position` was given, or is known to be gone."""
 
-    def __init__(self, link: Link, api: Api, wanted: Range, batch: int, *, tolerate_loss: bool) -> None:
+    def __init__(
+        self,
+        link: BlockingConnection,
+        api: JetStreamRequests,
+        wanted: StreamRange,
+        batch: int,
+        *,
+        tolerate_loss: bool,
+    ) -> None:
         self._link, self._api = link, api
         self._range = wanted
         self._batch = batch
@@ -110,7 +126,7 @@ class _Reading:
         self._silence = False  # the last attempt ended because nothing came
         self.position = wanted.start
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[MessageRange]:
         """Read on until the range is complete or nothing more comes. Raises what may pass, and DataLoss."""
         facts = self._facts()
         self._pass_front(facts)
@@ -123,7 +139,7 @@ class _Reading:
         if self.position < self._range.end:
             self._check_end()
 
-    def _from_any_way(self, facts: Facts) -> Iterator[Stretch]:
+    def _from_any_way(self, facts: StreamFacts) -> Iterator[MessageRange]:
         # Where consumers decide what a stream keeps, one that only reads would have messages removed.
         if facts.retention != "limits":
             yield from self._without_consumer(facts)
@@ -134,7 +150,7 @@ class _Reading:
             yield from self._lap(facts)
         if self.position >= self._range.end:
             return
-        consumer = Consumer(*self._rest(), self._batch)
+        consumer = ConsumerReader(*self._rest(), self._batch)
         try:
             consumer.create()
         except (ApiError, NotPermitted) as error:
@@ -145,26 +161,26 @@ class _Reading:
             with consumer:
                 yield from consumer.stretches()
 
-    def _without_consumer(self, facts: Facts) -> Iterator[Stretch]:
+    def _without_consumer(self, facts: StreamFacts) -> Iterator[MessageRange]:
         position = -1
         while position < self.position < self._range.end:
             position = self.position
             yield from self._lap(facts)
 
-    def _lap(self, facts: Facts) -> Iterator[Stretch]:
+    def _lap(self, facts: StreamFacts) -> Iterator[MessageRange]:
         """What a replica has, and then something of what only the leader has."""
         if facts.allow_direct:
-            yield from Direct(*self._rest(), self._batch).stretches()
+            yield from DirectReader(*self._rest(), self._batch).stretches()
         if self.position < self._range.end:
-            yield from Leader(*self._rest()).stretches()
+            yield from LeaderReader(*self._rest()).stretches()
 
-    def _rest(self) -> tuple[Api, str, int, int, tuple[str, ...]]:
+    def _rest(self) -> tuple[JetStreamRequests, str, int, int, tuple[str, ...]]:
         wanted = self._range
         return self._api, wanted.stream, self.position, wanted.end, wanted.subjects
 
     # -- what is missing
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> StreamFacts:
         """The stream as its leader sees it; DataLoss when it is not the one that reading began with."""
         facts = self._api.stream(self._range.stream)
         if self._created and facts.created != self._created:
@@ -172,14 +188,14 @@ class _Reading:
         self._created = facts.created
         return facts
 
-    def _pass_front(self, facts: Facts) -> None:
+    def _pass_front(self, facts: StreamFacts) -> None:
         """Go on where the stream begins, if that is later."""
         if facts.first > self.position:
             until = min(facts.first, self._range.end)
             self._lose(self.position, until)
             self.position = until
 
-    def _check_gaps(self, stretch: Stretch) -> None:
+    def _check_gaps(self, stretch: MessageRange) -> None:
         """See whether what a stretch lacks was removed from the front; deleted inner messages are no loss."""
         missing = stretch.rows.missing(self.position, stretch.until)
         if missing < stretch.until:
@@ -200,7 +216,7 @@ class _Reading:
             return
         if facts.last < end - 1:
             raise Behind(f"the stream ends at {facts.last}", facts.last)
-        left = Leader(*self._rest()).next_sequence()
+        left = LeaderReader(*self._rest()).next_sequence()
         if left < end:
             raise Interrupted(f"message {left} exists and did not come")
         for lost in facts.lost:
@@ -217,8 +233,8 @@ class _Reading:
     def reconnect(self, reason: Exception) -> None:
         """Make the connection anew if it is in doubt; when that fails, the next attempt will say so."""
         self._silence = isinstance(reason, TimedOut)
-        if isinstance(reason, LinkError) and not isinstance(reason, NoResponders):
-            with suppress(LinkLost, NoServers):
+        if isinstance(reason, ClientError) and not isinstance(reason, NoResponders):
+            with suppress(ConnectionLost, NoServers):
                 self._link.reopen()
 
     def give_up(self, reason: Exception) -> None:

@@ -1,11 +1,11 @@
 """A blocking NATS client on one socket, made for bulk: whole reads are parsed at once, into columns."""
 
-from .address import Address
-from .block import Block
+from .address import ConnectionOptions
+from .block import ArrowMessages
 from .errors import (
     AuthorizationError,
-    LinkError,
-    LinkLost,
+    ClientError,
+    ConnectionLost,
     NoResponders,
     NoServers,
     NotPermitted,
@@ -13,17 +13,17 @@ from .errors import (
     TooLarge,
 )
 from .frames import Frames, Message
-from .link import Link
+from .link import BlockingConnection
 from .pieces import pieces
 
 __all__ = [
-    "Address",
+    "ArrowMessages",
     "AuthorizationError",
-    "Block",
+    "BlockingConnection",
+    "ClientError",
+    "ConnectionLost",
+    "ConnectionOptions",
     "Frames",
-    "Link",
-    "LinkError",
-    "LinkLost",
     "Message",
     "NoResponders",
     "NoServers",

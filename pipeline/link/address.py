@@ -15,7 +15,7 @@ def bare(url: str) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Address:
+class ConnectionOptions:
     """The facts of a connection. They are resolved by the machine that connects, when it does.
 
     Files are paths there; `env://NAME` and `file://PATH` say where a secret is. Can be pickled, and its repr

@@ -22,7 +22,7 @@ _MSG, _HMSG = (int.from_bytes(verb, "little") for verb in (b"MSG ", b"HMSG"))
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ArrowMessages:
     """Messages as binary columns of equal length, in the order in which they came.
 
     heads: each one's `subject sid[ reply]`; headers: its header block, empty without one, or None when no
@@ -43,13 +43,13 @@ class Block:
         return int(self.heads.nbytes + headers + self.payloads.nbytes)
 
     @classmethod
-    def of(cls, frames: Frames) -> Block:
+    def of(cls, frames: Frames) -> ArrowMessages:
         """The same messages as columns."""
         headers = [frames.headers.get(row, b"") for row in range(len(frames))] if frames.headers else None
         return cls(_binary(frames.heads), headers and _binary(headers), _binary(frames.payloads))
 
     @classmethod
-    def join(cls, blocks: Sequence[Block]) -> Block:
+    def join(cls, blocks: Sequence[ArrowMessages]) -> ArrowMessages:
         """All rows of at least one block."""
         if len(blocks) == 1:
             return blocks[0]
@@ -63,13 +63,13 @@ class Block:
         """The header blocks as a column even when no message has one."""
         return _binary([b""] * len(self)) if self.headers is None else self.headers
 
-    def only(self, rows: pa.Array) -> Block:
+    def only(self, rows: pa.Array) -> ArrowMessages:
         """The rows for which there is a true value."""
         headers = None if self.headers is None else self.headers.filter(rows)
-        return Block(self.heads.filter(rows), headers, self.payloads.filter(rows))
+        return ArrowMessages(self.heads.filter(rows), headers, self.payloads.filter(rows))
 
 
-def scan(data: bytes) -> tuple[Block | None, int]:
+def scan(data: bytes) -> tuple[ArrowMessages | None, int]:
     """The messages at the start of `data`, as far as they are surely whole frames, and where they end."""
     if len(data) < len(b"MSG "):
         return None, 0
@@ -88,7 +88,9 @@ def scan(data: bytes) -> tuple[Block | None, int]:
         return None, 0
     bounds = np.column_stack([heads, before, lines + 2, lines + 2 + header_sizes, ends])[:count]
     headers = pieces(data, bounds, [2]) if headed[:count].any() else None
-    return Block(pieces(data, bounds, [0]), headers, pieces(data, bounds, [3])), int(ends[count - 1]) + 2
+    return ArrowMessages(pieces(data, bounds, [0]), headers, pieces(data, bounds, [3])), int(
+        ends[count - 1]
+    ) + 2
 
 
 def _candidates(data: bytes, text: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

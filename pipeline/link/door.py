@@ -13,8 +13,8 @@ from urllib.parse import SplitResult, urlsplit
 from ...protocol.wire import encode
 from ...version import __version__
 from . import identity
-from .address import Address, bare
-from .errors import AuthorizationError, LinkError, LinkLost, NoServers
+from .address import ConnectionOptions, bare
+from .errors import AuthorizationError, ClientError, ConnectionLost, NoServers
 from .frames import LONGEST_LINE
 
 PORT = 4222
@@ -22,7 +22,7 @@ RECEIVE_BUFFER = 4 << 20  # bytes the kernel may hold for us, so that the server
 
 
 @dataclass(slots=True)
-class Opened:
+class HandshakeResult:
     """A connection that has been let in: what is left of the first reads is in `rest`."""
 
     socket: socket.socket
@@ -31,7 +31,7 @@ class Opened:
     rest: bytes
 
 
-def open_first(address: Address, urls: list[str]) -> Opened:
+def open_first(address: ConnectionOptions, urls: list[str]) -> HandshakeResult:
     """Connect to the first of `urls` that lets us in.
 
     Raises AuthorizationError if one refused us and none let us in, else NoServers with each one's reason.
@@ -43,7 +43,7 @@ def open_first(address: Address, urls: list[str]) -> Opened:
             return _open(address, url)
         except AuthorizationError as error:
             refused = refused or error
-        except (LinkError, OSError, ValueError) as error:
+        except (ClientError, OSError, ValueError) as error:
             reasons.append(f"{bare(url)}: {_words(error)}")
     if refused is not None:
         raise refused
@@ -54,12 +54,12 @@ def _words(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _open(address: Address, text: str) -> Opened:
+def _open(address: ConnectionOptions, text: str) -> HandshakeResult:
     url = urlsplit(text if "://" in text else f"nats://{text}")
     if url.scheme not in {"nats", "tls"}:
-        raise LinkError(f"{url.scheme}:// is not supported: use nats:// or tls://")
+        raise ClientError(f"{url.scheme}:// is not supported: use nats:// or tls://")
     if not url.hostname:
-        raise LinkError("there is no host in this address")
+        raise ClientError("there is no host in this address")
     # To read the authorities may take longer than a server waits for who is to speak first.
     context = identity.tls_context(address) if address.tls_first else None
     sock = socket.create_connection((url.hostname, url.port or PORT), timeout=address.timeout)
@@ -75,14 +75,14 @@ def _open(address: Address, text: str) -> Opened:
 class _Door:
     """One attempt to be let in, within the address's timeout."""
 
-    def __init__(self, address: Address, url: SplitResult, sock: socket.socket) -> None:
+    def __init__(self, address: ConnectionOptions, url: SplitResult, sock: socket.socket) -> None:
         self._address = address
         self._url = url
         self._socket = sock
         self._held = b""
         self._deadline = time.monotonic() + address.timeout
 
-    def enter(self, first: ssl.SSLContext | None) -> Opened:
+    def enter(self, first: ssl.SSLContext | None) -> HandshakeResult:
         """first: what to encrypt with before the server has spoken."""
         if first is not None:
             self._encrypt(first)
@@ -96,24 +96,24 @@ class _Door:
             if line.startswith(b"INFO "):
                 info = json.loads(line[5:])
         where = f"{self._url.scheme}://{self._url.netloc.rpartition('@')[2]}"
-        return Opened(self._socket, where, info, self._held)
+        return HandshakeResult(self._socket, where, info, self._held)
 
     def _must_encrypt(self, info: dict[str, Any]) -> bool:
         wanted = identity.wants_tls(self._address, self._url)
         if wanted and not (info.get("tls_required") or info.get("tls_available")):
-            raise LinkError("TLS was asked for, but the server has none")
+            raise ClientError("TLS was asked for, but the server has none")
         return wanted or bool(info.get("tls_required"))
 
     def _encrypt(self, context: ssl.SSLContext) -> None:
         try:
             self._socket = context.wrap_socket(self._socket, server_hostname=self._url.hostname)
         except ssl.SSLError as error:
-            raise LinkError(f"the TLS handshake failed: {error.reason or error}; see tlsCa") from None
+            raise ClientError(f"the TLS handshake failed: {error.reason or error}; see tlsCa") from None
 
     def _info(self) -> dict[str, Any]:
         line = self._line()
         if not line.startswith(b"INFO "):
-            raise LinkError("what answers is not a NATS server")
+            raise ClientError("what answers is not a NATS server")
         info: dict[str, Any] = json.loads(line[5:])
         return info
 
@@ -132,7 +132,7 @@ class _Door:
         }
         return encode.connect(fields) + encode.PING
 
-    def _refusal(self, line: bytes) -> LinkError:
+    def _refusal(self, line: bytes) -> ClientError:
         text = line[4:].strip().strip(b"'").decode("utf-8", "replace")
         lowered = text.lower()
         if "authorization" in lowered or "authentication" in lowered or "account" in lowered:
@@ -140,18 +140,18 @@ class _Door:
                 f"{bare(self._url.geturl())} refused the connection: {text}; "
                 "see creds, nkey, user, password and token"
             )
-        return LinkError(text)
+        return ClientError(text)
 
     def _line(self) -> bytes:
-        """The next line. Raises LinkLost or OSError."""
+        """The next line. Raises ConnectionLost or OSError."""
         while (at := self._held.find(b"\r\n")) < 0:
             left = self._deadline - time.monotonic()
             if left <= 0 or len(self._held) > LONGEST_LINE:
-                raise LinkError("no NATS server answered in time")
+                raise ClientError("no NATS server answered in time")
             self._socket.settimeout(left)
             data = self._socket.recv(LONGEST_LINE)
             if not data:
-                raise LinkLost("the server closed the connection")
+                raise ConnectionLost("the server closed the connection")
             self._held += data
         line, self._held = self._held[:at], self._held[at + 2 :]
         return line

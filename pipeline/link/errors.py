@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 
-class LinkError(Exception):
+class ClientError(Exception):
     """The connection, or what was asked of it, failed."""
 
 
-class NoServers(LinkError):  # noqa: N818 - the clients' word for it
+class NoServers(ClientError):  # noqa: N818 - the clients' word for it
     """No server of the list could be connected to; the text says why for each."""
 
 
-class AuthorizationError(LinkError):
+class AuthorizationError(ClientError):
     """A server answered and would not have us, or a credential cannot be read."""
 
 
-class LinkLost(LinkError):  # noqa: N818 - what happened
+class ConnectionLost(ClientError):  # noqa: N818 - what happened
     """The connection ended, or the server closed it. `Link.reopen` makes a new one."""
 
 
-class NotPermitted(LinkError):  # noqa: N818 - what happened
+class NotPermitted(ClientError):  # noqa: N818 - what happened
     """The server refused a subject; the connection lives on."""
 
 
-class TooLarge(LinkError):  # noqa: N818 - what happened
+class TooLarge(ClientError):  # noqa: N818 - what happened
     """The message is larger than the server takes; nothing was sent."""
 
 
-class TimedOut(LinkError):  # noqa: N818 - what happened
+class TimedOut(ClientError):  # noqa: N818 - what happened
     """Nothing came in time."""
 
 
-class NoResponders(LinkError):  # noqa: N818 - the protocol's word
+class NoResponders(ClientError):  # noqa: N818 - the protocol's word
     """Nobody listens on the subject of a request."""

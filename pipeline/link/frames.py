@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .errors import LinkError
+from .errors import ClientError
 
 LONGEST_LINE = 64 * 1024  # bytes; INFO of a large cluster is the longest line there is
 _M, _H = b"MH"
@@ -82,7 +82,7 @@ def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
     """Append the whole messages of `data` to `frames` and other whole lines to `control`.
 
     Gives where the first frame that is not whole starts, and how many bytes from there it needs (0: unknown).
-    Raises LinkError for what no server sends.
+    Raises ClientError for what no server sends.
     """
     find, rfind, end = data.find, data.rfind, len(data)
     add_head, add_payload = frames.heads.append, frames.payloads.append
@@ -116,7 +116,7 @@ def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
                 control.append(data[pos:line_end])
                 pos = line_end + 2
     except ValueError:
-        raise LinkError("the server sent what no NATS server sends") from None
+        raise ClientError("the server sent what no NATS server sends") from None
     if end - pos > LONGEST_LINE:
-        raise LinkError("the server sent a line without end: is this a NATS server?")
+        raise ClientError("the server sent a line without end: is this a NATS server?")
     return pos, 0

@@ -1,4 +1,5 @@
-"""Who a connection is: the fields of CONNECT and the TLS context, made from an `Address` where it connects.
+"""Who a connection is: the fields of CONNECT and the TLS context, made from a `ConnectionOptions` where it
+connects.
 
 Raises AuthorizationError for what cannot be read; its text names the option, never what it holds.
 """
@@ -13,12 +14,12 @@ from ...cli import secret
 from ...cli.errors import CliError
 from ...keys.decorated import parse_credentials, undecorate_seed
 from ...keys.errors import IdentityError
-from ...keys.nkey import KeyPair, Role
-from .address import Address
+from ...keys.nkey import KeyPair, KeyRole
+from .address import ConnectionOptions
 from .errors import AuthorizationError
 
 
-def credentials(address: Address, url: SplitResult, nonce: str) -> dict[str, str]:
+def credentials(address: ConnectionOptions, url: SplitResult, nonce: str) -> dict[str, str]:
     """CONNECT's fields that say who we are; `nonce` is the server's, to be signed.
 
     What the options say goes before the user and password of the URL.
@@ -29,7 +30,7 @@ def credentials(address: Address, url: SplitResult, nonce: str) -> dict[str, str
         raise AuthorizationError(str(error)) from None
 
 
-def _named(address: Address, url: SplitResult, nonce: str) -> dict[str, str]:
+def _named(address: ConnectionOptions, url: SplitResult, nonce: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if address.token:
         found["auth_token"] = secret.resolve("token", address.token)
@@ -39,7 +40,7 @@ def _named(address: Address, url: SplitResult, nonce: str) -> dict[str, str]:
     elif address.creds:
         held = parse_credentials(secret.text_or_file("creds", address.creds, "-----BEGIN"))
         found["jwt"] = held.jwt
-        found["sig"] = _signed(KeyPair(held.seed, Role.USER), nonce)
+        found["sig"] = _signed(KeyPair(held.seed, KeyRole.USER), nonce)
     elif address.nkey:
         pair = _pair(address.nkey)
         found["nkey"] = pair.public_key
@@ -53,7 +54,7 @@ def _named(address: Address, url: SplitResult, nonce: str) -> dict[str, str]:
 
 def _pair(nkey: str) -> KeyPair:
     text = nkey if nkey.startswith("SU") else secret.text_or_file("nkey", nkey, "-----BEGIN")
-    return undecorate_seed(text, Role.USER)
+    return undecorate_seed(text, KeyRole.USER)
 
 
 def _signed(pair: KeyPair, nonce: str) -> str:
@@ -62,13 +63,13 @@ def _signed(pair: KeyPair, nonce: str) -> str:
     return signature
 
 
-def wants_tls(address: Address, url: SplitResult) -> bool:
+def wants_tls(address: ConnectionOptions, url: SplitResult) -> bool:
     """Whether this connection must be encrypted, whatever the server says."""
     given = address.tls_ca or address.tls_cert or address.tls_key or address.tls_first
     return url.scheme == "tls" or bool(given)
 
 
-def tls_context(address: Address) -> ssl.SSLContext:
+def tls_context(address: ConnectionOptions) -> ssl.SSLContext:
     """The context to encrypt with: the system's authorities, or tls_ca's; tls_cert to show who we are."""
     try:
         authority = secret.location("tlsCa", address.tls_ca) if address.tls_ca else None

@@ -1,7 +1,7 @@
 """One connection to a NATS server, for one thread: requests, publishes, and messages a whole read at a time.
 
-It never reconnects by itself: a lost connection is LinkLost, and `reopen` makes a new one, without the old
-one's subscriptions. What the caller must know: messages are only read, and PINGs only answered, inside
+It never reconnects by itself: a lost connection is ConnectionLost, and `reopen` makes a new one, without the
+oldone's subscriptions. What the caller must know: messages are only read, and PINGs only answered, inside
 `request`, `receive`, `take` and `flush`; a server closes a client that stays away from them for minutes.
 """
 
@@ -14,13 +14,13 @@ from types import TracebackType
 from typing import Any
 
 from ...protocol.wire import encode
-from .address import Address
-from .block import Block, scan
-from .door import Opened, open_first
+from .address import ConnectionOptions
+from .block import ArrowMessages, scan
+from .door import HandshakeResult, open_first
 from .errors import (
     AuthorizationError,
-    LinkError,
-    LinkLost,
+    ClientError,
+    ConnectionLost,
     NoResponders,
     NotPermitted,
     TimedOut,
@@ -34,16 +34,16 @@ NO_RESPONDERS = 503
 ERR = b"-ERR"
 
 
-class Link:
+class BlockingConnection:
     """An open connection; `with Link.open(address) as link` closes it."""
 
-    def __init__(self, address: Address, opened: Opened) -> None:
+    def __init__(self, address: ConnectionOptions, opened: HandshakeResult) -> None:
         self.address = address
         self._sids = 0
-        self._lost: LinkLost | None = None
+        self._lost: ConnectionLost | None = None
         self._adopt(opened)
 
-    def _adopt(self, opened: Opened) -> None:
+    def _adopt(self, opened: HandshakeResult) -> None:
         self._socket = opened.socket
         self.url = opened.url
         self.server_info: dict[str, Any] = opened.info
@@ -59,7 +59,7 @@ class Link:
         self._lost = None
 
     @classmethod
-    def open(cls, address: Address) -> Link:
+    def open(cls, address: ConnectionOptions) -> BlockingConnection:
         """Connect to the first server that lets us in. Raises NoServers, AuthorizationError."""
         return cls(address, open_first(address, list(address.servers)))
 
@@ -74,11 +74,11 @@ class Link:
         urls = [*self.address.servers, *(url for url in told if url not in known)]
         try:
             self._adopt(open_first(self.address, urls))
-        except LinkError as error:
-            self._lost = LinkLost(str(error))
+        except ClientError as error:
+            self._lost = ConnectionLost(str(error))
             raise
 
-    def __enter__(self) -> Link:
+    def __enter__(self) -> BlockingConnection:
         return self
 
     def __exit__(
@@ -88,7 +88,7 @@ class Link:
 
     def close(self) -> None:
         """End the connection; what was published and not flushed may be lost."""
-        self._lost = LinkLost("the connection is closed")
+        self._lost = ConnectionLost("the connection is closed")
         self._socket.close()
 
     @property
@@ -103,7 +103,7 @@ class Link:
     # -- sending
 
     def publish(self, subject: str, payload: bytes = b"", *, reply: str = "", headers: bytes = b"") -> None:
-        """Send one message; `headers` is a whole header block. Raises TooLarge, LinkLost."""
+        """Send one message; `headers` is a whole header block. Raises TooLarge, ConnectionLost."""
         if len(payload) + len(headers) > self.max_payload:
             raise TooLarge(
                 f"a message on {subject} has {len(payload) + len(headers)} bytes, "
@@ -112,7 +112,7 @@ class Link:
         self.send(encode.pub(subject.encode(), reply.encode(), headers, payload))
 
     def send(self, data: bytes) -> None:
-        """Send frames as they are. Raises LinkLost."""
+        """Send frames as they are. Raises ConnectionLost."""
         self._check()
         try:
             self._socket.settimeout(self.address.timeout)
@@ -135,7 +135,7 @@ class Link:
     # -- receiving
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until the server has seen all that was sent. Raises TimedOut, LinkLost, NotPermitted."""
+        """Wait until the server has seen all that was sent. Raises TimedOut, ConnectionLost, NotPermitted."""
         deadline = self._deadline(timeout)
         wanted = self._pongs + 1
         self.send(encode.PING)
@@ -143,7 +143,7 @@ class Link:
             self._read(deadline)
 
     def receive(self, timeout: float | None = None) -> Message:
-        """The next message. Raises TimedOut, LinkLost, NotPermitted."""
+        """The next message. Raises TimedOut, ConnectionLost, NotPermitted."""
         deadline = self._deadline(timeout)
         while self._next >= len(self._frames):
             self._frames, self._next = Frames(), 0
@@ -152,7 +152,7 @@ class Link:
         return self._frames.message(self._next - 1)
 
     def take(self, timeout: float | None = None) -> Frames:
-        """All messages that have arrived, at least one. Raises TimedOut, LinkLost, NotPermitted."""
+        """All messages that have arrived, at least one. Raises TimedOut, ConnectionLost, NotPermitted."""
         deadline = self._deadline(timeout)
         while self._next >= len(self._frames):
             self._frames, self._next = Frames(), 0
@@ -161,10 +161,10 @@ class Link:
         self._frames, self._next = Frames(), 0
         return frames.since(start)
 
-    def take_block(self, timeout: float | None = None) -> Block:
+    def take_block(self, timeout: float | None = None) -> ArrowMessages:
         """As `take`, as Arrow columns."""
         deadline = self._deadline(timeout)
-        found = [] if self._next >= len(self._frames) else [Block.of(self.take())]
+        found = [] if self._next >= len(self._frames) else [ArrowMessages.of(self.take())]
         while not found:
             self._frames, self._next = Frames(), 0
             self._receive(deadline)
@@ -173,8 +173,8 @@ class Link:
             if self._held_size >= self._needed:
                 self._parse()
             if len(self._frames):
-                found.append(Block.of(self.take()))
-        return Block.join(found)
+                found.append(ArrowMessages.of(self.take()))
+        return ArrowMessages.join(found)
 
     def request(
         self, subject: str, payload: bytes = b"", headers: bytes = b"", timeout: float | None = None
@@ -182,7 +182,7 @@ class Link:
         """Publish with a reply subject and give the first answer.
 
         Messages of other subscriptions that come meanwhile are kept for `receive` and `take`. Raises
-        NoResponders, TimedOut (both name the subject), NotPermitted, LinkLost.
+        NoResponders, TimedOut (both name the subject), NotPermitted, ConnectionLost.
         """
         deadline = self._deadline(timeout)
         if not self._inbox:
@@ -217,7 +217,7 @@ class Link:
 
     def _check(self) -> None:
         if self._lost is not None:
-            raise LinkLost(str(self._lost))
+            raise ConnectionLost(str(self._lost))
 
     def _read(self, deadline: float) -> None:
         """Read once and parse what is whole."""
@@ -242,7 +242,7 @@ class Link:
         self._held.append(data)
         self._held_size += len(data)
 
-    def _scan(self) -> list[Block]:
+    def _scan(self) -> list[ArrowMessages]:
         """What is held up to where it needs to be parsed."""
         data = self._whole()
         block, done = scan(data)
@@ -282,10 +282,10 @@ class Link:
                 raise AuthorizationError(f"{self.url}: {text}")
             raise ended
         elif line != b"+OK":
-            raise LinkError(f"{self.url} sent what no NATS server sends")
+            raise ClientError(f"{self.url} sent what no NATS server sends")
 
-    def _end(self, reason: str) -> LinkLost:
+    def _end(self, reason: str) -> ConnectionLost:
         """Close after a failure. Gives the error to raise."""
         self.close()
-        self._lost = LinkLost(f"the connection to {self.url} was lost: {reason}")
+        self._lost = ConnectionLost(f"the connection to {self.url} was lost: {reason}")
         return self._lost

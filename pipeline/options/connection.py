@@ -7,7 +7,7 @@ from typing import Any
 
 from ...cli import context
 from ...cli.errors import CliError
-from ..link import Address
+from ..link import ConnectionOptions
 from .errors import OptionError
 
 # Options, and the fields of a context that say the same.
@@ -58,13 +58,13 @@ def with_context(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, **values}
 
 
-def address(values: Mapping[str, Any]) -> Address:
+def address(values: Mapping[str, Any]) -> ConnectionOptions:
     """The connection that the values of options name. Raises OptionError."""
     if "servers" not in values:
         raise OptionError(
             "servers", "is missing", "say where to connect, or name a context with option context"
         )
-    return Address(
+    return ConnectionOptions(
         servers=tuple(values["servers"]),
         creds=values.get("creds", ""),
         nkey=values.get("nkey", ""),

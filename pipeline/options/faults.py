@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from .errors import OptionError
-from .positions import EARLIEST, EARLIEST_WORD, LATEST, Positions
+from .positions import EARLIEST, EARLIEST_WORD, LATEST, StreamPositions
 from .table import FOREIGN, OPTIONS, READ, SPARKS, STREAM, WRITE, Option
 
 BY_NAME = {option.name.lower(): option for option in OPTIONS}
@@ -68,7 +68,7 @@ def together(values: Mapping[str, Any], named: Set[str]) -> Iterator[OptionError
 def _positions(values: Mapping[str, Any]) -> Iterator[OptionError]:
     streams = {values["stream"]} if "stream" in values else set(values.get("streams") or ())
     for name in STARTING + ENDING:
-        found: Positions | None = values.get(name)
+        found: StreamPositions | None = values.get(name)
         if found is None:
             continue
         if found.named and (streams or "streamPattern" in values):
@@ -97,7 +97,7 @@ def _is(names: list[str]) -> str:
     return "are" if names[1:] else "is"
 
 
-def _order(start: Positions | None, end: Positions | None) -> Iterator[OptionError]:
+def _order(start: StreamPositions | None, end: StreamPositions | None) -> Iterator[OptionError]:
     for stream, last in (end.named if end else {}).items():
         first = start.of(stream) if start else None
         if first and first.kind == last.kind == "sequence" and first.value > last.value:
@@ -115,7 +115,7 @@ def in_use(values: Mapping[str, Any], given: Set[str], named: Set[str], use: str
     streams = {"stream", "streams", "streamPattern"}
     if use in {READ, STREAM} and not streams & (named | {name for name in values if values[name]}):
         yield OptionError("stream", "is missing", "name a stream, several with streams, or a streamPattern")
-    positions: Positions | None = values.get("starting")
+    positions: StreamPositions | None = values.get("starting")
     if use == READ and positions and LATEST in {positions.every, *positions.named.values()}:
         what = "a batch read that starts at the latest message reads nothing"
         yield OptionError(positions.option, what, f"give {EARLIEST_WORD} or a sequence")

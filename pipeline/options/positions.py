@@ -17,55 +17,57 @@ _MINUS = {-2: EARLIEST_WORD, -1: LATEST_WORD}
 
 
 @dataclass(frozen=True)
-class Position:
+class StreamPosition:
     """`kind` is `earliest`, `latest`, `sequence` or `time`; `value` the sequence, or ns since the epoch."""
 
     kind: str
     value: int = 0
 
 
-EARLIEST, LATEST = Position(EARLIEST_WORD), Position(LATEST_WORD)
+EARLIEST, LATEST = StreamPosition(EARLIEST_WORD), StreamPosition(LATEST_WORD)
 
 
 @dataclass(frozen=True)
-class Positions:
+class StreamPositions:
     """A position for every stream, or one for each that is named. `option` says which option it is from."""
 
-    every: Position | None = None
-    named: Mapping[str, Position] = field(default_factory=dict)
+    every: StreamPosition | None = None
+    named: Mapping[str, StreamPosition] = field(default_factory=dict)
     option: str = ""
 
-    def of(self, stream: str) -> Position | None:
+    def of(self, stream: str) -> StreamPosition | None:
         """The position of a stream, None if it has none."""
         return self.named.get(stream, self.every)
 
 
-def sequences(given: str) -> Positions:
+def sequences(given: str) -> StreamPositions:
     """`earliest`, `latest` or `{"ORDERS": 1234}`. Raises ValueError."""
     word = given.strip().lower()
     if word in {EARLIEST_WORD, LATEST_WORD}:
-        return Positions(Position(word))
+        return StreamPositions(StreamPosition(word))
     found = {}
     for stream, value in _object(given, '{"ORDERS": 1234}, earliest or latest').items():
         if not isinstance(value, int) or isinstance(value, bool) or value == 0 or value < -2:
             raise ValueError(
                 f"{stream}: {json.dumps(value)} is no sequence: 1 or more, -2 earliest, -1 latest"
             )
-        found[stream] = Position(_MINUS[value]) if value < 0 else Position("sequence", value)
-    return Positions(named=found)
+        found[stream] = StreamPosition(_MINUS[value]) if value < 0 else StreamPosition("sequence", value)
+    return StreamPositions(named=found)
 
 
-def times(given: str) -> Positions:
+def times(given: str) -> StreamPositions:
     """`{"ORDERS": 1763798400000}` or times as text. Raises ValueError."""
     found = {}
     for stream, value in _object(given, '{"ORDERS": "2026-11-22T08:00:00Z"}').items():
-        found[stream] = Position("time", values.time(value if isinstance(value, str) else json.dumps(value)))
-    return Positions(named=found)
+        found[stream] = StreamPosition(
+            "time", values.time(value if isinstance(value, str) else json.dumps(value))
+        )
+    return StreamPositions(named=found)
 
 
-def moment(given: str) -> Positions:
+def moment(given: str) -> StreamPositions:
     """One time for every stream. Raises ValueError."""
-    return Positions(Position("time", values.time(given)))
+    return StreamPositions(StreamPosition("time", values.time(given)))
 
 
 def _object(given: str, example: str) -> dict[str, object]:

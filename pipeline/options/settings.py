@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..jetstream.api import PREFIX, domain_prefix
-from ..link import Address
+from ..link import ConnectionOptions
 from . import connection, faults
 from .errors import OptionError
 from .faults import BY_NAME, ENDING, STARTING
-from .positions import EARLIEST, LATEST, Positions
+from .positions import EARLIEST, LATEST, StreamPositions
 from .table import OPTIONS, STREAM
 
 
 @dataclass(frozen=True, repr=False)
-class Settings:
+class QuerySettings:
     """What the options say. `of` makes them; they can be pickled, and their repr shows no secret."""
 
-    address: Address
+    address: ConnectionOptions
     api_prefix: str
     domain: str
     values: Mapping[str, Any]  # of all options that have one, by their names
@@ -28,7 +28,7 @@ class Settings:
     use: str = ""  # read, stream, write; empty before it is known
 
     @classmethod
-    def of(cls, options: Mapping[str, str], use: str = "") -> Settings:
+    def of(cls, options: Mapping[str, str], use: str = "") -> QuerySettings:
         """Read `options`, their names in any case; for a use, or for whichever comes later.
 
         Raises OptionError: an unknown option, one that has no place in this use, a wrong value, two that
@@ -40,7 +40,7 @@ class Settings:
         return found
 
     @classmethod
-    def judged(cls, options: Mapping[str, str], use: str = "") -> tuple[Settings, list[OptionError]]:
+    def judged(cls, options: Mapping[str, str], use: str = "") -> tuple[QuerySettings, list[OptionError]]:
         """As `of`, with all that is wrong; the settings count only when nothing is."""
         given, named, wrong = _given(options)
         values = {}
@@ -60,10 +60,10 @@ class Settings:
                 values[option.name] = option.kind(option.default)
         wrong += faults.together(values, named)
         values["starting"] = _positions(values, STARTING)
-        values["ending"] = _positions(values, ENDING) or Positions(LATEST)
+        values["ending"] = _positions(values, ENDING) or StreamPositions(LATEST)
         if use:
             wrong += faults.in_use(values, given.keys(), named, use)
-        address = Address(())
+        address = ConnectionOptions(())
         try:
             address = connection.address(values)
         except OptionError as error:
@@ -72,7 +72,7 @@ class Settings:
         api = (prefix or PREFIX).rstrip(".") if not domain else domain_prefix(domain)
         return cls(address, api, domain, values, frozenset(given), use), wrong
 
-    def for_use(self, use: str) -> Settings:
+    def for_use(self, use: str) -> QuerySettings:
         """The same for one use. Raises OptionError for an option that has no place in it."""
         for error in faults.in_use(self.values, self.given, self.given, use):
             raise error
@@ -107,15 +107,15 @@ class Settings:
     # -- where from and where to
 
     @property
-    def starting(self) -> Positions:
+    def starting(self) -> StreamPositions:
         """Where a new query starts."""
-        found: Positions | None = self.values["starting"]
-        return found or Positions(LATEST if self.use == STREAM else EARLIEST, option="startingOffsets")
+        found: StreamPositions | None = self.values["starting"]
+        return found or StreamPositions(LATEST if self.use == STREAM else EARLIEST, option="startingOffsets")
 
     @property
-    def ending(self) -> Positions:
+    def ending(self) -> StreamPositions:
         """Where a batch read ends, exclusive."""
-        found: Positions = self.values["ending"]
+        found: StreamPositions = self.values["ending"]
         return found
 
     @property
@@ -196,9 +196,9 @@ def _given(options: Mapping[str, str]) -> tuple[dict[str, str], set[str], list[O
     return found, found.keys() | meant, [error for error, _ in strangers]
 
 
-def _positions(values: Mapping[str, Any], names: tuple[str, ...]) -> Positions | None:
+def _positions(values: Mapping[str, Any], names: tuple[str, ...]) -> StreamPositions | None:
     for name in names:
         if name in values:
-            found: Positions = values[name]
-            return Positions(found.every, found.named, name)
+            found: StreamPositions = values[name]
+            return StreamPositions(found.every, found.named, name)
     return None

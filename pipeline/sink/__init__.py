@@ -1,5 +1,5 @@
 """Rows to JetStream: batch and streaming writes, published with acknowledgements and a window in flight."""
 
-from .errors import BadRow, Refused, SinkError, Unacknowledged
+from .errors import BadRow, RowRejected, SinkError, Unacknowledged
 
-__all__ = ["BadRow", "Refused", "SinkError", "Unacknowledged"]
+__all__ = ["BadRow", "RowRejected", "SinkError", "Unacknowledged"]

@@ -18,7 +18,7 @@ class BadRow(SinkError):  # noqa: N818 - what it is
         return f"{self.row} {self.reason}"
 
 
-class Refused(SinkError):  # noqa: N818 - what happened
+class RowRejected(SinkError):  # noqa: N818 - what happened
     """The server answered a row with an error, or stored it in another stream."""
 
     def __init__(self, row: str, subject: str, reason: str) -> None:

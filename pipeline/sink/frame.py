@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...protocol.subject import is_literal
 from .errors import BadRow
-from .task import Task
+from .task import WriteTask
 
 ROWS = 512  # in one slice
 SLICE = 1 << 20  # bytes of columns in one slice, about
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[!-9;-~]+")  # visible ASCII but the colon
 class Encoder:
     """Makes the frames of one task. `largest`: bytes that a message may have, and whose limit that is."""
 
-    task: Task
+    task: WriteTask
     inbox: str  # the subject under which acknowledgements are heard
     largest: int
     limit: str  # "max_payload of the server"

@@ -16,9 +16,18 @@ from types import TracebackType
 from typing import Any
 
 from ...protocol.errors import ApiError
-from ..jetstream import Api
-from ..link import Address, AuthorizationError, Frames, Link, LinkError, LinkLost, NotPermitted, TimedOut
-from .errors import Refused, Unacknowledged
+from ..jetstream import JetStreamRequests
+from ..link import (
+    AuthorizationError,
+    BlockingConnection,
+    ClientError,
+    ConnectionLost,
+    ConnectionOptions,
+    Frames,
+    NotPermitted,
+    TimedOut,
+)
+from .errors import RowRejected, Unacknowledged
 
 IN_FLIGHT = 8 << 20  # bytes; with `window` the bound of what is sent and not acknowledged
 PIECE = 128 << 10  # bytes given to the socket at once
@@ -49,7 +58,7 @@ class Publisher:
 
     def __init__(
         self,
-        address: Address,
+        address: ConnectionOptions,
         *,
         called: Callable[[int], str],
         prefix: str = "$JS.API",
@@ -134,7 +143,7 @@ class Publisher:
             self._read(self.link.take(max(due - now, 0.001)))
         except TimedOut:
             pass
-        except LinkLost as lost:
+        except ConnectionLost as lost:
             self._recover(lost)
         if self._waiting:
             self._repeat(time.monotonic())
@@ -172,7 +181,7 @@ class Publisher:
                 continue
             if stream and ack["stream"] != stream:
                 reason = f"stored by stream {ack['stream']}, not by {stream}: see the option stream"
-                raise Refused(self._called(number), self._subject(number), reason)
+                raise RowRejected(self._called(number), self._subject(number), reason)
             del waiting[number]
             self._bytes -= len(frame)
             self.stored += 1
@@ -212,7 +221,7 @@ class Publisher:
             text = str(error.get("description") or "an error without text")
             if err_code == STORE_FAILED and "maximum" in text:
                 text += ": the stream is full and discards new messages; raise its limit, or make room"
-            raise Refused(self._called(number), self._subject(number), f"{text} ({err_code})")
+            raise RowRejected(self._called(number), self._subject(number), f"{text} ({err_code})")
         if nobody and not self._again:
             self._check_taken(number)
         self._excuse = "nobody answers" if nobody else str(error.get("description"))
@@ -225,12 +234,12 @@ class Publisher:
         """Raise Refused if no stream stores the subject; nothing if one does, or nobody can say."""
         subject = self._subject(number)
         try:
-            takers = Api(self.link, self._prefix).streams(subject)
-        except (ApiError, LinkError):
+            takers = JetStreamRequests(self.link, self._prefix).streams(subject)
+        except (ApiError, ClientError):
             return
         if not takers:
             reason = "no stream stores this subject: add it to a stream, or write to another subject"
-            raise Refused(self._called(number), subject, reason)
+            raise RowRejected(self._called(number), subject, reason)
 
     def _subject(self, number: int) -> str:
         return self._waiting[number].split(b" ", 2)[1].decode()
@@ -241,7 +250,7 @@ class Publisher:
         """Send those that are not acknowledged, on another connection if this one is lost."""
         try:
             self._put(numbers)
-        except LinkLost as lost:
+        except ConnectionLost as lost:
             self._recover(lost)
 
     def _put(self, numbers: Iterable[int]) -> None:
@@ -270,7 +279,7 @@ class Publisher:
             head.tried = now
             self._send(range(head.first, head.end))
 
-    def _recover(self, lost: LinkLost) -> None:
+    def _recover(self, lost: ConnectionLost) -> None:
         """Connect again and send all that is unacknowledged, in its order, until it works or is too late."""
         self._excuse = str(lost)
         since = self._oldest().since if self._waiting else time.monotonic()
@@ -285,7 +294,7 @@ class Publisher:
                 self._put(self._waiting)
             except (AuthorizationError, NotPermitted):
                 raise
-            except LinkError as error:
+            except ClientError as error:
                 self._excuse = str(error)
                 self._rest(since + self._seconds)
             else:
@@ -294,14 +303,14 @@ class Publisher:
                 return
         raise self._late(self._excuse) from None
 
-    def _open(self, address: Address) -> Link:
+    def _open(self, address: ConnectionOptions) -> BlockingConnection:
         deadline = time.monotonic() + self._seconds
         while True:
             try:
-                return Link.open(address)
+                return BlockingConnection.open(address)
             except AuthorizationError:
                 raise
-            except LinkError as error:
+            except ClientError as error:
                 if time.monotonic() >= deadline:
                     raise self._late(str(error)) from None
                 self._rest(deadline)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from ...protocol.duration import SECOND, format_go
 from ...protocol.subject import matches
-from ..jetstream import Api, Facts
+from ..jetstream import JetStreamRequests, StreamFacts
 from .errors import SinkError
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetStream:
     """The stream that the rows are for; `stream` is "" when only the subjects of the rows say it."""
 
     stream: str = ""
@@ -21,12 +21,12 @@ class Target:
 
 
 def find(
-    api: Api, *, stream: str, subject: str, columns: Collection[str], retry_window: float | None
-) -> Target:
+    api: JetStreamRequests, *, stream: str, subject: str, columns: Collection[str], retry_window: float | None
+) -> TargetStream:
     """Look at the stream, or at that which stores `subject`, and check that it takes the rows.
 
     retry_window: seconds for which it must remember message ids, None without effectively-once. Raises
-    SinkError saying what to change; ApiError and LinkError as they come.
+    SinkError saying what to change; ApiError and ClientError as they come.
     """
     if not stream and subject:
         takers = api.streams(subject)
@@ -41,7 +41,7 @@ def find(
                 "guarantee effectively-once needs the option stream when the subject is a column: "
                 "the duplicate window of that stream is checked"
             )
-        return Target()
+        return TargetStream()
     facts = api.stream(stream)
     _check_open(facts)
     if subject and not any(matches(pattern, subject) for pattern in facts.subjects):
@@ -54,10 +54,10 @@ def find(
     if retry_window is not None:
         _check_window(facts, retry_window)
     largest = int(facts.config.get("max_msg_size") or -1)
-    return Target(stream, largest, facts.duplicate_window / SECOND)
+    return TargetStream(stream, largest, facts.duplicate_window / SECOND)
 
 
-def _check_open(facts: Facts) -> None:
+def _check_open(facts: StreamFacts) -> None:
     if facts.sealed:
         raise SinkError(f"stream {facts.name} is sealed: it takes no messages any more")
     if facts.config.get("no_ack"):
@@ -71,7 +71,7 @@ def _check_open(facts: Facts) -> None:
         )
 
 
-def _check_window(facts: Facts, retry_window: float) -> None:
+def _check_window(facts: StreamFacts, retry_window: float) -> None:
     """Raise SinkError when message ids are forgotten before the rows may last be sent again."""
     if facts.duplicate_window >= retry_window * SECOND:
         return

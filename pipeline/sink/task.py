@@ -13,7 +13,7 @@ BATCH = "streaming.sql.batchId"
 
 
 @dataclass(frozen=True)
-class Task:
+class WriteTask:
     """One try at one partition. `write` is the same whenever the same rows are written again."""
 
     write: str
@@ -30,15 +30,15 @@ class Task:
         return f"{self.write}:{self.partition}:"
 
 
-def of_batch(write: str) -> Task:
+def of_batch(write: str) -> WriteTask:
     """The task that runs here, of the batch write with this id."""
     context = TaskContext.get()
     if context is None:
-        return Task(write, 0, 0)
-    return Task(write, context.partitionId(), context.attemptNumber())
+        return WriteTask(write, 0, 0)
+    return WriteTask(write, context.partitionId(), context.attemptNumber())
 
 
-def of_stream() -> Task:
+def of_stream() -> WriteTask:
     """The task that runs here, of a streaming query: its id and its batch's are those of the checkpoint.
 
     Raises SinkError where Spark does not tell them.
@@ -50,4 +50,4 @@ def of_stream() -> Task:
         raise SinkError(
             "Spark does not say which query and batch this task is of: no message ids can be made"
         )
-    return Task(f"{query}:{batch}", context.partitionId(), context.attemptNumber())
+    return WriteTask(f"{query}:{batch}", context.partitionId(), context.attemptNumber())

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..link import Address
-from ..options import Settings
+from ..link import ConnectionOptions
+from ..options import QuerySettings
 from .errors import SinkError
 
 EFFECTIVELY_ONCE = "effectively-once"
 
 
 @dataclass(frozen=True)
-class Terms:
+class WriteOptions:
     """The terms of one write; can be pickled. Spans are in seconds."""
 
-    address: Address
+    address: ConnectionOptions
     api_prefix: str
     stream: str  # "" when only subjects say it
     subject: str  # of all rows, "" when a column says it
@@ -26,7 +26,7 @@ class Terms:
     write_id: str  # names a batch write, "" for a new name each time
 
     @classmethod
-    def of(cls, settings: Settings) -> Terms:
+    def of(cls, settings: QuerySettings) -> WriteOptions:
         """Read them. Raises SinkError for two that do not go together."""
         option = settings.values.get
         found = cls(

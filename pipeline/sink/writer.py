@@ -18,22 +18,22 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from ..jetstream import Api
-from ..link import Link, LinkLost, NoServers, TimedOut
-from ..options import Settings
+from ..jetstream import JetStreamRequests
+from ..link import BlockingConnection, ConnectionLost, NoServers, TimedOut
+from ..options import QuerySettings
 from . import columns, target, task
 from .errors import SinkError
 from .frame import Encoder
 from .publisher import Publisher
-from .target import Target
-from .task import Task
-from .terms import Terms
+from .target import TargetStream
+from .task import WriteTask
+from .terms import WriteOptions
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Written(WriterCommitMessage):
+class TaskCommit(WriterCommitMessage):
     """What one task has had acknowledged. `duplicates` of the rows the stream had already."""
 
     partition: int
@@ -42,47 +42,47 @@ class Written(WriterCommitMessage):
 
 
 @dataclass(frozen=True)
-class Plan:
+class WritePlan:
     """One write as all of its tasks see it: made and checked on the driver, pickled to the executors.
 
     target is None when no server could be asked on the driver: then each task asks.
     """
 
-    terms: Terms
+    terms: WriteOptions
     columns: frozenset[str]
     begun: float  # seconds since the epoch, by the driver's clock
-    target: Target | None = None
+    target: TargetStream | None = None
 
     @classmethod
-    def make(cls, terms: Terms, schema: StructType, *, patient: bool = False) -> Plan:
+    def make(cls, terms: WriteOptions, schema: StructType, *, patient: bool = False) -> WritePlan:
         """Check schema and stream. patient: a server that cannot be reached is left to the tasks.
 
-        Raises SinkError; ApiError and LinkError as they come.
+        Raises SinkError; ApiError and ClientError as they come.
         """
         plan = cls(terms, columns.check(schema, terms.subject), time.time())
         try:
-            with Link.open(terms.address) as link:
+            with BlockingConnection.open(terms.address) as link:
                 return replace(plan, target=plan.look(link))
-        except (NoServers, LinkLost, TimedOut):
+        except (NoServers, ConnectionLost, TimedOut):
             if patient:
                 return plan
             raise
 
-    def look(self, link: Link) -> Target:
+    def look(self, link: BlockingConnection) -> TargetStream:
         """Find the stream and check it."""
         return target.find(
-            Api(link, self.terms.api_prefix),
+            JetStreamRequests(link, self.terms.api_prefix),
             stream=self.terms.stream,
             subject=self.terms.subject,
             columns=self.columns,
             retry_window=self.terms.retry_window if self.terms.once else None,
         )
 
-    def run(self, here: Task, batches: Iterator[pa.RecordBatch]) -> Written:
+    def run(self, here: WriteTask, batches: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish the rows of one task; every one is acknowledged when this returns."""
         terms, head = self.terms, next(batches, None)
         if head is None:
-            return Written(here.partition, 0, 0)
+            return TaskCommit(here.partition, 0, 0)
         publisher = Publisher(
             terms.address,
             called=here.row,
@@ -99,9 +99,9 @@ class Plan:
                 for frames in encoder.frames(batch, publisher.sent):
                     publisher.publish(frames)
                 publisher.finish()  # while the next batch is computed nobody would read answers
-        return Written(here.partition, publisher.sent, publisher.duplicates)
+        return TaskCommit(here.partition, publisher.sent, publisher.duplicates)
 
-    def _encoder(self, here: Task, found: Target, publisher: Publisher) -> Encoder:
+    def _encoder(self, here: WriteTask, found: TargetStream, publisher: Publisher) -> Encoder:
         largest, limit = publisher.max_payload, "server's max_payload"
         if 0 <= found.max_message < largest:
             largest, limit = found.max_message, f"max_msg_size of stream {found.stream}"
@@ -114,7 +114,7 @@ class Plan:
             derive_ids=self.terms.once,
         )
 
-    def _check_age(self, here: Task, found: Target) -> None:
+    def _check_age(self, here: WriteTask, found: TargetStream) -> None:
         """Raise SinkError when an earlier attempt's rows may have been forgotten by the stream."""
         age = time.time() - self.begun
         if self.terms.once and here.attempt > 0 and age > found.duplicate_window:
@@ -129,19 +129,19 @@ class Plan:
 class BatchWriter(DataSourceArrowWriter):
     """`df.write.format("jetstream")`: appends; nothing else is ever implied."""
 
-    def __init__(self, settings: Settings, schema: StructType, overwrite: bool = False) -> None:
-        """Check all that can be checked before a row is there. Raises SinkError, ApiError, LinkError."""
+    def __init__(self, settings: QuerySettings, schema: StructType, overwrite: bool = False) -> None:
+        """Check all that can be checked before a row is there. Raises SinkError, ApiError, ClientError."""
         if overwrite:
             raise SinkError(
                 'mode("overwrite") is refused: a stream is never purged by a write; use mode("append"), '
                 "and purge it yourself if that is meant"
             )
-        terms = Terms.of(settings)
-        self._plan = Plan.make(terms, schema)
+        terms = WriteOptions.of(settings)
+        self._plan = WritePlan.make(terms, schema)
         # Made once, on the driver: a task that is tried again makes the same ids.
         self._write = terms.write_id or uuid.uuid4().hex
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish a partition (on an executor)."""
         return self._plan.run(task.of_batch(self._write), iterator)
 
@@ -157,7 +157,7 @@ class BatchWriter(DataSourceArrowWriter):
 class StreamWriter(DataSourceStreamArrowWriter):
     """`df.writeStream.format("jetstream")`: appends each micro-batch."""
 
-    def __init__(self, settings: Settings, schema: StructType, overwrite: bool = False) -> None:
+    def __init__(self, settings: QuerySettings, schema: StructType, overwrite: bool = False) -> None:
         """Check what can be checked. Spark makes one for each batch and one to commit it.
 
         Raises SinkError, ApiError, AuthorizationError. A server that cannot be reached now is no error yet:
@@ -168,14 +168,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 'outputMode("complete") is refused: each batch would replace what the stream holds, and a '
                 'write never purges; use outputMode("append"), or write from foreachBatch'
             )
-        terms = Terms.of(settings)
+        terms = WriteOptions.of(settings)
         if terms.write_id:
             raise SinkError(
                 "option writeId names batch writes; a streaming query has an id in its checkpoint"
             )
-        self._plan = Plan.make(terms, schema, patient=True)
+        self._plan = WritePlan.make(terms, schema, patient=True)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish a partition of a batch (on an executor)."""
         here = task.of_stream() if self._plan.terms.once else task.of_batch("")
         return self._plan.run(here, iterator)
@@ -193,6 +193,6 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
 def told(messages: Sequence[WriterCommitMessage | None]) -> str:
     """What tasks have written, in words."""
-    done = [message for message in messages if isinstance(message, Written)]
+    done = [message for message in messages if isinstance(message, TaskCommit)]
     rows, duplicates = sum(message.rows for message in done), sum(message.duplicates for message in done)
     return f"{rows} rows acknowledged" + (f", {duplicates} of them stored before" if duplicates else "")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from ..jetstream import Facts, Range
-from ..options import Settings
+from ..jetstream import StreamFacts, StreamRange
+from ..options import QuerySettings
 from . import columns
-from .bounds import Bounds
-from .directory import Directory
-from .pushdown import Narrowed, push
-from .reading import Reading, Task
+from .bounds import PositionResolver
+from .directory import StreamDirectory
+from .pushdown import PushedFilters, push
+from .reading import ReadOptions, ReadTask
 from .slices import cut
 
 if TYPE_CHECKING:
@@ -30,17 +30,19 @@ class BatchReader(DataSourceReader):
     A work queue is only looked at: nothing is acknowledged.
     """
 
-    def __init__(self, settings: Settings, schema: StructType) -> None:
+    def __init__(self, settings: QuerySettings, schema: StructType) -> None:
         self.settings = settings
-        self.reading = Reading(settings, columns.chosen(schema))
-        self.narrowed = Narrowed(settings.subjects)
+        self.reading = ReadOptions(settings, columns.chosen(schema))
+        self.narrowed = PushedFilters(settings.subjects)
 
     def partitions(self) -> list[InputPartition]:
-        """The tasks of the read. Raises what `Bounds` does, UnknownStream, and the link's errors."""
-        directory = Directory(self.settings)
+        """The tasks of the read. Raises what `PositionResolver` does, UnknownStream, and the link's
+        errors.
+        """
+        directory = StreamDirectory(self.settings)
         try:
             found = {} if self.narrowed.nothing else directory.facts()
-            bounds = Bounds(self.settings, directory)
+            bounds = PositionResolver(self.settings, directory)
             ranges = {
                 name: self._range(facts, bounds)
                 for name, facts in found.items()
@@ -54,7 +56,7 @@ class BatchReader(DataSourceReader):
             most=self.settings.max_records,
         )
         return [
-            Task(Range(name, start, end, self.narrowed.subjects, found[name].created))
+            ReadTask(StreamRange(name, start, end, self.narrowed.subjects, found[name].created))
             for name, start, end in pieces
         ]
 
@@ -62,7 +64,7 @@ class BatchReader(DataSourceReader):
         """The rows of one task."""
         return self.reading.batches(partition)
 
-    def _range(self, facts: Facts, bounds: Bounds) -> tuple[int, int]:
+    def _range(self, facts: StreamFacts, bounds: PositionResolver) -> tuple[int, int]:
         """The sequences [start, end) of one stream that the options and the filters leave."""
         narrowed = self.narrowed
         start, end = bounds.start(facts), bounds.end(facts)
@@ -85,7 +87,7 @@ class PushingReader(BatchReader):
         return left
 
 
-def reader(settings: Settings, schema: StructType) -> BatchReader:
+def reader(settings: QuerySettings, schema: StructType) -> BatchReader:
     """The reader for this session: Spark plans in a worker of its own when it has filters to push down.
 
     Only with the option pushFilters: Spark (4.3) keeps what a DataFrame's reader planned with the filters of

@@ -5,23 +5,23 @@ from __future__ import annotations
 import logging
 
 from ...protocol.timestamp import format_rfc3339
-from ..jetstream import DataLoss, Facts
-from ..options import OptionError, Settings
-from ..options.positions import Position, Positions
-from .directory import LIMITS, Directory
-from .loss import Beyond
+from ..jetstream import DataLoss, StreamFacts
+from ..options import OptionError, QuerySettings
+from ..options.positions import StreamPosition, StreamPositions
+from .directory import LIMITS, StreamDirectory
+from .loss import BeyondEnd
 
 LOG = logging.getLogger("pyjs.pipeline")
 
 
-class Bounds:
+class PositionResolver:
     """Looks up where reading of a stream starts and ends."""
 
-    def __init__(self, settings: Settings, directory: Directory) -> None:
+    def __init__(self, settings: QuerySettings, directory: StreamDirectory) -> None:
         self.settings = settings
         self.directory = directory
 
-    def start(self, facts: Facts) -> int:
+    def start(self, facts: StreamFacts) -> int:
         """The first sequence to read.
 
         Raises DataLoss when it is named and no longer there, Beyond when not yet (with failOnDataLoss=false
@@ -43,29 +43,29 @@ class Bounds:
             return found or facts.last + 1
         return facts.first if position.kind == "earliest" else facts.last + 1
 
-    def end(self, facts: Facts) -> int:
+    def end(self, facts: StreamFacts) -> int:
         """The sequence to stop before. Raises as `start` does for one that is not yet there."""
         option = self.settings.ending
         position = self._position(option, facts.name)
         if position.kind == "sequence":
             if position.value > facts.last + 1:
-                self._lose(Beyond(facts.name, option.option, position.value, facts.last))
+                self._lose(BeyondEnd(facts.name, option.option, position.value, facts.last))
             return min(position.value, facts.last + 1)
         if position.kind == "time":
             return self.at(facts, position.value) or facts.last + 1
         return facts.last + 1
 
-    def at(self, facts: Facts, when: int) -> int | None:
+    def at(self, facts: StreamFacts, when: int) -> int | None:
         """The first message stored at a time (ns since the epoch) or later, None if there is none."""
         return self.directory.ask(lambda api: api.sequence_at(facts.name, when))
 
-    def _position(self, option: Positions, stream: str) -> Position:
+    def _position(self, option: StreamPositions, stream: str) -> StreamPosition:
         found = option.of(stream)
         if found is None:
             raise OptionError(option.option, f"has no position for stream {stream}", "name all that are read")
         return found
 
-    def _there(self, sequence: int, facts: Facts, option: str) -> int:
+    def _there(self, sequence: int, facts: StreamFacts, option: str) -> int:
         if sequence < facts.first and facts.retention == LIMITS:
             self._lose(
                 DataLoss(
@@ -76,7 +76,7 @@ class Bounds:
                 )
             )
         if sequence > facts.last + 1:
-            self._lose(Beyond(facts.name, option, sequence, facts.last))
+            self._lose(BeyondEnd(facts.name, option, sequence, facts.last))
         return min(max(sequence, facts.first), facts.last + 1)
 
     def _lose(self, loss: DataLoss) -> None:

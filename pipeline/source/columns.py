@@ -14,7 +14,7 @@ from pyspark.sql.types import (
 )
 
 from ..jetstream.columns import HEADERS, names
-from ..options import Settings
+from ..options import QuerySettings
 
 TYPES: dict[str, DataType] = {
     "subject": StringType(),
@@ -28,7 +28,7 @@ TYPES: dict[str, DataType] = {
 }
 
 
-def schema(settings: Settings) -> StructType:
+def schema(settings: QuerySettings) -> StructType:
     """The schema of what these settings read."""
     found = StructType()
     for name in names(headers=settings.include_headers):

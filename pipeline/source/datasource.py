@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from ..options import Settings
+from ..options import QuerySettings
 from ..options.table import READ, STREAM, WRITE
 from . import batch, columns
 from .stream import StreamReader
@@ -33,7 +33,7 @@ class JetStreamSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.given = dict(options)
-        self.settings = Settings.of(self.given)
+        self.settings = QuerySettings.of(self.given)
 
     @classmethod
     def name(cls) -> str:

@@ -7,23 +7,23 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..jetstream import Api, Facts, UnknownStream
-from ..link import Link, LinkLost, NoServers, TimedOut
-from ..options import OptionError, Settings
+from ..jetstream import JetStreamRequests, StreamFacts, UnknownStream
+from ..link import BlockingConnection, ConnectionLost, NoServers, TimedOut
+from ..options import OptionError, QuerySettings
 
 T = TypeVar("T")
 LIMITS = "limits"
 WORK_QUEUE = "workqueue"
 
 
-class Directory:
+class StreamDirectory:
     """The streams that `settings` name. `close` it; it may be asked again afterwards."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: QuerySettings) -> None:
         self.settings = settings
-        self._api: Api | None = None
+        self._api: JetStreamRequests | None = None
 
-    def ask(self, question: Callable[[Api], T]) -> T:
+    def ask(self, question: Callable[[JetStreamRequests], T]) -> T:
         """The answer to a question that may be asked twice.
 
         With a lost connection it is asked again on a new one, as often as fetchRetries says. Raises what the
@@ -33,7 +33,7 @@ class Directory:
         while True:
             try:
                 return question(self._connected())
-            except (LinkLost, NoServers, TimedOut):
+            except (ConnectionLost, NoServers, TimedOut):
                 self.close()
                 if left == 0:
                     raise
@@ -53,24 +53,26 @@ class Directory:
             return sorted(self.settings.streams)
         return sorted(name for name in self.ask(lambda api: api.streams()) if pattern.fullmatch(name))
 
-    def facts(self, *, missing_ok: bool = False) -> dict[str, Facts]:
+    def facts(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
         """The streams' facts. Raises UnknownStream for a named one that is not there, unless `missing_ok`."""
         found = {}
         for name in self.names():
             try:
-                found[name] = self.ask(functools.partial(Api.stream, name=name))
+                found[name] = self.ask(functools.partial(JetStreamRequests.stream, name=name))
             except UnknownStream:
                 if self.settings.pattern is None and not missing_ok:
                     raise
         return found
 
-    def _connected(self) -> Api:
+    def _connected(self) -> JetStreamRequests:
         if self._api is None:
-            self._api = Api(Link.open(self.settings.address), self.settings.api_prefix)
+            self._api = JetStreamRequests(
+                BlockingConnection.open(self.settings.address), self.settings.api_prefix
+            )
         return self._api
 
 
-def check_retention(settings: Settings, facts: Facts) -> None:
+def check_retention(settings: QuerySettings, facts: StreamFacts) -> None:
     """Raise OptionError when consumerDurable is missing for this stream, or has no place with it."""
     if facts.retention != LIMITS and not settings.durable:
         raise OptionError(

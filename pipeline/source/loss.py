@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..jetstream import DataLoss, Facts
-from .offsets import Mark
+from ..jetstream import DataLoss, StreamFacts
+from .offsets import StreamOffset
 
 
 class Recreated(DataLoss):
@@ -28,7 +28,7 @@ class Recreated(DataLoss):
         )
 
 
-class Beyond(DataLoss):
+class BeyondEnd(DataLoss):
     """An option names a sequence that the stream has not come to: none is gone, and none is there."""
 
     def __init__(self, stream: str, option: str, sequence: int, last: int) -> None:
@@ -47,7 +47,7 @@ class Beyond(DataLoss):
         return f"{self.happened}; name {self.first} or latest for its end, or set failOnDataLoss to false"
 
 
-def lost(mark: Mark, facts: Facts) -> DataLoss | None:
+def lost(mark: StreamOffset, facts: StreamFacts) -> DataLoss | None:
     """What a reader at `mark` has lost of the stream that `facts` tells of.
 
     A work queue and a stream kept by interest lose what was acknowledged: that is their purpose.
@@ -66,8 +66,8 @@ def lost(mark: Mark, facts: Facts) -> DataLoss | None:
     return None
 
 
-def resumed(mark: Mark, facts: Facts) -> Mark:
+def resumed(mark: StreamOffset, facts: StreamFacts) -> StreamOffset:
     """Where a reader that may lose messages goes on."""
     if facts.created != mark.created:
-        return Mark(facts.first, facts.created, facts.first)
-    return Mark(min(mark.next, facts.last + 1), mark.created, mark.since)
+        return StreamOffset(facts.first, facts.created, facts.first)
+    return StreamOffset(min(mark.next, facts.last + 1), mark.created, mark.since)

@@ -16,7 +16,7 @@ Offset = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Mark:
+class StreamOffset:
     """The place in one stream: `next` is read next; `since` as above, else 0."""
 
     next: int
@@ -24,14 +24,14 @@ class Mark:
     since: int = 0
 
 
-Marks = dict[str, Mark]
+StreamOffsets = dict[str, StreamOffset]
 
 
-def read(offset: Mapping[str, Mapping[str, Any]]) -> Marks:
+def read(offset: Mapping[str, Mapping[str, Any]]) -> StreamOffsets:
     """The marks of an offset from a checkpoint. Raises ValueError for one that is not ours."""
     try:
         return {
-            stream: Mark(int(mark["next"]), str(mark["created"]), int(mark.get("since", 0)))
+            stream: StreamOffset(int(mark["next"]), str(mark["created"]), int(mark.get("since", 0)))
             for stream, mark in offset.items()
         }
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -40,7 +40,7 @@ def read(offset: Mapping[str, Mapping[str, Any]]) -> Marks:
         ) from None
 
 
-def write(marks: Marks) -> Offset:
+def write(marks: StreamOffsets) -> Offset:
     """Marks as Spark keeps them. Equal marks give equal texts."""
     return {
         stream: {"next": mark.next, "created": mark.created} | ({"since": mark.since} if mark.since else {})
@@ -48,7 +48,7 @@ def write(marks: Marks) -> Offset:
     }
 
 
-def ranges(start: Marks, end: Marks) -> dict[str, tuple[int, int]]:
+def ranges(start: StreamOffsets, end: StreamOffsets) -> dict[str, tuple[int, int]]:
     """The sequences [from, to) of each stream between two offsets; streams without any are left out."""
     found = {}
     for stream, mark in end.items():
@@ -59,7 +59,7 @@ def ranges(start: Marks, end: Marks) -> dict[str, tuple[int, int]]:
     return found
 
 
-def between(start: Marks, end: Marks, most: int) -> Marks:
+def between(start: StreamOffsets, end: StreamOffsets, most: int) -> StreamOffsets:
     """As far from `start` to `end` as `most` sequences allow, shared by what each stream has; 0: all the way.
 
     Every stream of `end` keeps its place in the result, with its `since`.
@@ -75,5 +75,5 @@ def between(start: Marks, end: Marks, most: int) -> Marks:
         shares[stream] += 1
     found = dict(end)
     for stream, (first, _) in waiting.items():
-        found[stream] = Mark(first + shares[stream], end[stream].created, end[stream].since)
+        found[stream] = StreamOffset(first + shares[stream], end[stream].created, end[stream].since)
     return found

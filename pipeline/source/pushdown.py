@@ -24,7 +24,7 @@ _NEVER_NULL = frozenset({"subject", "data", "stream", "sequence", "timestamp", "
 
 
 @dataclass(frozen=True)
-class Narrowed:
+class PushedFilters:
     """What is left to read. Sequences [first, end) and times [since, until) in ns; 0 and None: no bound."""
 
     subjects: tuple[str, ...] = ()  # none: all
@@ -36,7 +36,7 @@ class Narrowed:
     nothing: bool = False  # no message can fit
 
 
-def push(filters: Iterable[Any], narrowed: Narrowed) -> tuple[Narrowed, list[Any]]:
+def push(filters: Iterable[Any], narrowed: PushedFilters) -> tuple[PushedFilters, list[Any]]:
     """Narrow by `filters`, which must all hold. Gives the filters that Spark still has to do, too."""
     left = []
     for one in filters:
@@ -46,7 +46,7 @@ def push(filters: Iterable[Any], narrowed: Narrowed) -> tuple[Narrowed, list[Any
     return narrowed, left
 
 
-def _by(one: Any, narrowed: Narrowed) -> tuple[Narrowed, bool]:
+def _by(one: Any, narrowed: PushedFilters) -> tuple[PushedFilters, bool]:
     """Narrow by one filter; and whether that is all there is to it."""
     if len(one.attribute if hasattr(one, "attribute") else ()) != 1:
         return narrowed, False  # a Not, or a part of the headers
@@ -70,7 +70,7 @@ def _by(one: Any, narrowed: Narrowed) -> tuple[Narrowed, bool]:
     return narrowed, False
 
 
-def _by_sequence(one: Any, value: Any, narrowed: Narrowed) -> tuple[Narrowed, bool]:
+def _by_sequence(one: Any, value: Any, narrowed: PushedFilters) -> tuple[PushedFilters, bool]:
     if isinstance(one, spark.In):
         known = [item for item in value if item is not None]
         if not known:
@@ -88,11 +88,11 @@ def _by_sequence(one: Any, value: Any, narrowed: Narrowed) -> tuple[Narrowed, bo
     return (_sequences(narrowed, *found), True) if found else (narrowed, False)
 
 
-def _sequences(narrowed: Narrowed, first: int, end: int | None) -> Narrowed:
+def _sequences(narrowed: PushedFilters, first: int, end: int | None) -> PushedFilters:
     return replace(narrowed, first=max(first, narrowed.first), end=_least(end, narrowed.end))
 
 
-def _by_time(one: Any, value: datetime, narrowed: Narrowed) -> Narrowed:
+def _by_time(one: Any, value: datetime, narrowed: PushedFilters) -> PushedFilters:
     ns = _nanoseconds(value)
     since = until = None
     if isinstance(one, spark.GreaterThan | spark.GreaterThanOrEqual | spark.EqualTo | spark.EqualNullSafe):
@@ -108,7 +108,7 @@ def _by_time(one: Any, value: datetime, narrowed: Narrowed) -> Narrowed:
     )
 
 
-def _by_subject(one: Any, value: Any, narrowed: Narrowed) -> tuple[Narrowed, bool]:
+def _by_subject(one: Any, value: Any, narrowed: PushedFilters) -> tuple[PushedFilters, bool]:
     wanted: tuple[str, ...]
     if isinstance(one, spark.EqualTo | spark.EqualNullSafe):
         wanted, exact = (value,), True

@@ -11,9 +11,9 @@ import json
 from typing import Any
 
 from ...protocol.errors import ApiError
-from ..jetstream import Api, Facts
+from ..jetstream import JetStreamRequests, StreamFacts
 from ..jetstream.errors import CONSUMER_NOT_FOUND
-from ..link import Link, TimedOut
+from ..link import BlockingConnection, TimedOut
 from ..options import OptionError
 from .directory import LIMITS
 
@@ -22,7 +22,7 @@ ACK, NAK = b"+ACK", b"-NAK"
 END = frozenset({404, 408, 409})  # no messages, none in time, the request ended
 
 
-def ensure(api: Api, facts: Facts, durable: str, subjects: tuple[str, ...]) -> None:
+def ensure(api: JetStreamRequests, facts: StreamFacts, durable: str, subjects: tuple[str, ...]) -> None:
     """Have the durable: made when it is missing, checked when it is there. Raises OptionError, ApiError."""
     if facts.retention == LIMITS:
         return
@@ -48,7 +48,7 @@ def ensure(api: Api, facts: Facts, durable: str, subjects: tuple[str, ...]) -> N
         )
 
 
-def _create(api: Api, stream: str, durable: str, subjects: tuple[str, ...]) -> dict[str, Any]:
+def _create(api: JetStreamRequests, stream: str, durable: str, subjects: tuple[str, ...]) -> dict[str, Any]:
     config: dict[str, Any] = {
         "durable_name": durable,
         "description": "acknowledges what a Spark query has done with",
@@ -66,7 +66,7 @@ def _create(api: Api, stream: str, durable: str, subjects: tuple[str, ...]) -> d
     return dict(answer["config"])
 
 
-def acknowledge(api: Api, stream: str, durable: str, end: int) -> int:
+def acknowledge(api: JetStreamRequests, stream: str, durable: str, end: int) -> int:
     """Acknowledge all that the durable has below sequence `end`; gives how many messages that were.
 
     What it delivers from `end` on is given back to be delivered again.
@@ -85,7 +85,7 @@ def acknowledge(api: Api, stream: str, durable: str, end: int) -> int:
         link.flush()
 
 
-def _pull(link: Link, subject: str, inbox: str, end: int) -> tuple[int, bool]:
+def _pull(link: BlockingConnection, subject: str, inbox: str, end: int) -> tuple[int, bool]:
     """Ask once. Gives how many were acknowledged, and whether there were some from `end` on."""
     link.publish(subject, json.dumps({"batch": PULL, "no_wait": True}).encode(), reply=inbox)
     count, beyond = 0, False

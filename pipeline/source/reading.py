@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from ..jetstream import Api, DataLoss, Facts, Range, UnknownStream, read
-from ..link import Link
-from ..options import Settings
+from ..jetstream import DataLoss, JetStreamRequests, StreamFacts, StreamRange, UnknownStream, read
+from ..link import BlockingConnection
+from ..options import QuerySettings
 from .directory import LIMITS
 from .loss import Recreated
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("pyjs.pipeline")
 
 
-class Task(InputPartition):
+class ReadTask(InputPartition):
     """What Spark sends to the machine that reads: a range of a stream, and nothing that is secret."""
 
-    def __init__(self, wanted: Range) -> None:
+    def __init__(self, wanted: StreamRange) -> None:
         super().__init__(wanted)
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How ranges are read: the same for all of a query; travels with Spark's plan to where they are."""
 
-    settings: Settings = field(repr=False)
+    settings: QuerySettings = field(repr=False)
     columns: Sequence[str]
 
     def batches(self, task: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -42,10 +42,10 @@ class Reading:
         before they were read (with failOnDataLoss=false it warns of both), ShortRead, and the link's errors.
         """
         wanted, settings = task.value, self.settings
-        if not isinstance(wanted, Range):
+        if not isinstance(wanted, StreamRange):
             return
-        with Link.open(settings.address) as link:
-            api = Api(link, settings.api_prefix)
+        with BlockingConnection.open(settings.address) as link:
+            api = JetStreamRequests(link, settings.api_prefix)
             facts = self._facts(api, wanted)
             if facts is None:
                 return
@@ -62,7 +62,7 @@ class Reading:
                 retry_interval=settings.retry_interval,
             )
 
-    def _facts(self, api: Api, wanted: Range) -> Facts | None:
+    def _facts(self, api: JetStreamRequests, wanted: StreamRange) -> StreamFacts | None:
         """The stream now, None when it is not the one that was planned with, or is gone."""
         loss: Exception
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 FIRST, LONGEST = 0.02, 0.5  # seconds; the wait doubles with every look in vain
 
 
-class Rest:
+class Backoff:
     """`pause` before each look; say with `idle` or `busy` what it found."""
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:

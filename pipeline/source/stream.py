@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from ..jetstream import DataLoss, Facts, Range, UnknownStream
-from ..options import OptionError, Settings
+from ..jetstream import DataLoss, StreamFacts, StreamRange, UnknownStream
+from ..options import OptionError, QuerySettings
 from . import columns, offsets, queue
-from .bounds import Bounds
-from .directory import LIMITS, WORK_QUEUE, Directory, check_retention
+from .bounds import PositionResolver
+from .directory import LIMITS, WORK_QUEUE, StreamDirectory, check_retention
 from .limits import ReadAllAvailable, ReadLimit, ReadMaxRows, ReadMinRows, SupportsTriggerAvailableNow
 from .loss import lost, resumed
-from .offsets import Mark, Marks, Offset
-from .reading import Reading, Task
-from .rest import Rest
+from .offsets import Offset, StreamOffset, StreamOffsets
+from .reading import ReadOptions, ReadTask
+from .rest import Backoff
 from .slices import cut
 
 if TYPE_CHECKING:
@@ -37,20 +37,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: QuerySettings,
         schema: StructType,
         *,
         now: Callable[[], float] = time.monotonic,
-        rest: Rest | None = None,
+        rest: Backoff | None = None,
     ) -> None:
         self.settings = settings
-        self.reading = Reading(settings, columns.chosen(schema))
-        self.directory = Directory(settings)
-        self.rest = rest or Rest()
+        self.reading = ReadOptions(settings, columns.chosen(schema))
+        self.directory = StreamDirectory(settings)
+        self.rest = rest or Backoff()
         self.now = now
-        self.acknowledged: Marks | None = None  # up to where; at first where a new query starts
-        self.position: Marks | None = None  # where the query stands, for Spark 4.1, which does not tell
-        self.target: Marks | None = None  # where a query that takes what is there ends
+        self.acknowledged: StreamOffsets | None = None  # up to where; at first where a new query starts
+        self.position: StreamOffsets | None = (
+            None  # where the query stands, for Spark 4.1, which does not tell
+        )
+        self.target: StreamOffsets | None = None  # where a query that takes what is there ends
         self.latest: Offset | None = None
         self.waiting_since: float | None = None  # since when there is less than minOffsetsPerTrigger
         self.known: dict[str, str] = {}  # streams that may be read, with when they were made
@@ -59,14 +61,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- offsets, on the driver
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name, as those below
-        """Where a new query starts. Raises as `Bounds.start`, and OptionError without a consumerDurable.
+        """Where a new query starts. Raises as `PositionResolver.start`, and OptionError without a
+        consumerDurable.
 
         A work queue is read from its first message, else OptionError.
         """
         found = self._look()
-        bounds = Bounds(self.settings, self.directory)
+        bounds = PositionResolver(self.settings, self.directory)
         self.position = {
-            name: Mark(_kept(bounds.start(facts), facts), facts.created) for name, facts in found.items()
+            name: StreamOffset(_kept(bounds.start(facts), facts), facts.created)
+            for name, facts in found.items()
         }
         self.acknowledged = self.position
         return offsets.write(self.position)
@@ -114,7 +118,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Go no further than what is there now."""
-        self.target = {name: Mark(facts.last + 1, facts.created, 0) for name, facts in self._look().items()}
+        self.target = {
+            name: StreamOffset(facts.last + 1, facts.created, 0) for name, facts in self._look().items()
+        }
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
         """The tasks of the batch between two offsets; the same for the same two."""
@@ -126,7 +132,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             most=self.settings.max_records,
         )
         return [
-            Task(Range(name, low, high, self.settings.subjects, marks[name].created))
+            ReadTask(StreamRange(name, low, high, self.settings.subjects, marks[name].created))
             for name, low, high in pieces
         ]
 
@@ -137,7 +143,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._look(missing_ok=True)
             self._acknowledge(offsets.read(end))
 
-    def _acknowledge(self, done: Marks) -> None:
+    def _acknowledge(self, done: StreamOffsets) -> None:
         """Acknowledge what is done, once.
 
         Spark commits a batch when it begins the next one. That it asks what comes after a batch tells us
@@ -165,7 +171,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- within
 
-    def _look(self, *, missing_ok: bool = False) -> dict[str, Facts]:
+    def _look(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
         """The streams as they are now; at first also whether and how each may be read."""
         settings = self.settings
         found = self.directory.facts(missing_ok=missing_ok)
@@ -182,14 +188,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.known[facts.name] = facts.created
         return found
 
-    def _still_there(self, given: Marks, found: dict[str, Facts]) -> Marks:
+    def _still_there(self, given: StreamOffsets, found: dict[str, StreamFacts]) -> StreamOffsets:
         """Where reading goes on: where it stands, unless the stream lost that."""
         kept = {}
         for name, mark in given.items():
             facts = found.get(name)
             loss = lost(mark, facts) if facts is not None else UnknownStream(name)
             if loss is None:
-                kept[name] = Mark(mark.next, mark.created)
+                kept[name] = StreamOffset(mark.next, mark.created)
                 continue
             if self.settings.fail_on_data_loss:
                 raise loss
@@ -197,13 +203,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             kept[name] = resumed(mark, facts) if facts is not None else mark
         return kept
 
-    def _end(self, facts: Facts, before: Marks | None) -> Mark:
+    def _end(self, facts: StreamFacts, before: StreamOffsets | None) -> StreamOffset:
         """The end of a stream, with where it begins if the query has not read it yet."""
         known = (before or {}).get(facts.name)
         since = known.since if known else facts.first if before is not None else 0
-        return Mark(facts.last + 1, facts.created, since)
+        return StreamOffset(facts.last + 1, facts.created, since)
 
-    def _limited(self, before: Marks, end: Marks, limit: ReadLimit | None) -> Marks:
+    def _limited(self, before: StreamOffsets, end: StreamOffsets, limit: ReadLimit | None) -> StreamOffsets:
         if limit is not None and isinstance(limit, ReadAllAvailable):
             return end
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else self.settings.max_offsets
@@ -212,7 +218,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return before
         return offsets.between(before, end, most)
 
-    def _should_wait(self, before: Marks, end: Marks, least: int) -> bool:
+    def _should_wait(self, before: StreamOffsets, end: StreamOffsets, least: int) -> bool:
         there = sum(last - first for first, last in offsets.ranges(before, end).values())
         if there >= least or not there:
             self.waiting_since = None
@@ -231,7 +237,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             LOG.warning("%s", text)
 
 
-def _kept(start: int, facts: Facts) -> int:
+def _kept(start: int, facts: StreamFacts) -> int:
     """The start of a new query, unless it would take unread messages from a work queue."""
     if facts.retention == WORK_QUEUE and start > facts.first:
         raise OptionError(
@@ -243,17 +249,17 @@ def _kept(start: int, facts: Facts) -> int:
     return start
 
 
-def _moved(before: Marks, after: Marks) -> bool:
+def _moved(before: StreamOffsets, after: StreamOffsets) -> bool:
     """Whether the query stands elsewhere without messages between: another stream, or one that shrank."""
     return {name: (mark.next, mark.created) for name, mark in before.items()} != {
         name: (mark.next, mark.created) for name, mark in after.items()
     }
 
 
-def _not_beyond(end: Marks, target: Marks) -> Marks:
+def _not_beyond(end: StreamOffsets, target: StreamOffsets) -> StreamOffsets:
     """The ends that were there when the target was set; streams made since are for the next run."""
     return {
-        name: Mark(min(mark.next, target[name].next), mark.created, mark.since)
+        name: StreamOffset(min(mark.next, target[name].next), mark.created, mark.since)
         for name, mark in end.items()
         if name in target and target[name].created == mark.created
     }

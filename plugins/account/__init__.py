@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...cli.command import Group, table_rows
+from ...cli.command import CommandGroup, table_rows
 
 _ROWS = (
     ("info", "info:info", "Who one is, and what JetStream gives the account", ("nfo",)),
     ("resolver", "resolver:resolver", "What the servers of an operator hold of its accounts", ()),
 )
 
-account = Group(
+account = CommandGroup(
     name="account", help="Account information and status.", rows=table_rows("pyjs.plugins.account", _ROWS)
 )

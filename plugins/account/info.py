@@ -10,7 +10,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.jetstream import NOT_ENABLED
 
@@ -33,7 +33,7 @@ async def info() -> None:
     render.show("\n".join(lines))
 
 
-async def _user(link: Link) -> Info:
+async def _user(link: NatsConnection) -> Info:
     """What the server says of the user; {} when it does not."""
     from nats import errors as nats_errors
 
@@ -45,7 +45,7 @@ async def _user(link: Link) -> Info:
     return data
 
 
-def _connection(link: Link, user: Info, begin: int) -> Pairs:
+def _connection(link: NatsConnection, user: Info, begin: int) -> Pairs:
     said = link.greeting
     rows: Pairs = []
     if user:
@@ -92,7 +92,7 @@ def _permissions(found: Info) -> list[str]:
     return lines
 
 
-async def _jetstream(link: Link) -> list[str]:
+async def _jetstream(link: NatsConnection) -> list[str]:
     try:
         found = await link.js.request("INFO")
     except RemoteError as error:

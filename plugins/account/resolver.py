@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...cli.command import Group, Row
+from ...cli.command import CommandGroup, CommandRow
 
-resolver = Group(
+resolver = CommandGroup(
     name="resolver",
     help="What the servers of an operator hold of its accounts, beside the folders of nsc.",
     rows=[
-        Row(
+        CommandRow(
             "report",
             "pyjs.plugins.nsc.status:status",
             "Which JWT of each account each server holds, as nsc status",

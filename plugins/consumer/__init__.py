@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...cli.command import Group, table_rows
+from ...cli.command import CommandGroup, table_rows
 
 _ROWS = (
     ("add", "add:add", "Create a Consumer", ("create", "new")),
@@ -26,7 +26,7 @@ _ROWS = (
 )
 
 
-@click.group(cls=Group, rows=table_rows("pyjs.plugins.consumer", _ROWS))
+@click.group(cls=CommandGroup, rows=table_rows("pyjs.plugins.consumer", _ROWS))
 @click.option("-a", "--all", "all_streams", is_flag=True, help="Offer Streams of KV and object stores too.")
 def consumer(all_streams: bool) -> None:
     """JetStream Consumer management."""

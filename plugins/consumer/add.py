@@ -8,7 +8,7 @@ import click
 
 from ...cli import document, render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.flags import session
 from ...cli.setting import Given, flags
@@ -26,7 +26,7 @@ TOO_MANY_PENDING = 10121
 @STREAM
 @click.argument("consumer", required=False, default="")
 @click.option("--config", "file", type=click.Path(), help="Read the configuration from a JSON file.")
-@click.option("--validate", is_flag=True, help="Only judge the configuration; create nothing.")
+@click.option("--validate", is_flag=True, help="Only validate the configuration; create nothing.")
 @click.option("--output", metavar="FILE", help="Only write the configuration to a file; create nothing.")
 @flags(SETTINGS, "add")
 @JSON
@@ -51,7 +51,7 @@ async def add(
         open_pending = not file and config.ack_policy != "none" and not config.max_ack_pending
         if open_pending:
             config.max_ack_pending = questions.MAX_ACK_PENDING
-        validation.judge(config)
+        validation.validate(config)
         if validate:
             render.show(document.text(config))
             render.show("\nConfiguration is a valid Consumer")
@@ -96,7 +96,9 @@ async def _described(consumer: str, file: str | None, given: Given, defaults: bo
     return config
 
 
-async def create(link: Link, stream: str, config: ConsumerConfig, action: str = "create") -> dict[str, Any]:
+async def create(
+    link: NatsConnection, stream: str, config: ConsumerConfig, action: str = "create"
+) -> dict[str, Any]:
     """Create (or, `action` "update", change) a consumer; its information without the answer's type."""
     name = config.durable_name or config.name
     subject = f"CONSUMER.CREATE.{stream}" + (f".{name}" if name else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...cli import render
-from ...cli.command import Group
+from ...cli.command import CommandGroup
 from ...cli.connection import connect
 from ..stream.info import ALL, JSON, STREAM, plain
 from ..stream.info import chosen as chosen_stream
@@ -15,7 +15,7 @@ from .find import criteria, matching
 from .info import CONSUMER, chosen
 from .listing import collected
 
-cluster = Group(name="cluster", help="The leaders of Consumers.")
+cluster = CommandGroup(name="cluster", help="The leaders of Consumers.")
 cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
 
 

@@ -37,7 +37,7 @@ async def copy(stream: str, consumer: str, destination: str, all_streams: bool, 
         _apply(config, given)
         if not config.deliver_subject:
             config.idle_heartbeat, config.flow_control, config.deliver_group = 0, False, ""
-        validation.judge(config)
+        validation.validate(config)
         info = await create(link, stream, config)
     page.show(info)
 
@@ -83,7 +83,7 @@ async def edit(
         render.show("Differences (-old +new):\n" + "\n".join(lines))
         if dry_run:
             return 1
-        validation.judge(config)
+        validation.validate(config)
         if not await prompt.sure(f"Really edit Consumer {stream} > {consumer}", forced=force):
             return 0
         info = await create(link, stream, config, "update")

@@ -8,7 +8,7 @@ import click
 
 from ...cli import complete, prompt, render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError
 from ..stream.info import ALL, JSON, STREAM, plain
 from ..stream.info import chosen as chosen_stream
@@ -18,7 +18,9 @@ CONSUMER = click.argument("consumer", required=False, default="", shell_complete
 NO_SELECT = click.option("--no-select", is_flag=True, help="Do not offer a list to choose from.")
 
 
-async def chosen(link: Link, stream: str, consumer: str, *, everything: bool = False) -> tuple[str, str]:
+async def chosen(
+    link: NatsConnection, stream: str, consumer: str, *, everything: bool = False
+) -> tuple[str, str]:
     """Stream and consumer to work on: those given, else chosen from lists."""
     stream = await chosen_stream(link, stream, everything=everything)
     if consumer:

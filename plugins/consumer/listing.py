@@ -8,7 +8,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ..stream.info import ALL, JSON, STREAM, chosen
 from .info import NO_SELECT
@@ -18,7 +18,7 @@ NONE = "No Consumers defined"
 COLUMNS = ("Name", "Description", "Created", "Ack Pending", "Unprocessed", "Last Delivery")
 
 
-async def collected(link: Link, stream: str) -> tuple[list[Info], list[str]]:
+async def collected(link: NatsConnection, stream: str) -> tuple[list[Info], list[str]]:
     """All consumers of a stream by name, and the names of those that no server answered for."""
     found: list[Info] = []
     missing: list[str] = []

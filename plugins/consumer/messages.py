@@ -11,7 +11,7 @@ import click
 
 from ...cli import complete, render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError
 from ...cli.param import DURATION
 from ..stream.info import ALL, STREAM
@@ -67,7 +67,7 @@ def _answer(ack: bool | None, nak: bool, term: bool) -> bytes | None:
     return None if ack is False else ACK
 
 
-async def _pull(link: Link, stream: str, consumer: str) -> Any:
+async def _pull(link: NatsConnection, stream: str, consumer: str) -> Any:
     """One message. Raises CliError when none comes, saying why where that can be found out."""
     from nats import errors as nats_errors
 
@@ -85,7 +85,7 @@ async def _pull(link: Link, stream: str, consumer: str) -> Any:
     return message
 
 
-async def _why(link: Link, stream: str, consumer: str, status: str, message: Any) -> CliError:
+async def _why(link: NatsConnection, stream: str, consumer: str, status: str, message: Any) -> CliError:
     """The error for a pull that brought nothing."""
     refusal = message.headers.get("Description", status) if status == "409" else ""
     if refusal and refusal != PUSH_BASED:
@@ -135,7 +135,7 @@ def _heading(message: Any) -> str:
     )
 
 
-async def _acknowledge(link: Link, message: Any, answer: bytes, delay: int, raw: bool) -> None:
+async def _acknowledge(link: NatsConnection, message: Any, answer: bytes, delay: int, raw: bool) -> None:
     if not message.reply:
         return
     if delay:
@@ -173,7 +173,7 @@ async def sub(
         await _listen(link, config, deliver_group or config.get("deliver_group", ""), answers, raw)
 
 
-async def _listen(link: Link, config: dict[str, Any], group: str, answers: bool, raw: bool) -> None:
+async def _listen(link: NatsConnection, config: dict[str, Any], group: str, answers: bool, raw: bool) -> None:
     """Show what is pushed, until the run is ended."""
     if not raw:
         word = "true" if answers else "false"

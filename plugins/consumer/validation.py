@@ -8,7 +8,7 @@ from ...protocol import subject
 from ...protocol.api.consumer import ConsumerConfig
 
 
-def judge(config: ConsumerConfig) -> None:
+def validate(config: ConsumerConfig) -> None:
     """Raise CliError with everything that is wrong with a configuration."""
     found = problems(config)
     if found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...cli.command import Group, table_rows
+from ...cli.command import CommandGroup, table_rows
 
 _ROWS = (
     ("leaf-nodes", "command:leaf_nodes", "The leaf-node documentation on two servers", ()),
@@ -10,6 +10,6 @@ _ROWS = (
     ("pipeline", "command:pipeline", "Orders of two leafs, counted by Spark in the hub", ()),
 )
 
-demo = Group(
+demo = CommandGroup(
     name="demo", help="Played and checked demonstrations.", rows=table_rows("pyjs.plugins.demo", _ROWS)
 )

@@ -21,7 +21,7 @@ from ...cli.errors import INTERRUPTED, PROGRAM, CliError, InterruptedRunError
 FOREIGN = ("NATS_", "NSC_", "NKEYS_", "XDG_")
 
 
-class Done(NamedTuple):
+class CommandOutput(NamedTuple):
     """The exit code, and all that was printed."""
 
     code: int
@@ -54,7 +54,9 @@ def variables(more: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **more}
 
 
-def run(words: list[str], directory: Path, environment: Mapping[str, str], replies: str = "") -> Done:
+def run(
+    words: list[str], directory: Path, environment: Mapping[str, str], replies: str = ""
+) -> CommandOutput:
     """Run `pyjs words…`; Ctrl-C during the command raises InterruptedRunError."""
     answers = Replies(replies)
     sink = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
@@ -69,7 +71,7 @@ def run(words: list[str], directory: Path, environment: Mapping[str, str], repli
         raise InterruptedRunError
     if not code:
         answers.end()
-    return Done(code, text)
+    return CommandOutput(code, text)
 
 
 @contextlib.contextmanager

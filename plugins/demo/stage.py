@@ -26,7 +26,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.rule import Rule
 
-from .line import Done, run, variables
+from .line import CommandOutput, run, variables
 
 READY_SECONDS = 60.0
 SETTLE_SECONDS = 20.0
@@ -105,7 +105,7 @@ class Stage:
             raise DemoError(f"`{command}` ended with exit code {done.code}")
         return done.text
 
-    def look(self, command: str, answers: str = "") -> Done:
+    def look(self, command: str, answers: str = "") -> CommandOutput:
         """Run `pyjs …` without showing it."""
         return run(shlex.split(command)[1:], self.directory, self.environment(), answers)
 

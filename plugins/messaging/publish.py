@@ -12,7 +12,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.param import DURATION
 from .body import FORCE_STDIN, HEADER, SEND_ON, TEMPLATES, bodies, flat, parse_headers
@@ -91,7 +91,7 @@ def filled(filler: Filler | None, subject: str, body: bytes, count: int) -> tupl
 
 
 async def _send(
-    link: Link, subject: str, data: bytes, reply: str, headers: dict[str, str], jetstream: bool
+    link: NatsConnection, subject: str, data: bytes, reply: str, headers: dict[str, str], jetstream: bool
 ) -> str:
     """Send one message; where JetStream stored it, in words, or an empty string."""
     import nats.errors

@@ -9,7 +9,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError
 from ...cli.param import DURATION
 from .body import (
@@ -79,7 +79,9 @@ async def request(
 class _Asker:
     """Asks, and shows what comes: `wanted` answers, or all until `quiet` seconds pass without one."""
 
-    def __init__(self, link: Link, raw: bool, translate: str | None, quiet: float, until_empty: bool) -> None:
+    def __init__(
+        self, link: NatsConnection, raw: bool, translate: str | None, quiet: float, until_empty: bool
+    ) -> None:
         self.link = link
         self.raw = raw
         self.translate = translate

@@ -12,7 +12,7 @@ import click
 from ...cli import flags, render
 from ...cli.command import Command
 from ...cli.connection import bare_url, connect
-from ...cli.profile import settle
+from ...cli.profile import resolve
 
 
 @click.command(cls=Command)
@@ -20,7 +20,7 @@ from ...cli.profile import settle
 @click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
 async def rtt(iterations: int, as_json: bool) -> None:
     """Measure the round trip time to the server, ITERATIONS times (5)."""
-    profile = settle(flags.session())
+    profile = resolve(flags.session())
     found: list[dict[str, Any]] = []
     for url in profile.servers:
         one = replace(profile, fields={**profile.fields, "url": url})

@@ -13,7 +13,7 @@ import click
 
 from ...cli import complete, render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.param import DURATION
 from .body import header_lines, show_body
@@ -68,7 +68,7 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
                     return
 
 
-async def _live(link: Link, subjects: tuple[str, ...], given: dict[str, Any]) -> AsyncIterator[Any]:
+async def _live(link: NatsConnection, subjects: tuple[str, ...], given: dict[str, Any]) -> AsyncIterator[Any]:
     import nats.errors
 
     heard: asyncio.Queue[Any] = asyncio.Queue()
@@ -124,7 +124,7 @@ def _start_policy(given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _stored(
-    link: Link, subjects: tuple[str, ...], given: dict[str, Any], start: dict[str, Any]
+    link: NatsConnection, subjects: tuple[str, ...], given: dict[str, Any], start: dict[str, Any]
 ) -> AsyncIterator[Any]:
     stream = given["stream"] or await _stream_of(link, subjects)
     heard: asyncio.Queue[Any] = asyncio.Queue()
@@ -152,7 +152,7 @@ async def _stored(
             return
 
 
-async def _control(link: Link, message: Any) -> None:
+async def _control(link: NatsConnection, message: Any) -> None:
     """Answer a flow control request; a pull that ran out needs nothing. Raises CliError for a refusal."""
     if message.headers["Status"] == "409":
         raise CliError(f"the Consumer refuses: {message.headers.get('Description', '409')}")
@@ -160,7 +160,7 @@ async def _control(link: Link, message: Any) -> None:
         await link.nc.publish(message.reply)
 
 
-async def _stream_of(link: Link, subjects: tuple[str, ...]) -> str:
+async def _stream_of(link: NatsConnection, subjects: tuple[str, ...]) -> str:
     found = (await link.js.request("STREAM.NAMES", {"subject": subjects[0]})).get("streams") or []
     if len(found) != 1:
         what = "no Stream" if not found else f"{len(found)} Streams ({', '.join(found)})"
@@ -169,7 +169,11 @@ async def _stream_of(link: Link, subjects: tuple[str, ...]) -> str:
 
 
 async def _push(
-    link: Link, stream: str, subjects: tuple[str, ...], start: dict[str, Any], heard: asyncio.Queue[Any]
+    link: NatsConnection,
+    stream: str,
+    subjects: tuple[str, ...],
+    start: dict[str, Any],
+    heard: asyncio.Queue[Any],
 ) -> int:
     """Start an ephemeral push consumer into `heard`; how many messages wait in the stream."""
     inbox = link.nc.new_inbox()
@@ -198,7 +202,7 @@ async def _push(
 
 
 async def _pull(
-    link: Link, stream: str, durable: str, heard: asyncio.Queue[Any]
+    link: NatsConnection, stream: str, durable: str, heard: asyncio.Queue[Any]
 ) -> tuple[Callable[[], Awaitable[None]], int]:
     """What asks a durable consumer for one message into `heard`, and how many wait for it."""
     info = await link.js.consumer_info(stream, durable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...cli.command import Row, table_rows
+from ...cli.command import CommandRow, table_rows
 from ...version import __version__
 from .command import NscGroup
 
@@ -14,22 +14,30 @@ nsc = NscGroup(
     name="nsc",
     help="Make and manage operators, accounts and users, as nsc does.",
     rows=[
-        Row(
+        CommandRow(
             "add", f"{HERE}.add:add", "Add an operator, account, user, export, import or mapping", ("create",)
         ),
-        Row("delete", f"{HERE}.delete:delete", "Delete an account, user, export, import or mapping"),
-        Row("edit", f"{HERE}.edit:edit", "Edit an operator, account, user, signing key, export or callout"),
-        Row("describe", f"{HERE}.describe:describe", "Describe an operator, account, user or any token"),
-        Row("export", f"{HERE}.exports:exports", "Export keys"),
-        Row("generate", f"{HERE}.generate:generate", "Generate credentials, configurations, keys and more"),
-        Row("import", f"{HERE}.imports:imports", "Import accounts, users and keys from files"),
-        Row("keys", f"{HERE}.keys:keys", "Manage the keystore"),
-        Row("list", f"{HERE}.list:listing", "List operators, accounts, users and keys"),
-        Row("reissue", f"{HERE}.reissue:reissue", "Give an operator a new identity"),
-        Row("rename", f"{HERE}.rename:rename", "Rename an account", hidden=True),
-        Row("revocations", f"{HERE}.revocations:revocations", "Manage revocations of users and activations"),
-        Row("select", f"{HERE}.select:select", "Choose the current operator or account"),
-        Row("tool", f"{HERE}.tool:tool", "Speak to the servers as a user: pub, sub, req, reply, rtt"),
+        CommandRow("delete", f"{HERE}.delete:delete", "Delete an account, user, export, import or mapping"),
+        CommandRow(
+            "edit", f"{HERE}.edit:edit", "Edit an operator, account, user, signing key, export or callout"
+        ),
+        CommandRow(
+            "describe", f"{HERE}.describe:describe", "Describe an operator, account, user or any token"
+        ),
+        CommandRow("export", f"{HERE}.exports:exports", "Export keys"),
+        CommandRow(
+            "generate", f"{HERE}.generate:generate", "Generate credentials, configurations, keys and more"
+        ),
+        CommandRow("import", f"{HERE}.imports:imports", "Import accounts, users and keys from files"),
+        CommandRow("keys", f"{HERE}.keys:keys", "Manage the keystore"),
+        CommandRow("list", f"{HERE}.list:listing", "List operators, accounts, users and keys"),
+        CommandRow("reissue", f"{HERE}.reissue:reissue", "Give an operator a new identity"),
+        CommandRow("rename", f"{HERE}.rename:rename", "Rename an account", hidden=True),
+        CommandRow(
+            "revocations", f"{HERE}.revocations:revocations", "Manage revocations of users and activations"
+        ),
+        CommandRow("select", f"{HERE}.select:select", "Choose the current operator or account"),
+        CommandRow("tool", f"{HERE}.tool:tool", "Speak to the servers as a user: pub, sub, req, reply, rtt"),
         *table_rows(
             HERE,
             [
@@ -46,11 +54,15 @@ nsc = NscGroup(
                 ("validate", "validate:validate", "Validate the operator, its accounts and users", ()),
             ],
         ),
-        Row("fix", f"{HERE}.fix:fix", "Rebuild stores from loose files", hidden=True),
-        Row("migrate", f"{HERE}.migrate:migrate", "Bring accounts of another operator here", hidden=True),
-        Row("upgrade-jwt", f"{HERE}.upgrade:upgrade_jwt", "Turn tokens of version 1 into 2", hidden=True),
+        CommandRow("fix", f"{HERE}.fix:fix", "Rebuild stores from loose files", hidden=True),
+        CommandRow(
+            "migrate", f"{HERE}.migrate:migrate", "Bring accounts of another operator here", hidden=True
+        ),
+        CommandRow(
+            "upgrade-jwt", f"{HERE}.upgrade:upgrade_jwt", "Turn tokens of version 1 into 2", hidden=True
+        ),
         *(
-            Row(name, f"{HERE}.tool.{name}:{name}", hidden=True)
+            CommandRow(name, f"{HERE}.tool.{name}:{name}", hidden=True)
             for name in ("pub", "sub", "req", "reply", "rtt")
         ),
     ],

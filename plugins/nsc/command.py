@@ -1,6 +1,6 @@
 """The command classes of `pyjs nsc`: nsc's own global flags, its way to read flags, and its way to end.
 
-`run()` is what the flags say, `workspace()` the folders they name, `finish(result)` tells what was done.
+`run()` is what the flags say, `open_workspace()` the folders they name, `finish(result)` tells what was done.
 Flags are read as nsc's library reads them: `--bearer=false`, lists with commas, counts that may be left out.
 """
 
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from ...cli.command import Command, Group
+from ...cli.command import Command, CommandGroup
 from ...cli.errors import EXIT_ERROR, CliError
 from ...cli.flags import session
 from ...keys.errors import IdentityError, WorkspaceError
 
 if TYPE_CHECKING:  # claims bring pydantic along: not for a page of help
-    from ...keys import Report, Workspace
-    from ...keys.folders.home import Home
+    from ...keys import OperationReport, Workspace
+    from ...keys.folders.home import NscDirectories
 
 _KEY = "pyjs.nsc"
 _DIRS = {
@@ -35,7 +35,7 @@ _DIRS = {
 
 
 @dataclass(slots=True)
-class Run:
+class NscRun:
     """What the global flags of one run say."""
 
     private_key: str = ""
@@ -47,39 +47,39 @@ class Run:
     all_dirs: str = ""
 
 
-class Result(Protocol):
+class OperationResult(Protocol):
     """What an operation gives: a dataclass with a report, and facts as its other fields.
 
     Fields that its repr leaves out are not told.
     """
 
     @property
-    def report(self) -> Report:
+    def report(self) -> OperationReport:
         """What was done."""
 
 
-def run() -> Run:
+def run() -> NscRun:
     """What the global flags of the command that is running say."""
     return run_of(click.get_current_context())
 
 
-def run_of(context: click.Context) -> Run:
+def run_of(context: click.Context) -> NscRun:
     """What the global flags of a line say, as far as it has been read."""
-    found = context.meta.setdefault(_KEY, Run())
-    assert isinstance(found, Run)
+    found = context.meta.setdefault(_KEY, NscRun())
+    assert isinstance(found, NscRun)
     return found
 
 
-def home() -> Home:
+def home() -> NscDirectories:
     """The folders that flags, environment and defaults name. Raises FolderError."""
     return home_of(run())
 
 
-def home_of(flags: Run) -> Home:
+def home_of(flags: NscRun) -> NscDirectories:
     """The folders that these flags, environment and defaults name. Raises FolderError."""
-    from ...keys.folders.home import Home
+    from ...keys.folders.home import NscDirectories
 
-    return Home.locate(
+    return NscDirectories.locate(
         os.environ,
         Path.cwd(),
         config_dir=flags.config_dir,
@@ -89,14 +89,14 @@ def home_of(flags: Run) -> Home:
     )
 
 
-def workspace(*, layout: bool = True) -> Workspace:
+def open_workspace(*, layout: bool = True) -> Workspace:
     """The workspace of this run. Raises FolderError."""
     from ...keys import Workspace
 
     return Workspace.open(home(), now=time.time_ns, private_key=run().private_key, layout=layout)
 
 
-def finish(result: Result) -> None:
+def finish(result: OperationResult) -> None:
     """Tell what an operation did: its report, or with `--json` one object with the facts too.
 
     On stdout; on stderr if something failed, and then the run ends with exit code 1.
@@ -113,7 +113,7 @@ def finish(result: Result) -> None:
         raise _ended(last)
 
 
-def _document(result: Result) -> dict[str, Any]:
+def _document(result: OperationResult) -> dict[str, Any]:
     shown = (field.name for field in fields(result) if field.repr and field.name != "report")  # type: ignore[arg-type]
     return {**{name: _plain(getattr(result, name)) for name in shown}, "report": result.report.document()}
 
@@ -286,7 +286,7 @@ class NscCommand(Command):
         _describe_globals(ctx, formatter)
 
 
-class NscGroup(Group):
+class NscGroup(CommandGroup):
     """A group of nsc's commands."""
 
     command_class = NscCommand

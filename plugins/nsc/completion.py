@@ -10,7 +10,7 @@ from collections.abc import Callable
 import click
 
 from ...keys.errors import IdentityError
-from ...keys.folders.context import Context
+from ...keys.folders.context import NscContext
 from .command import home_of, run_of
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
@@ -41,8 +41,8 @@ def users(context: click.Context, _param: click.Parameter, incomplete: str) -> l
     return _starting(incomplete, names)
 
 
-def _here(context: click.Context) -> Context:
-    return Context.load(home_of(run_of(context)))
+def _here(context: click.Context) -> NscContext:
+    return NscContext.load(home_of(run_of(context)))
 
 
 def _starting(incomplete: str, names: Callable[[], list[str]]) -> list[str]:

@@ -9,11 +9,11 @@ import click
 
 from ...cli import render
 from ...keys.errors import WorkspaceError
-from ...keys.folders.home import CONFIG_VARIABLE, CWD_ONLY, KEYS_VARIABLE, NO_GIT_IGNORE, Home
+from ...keys.folders.home import CONFIG_VARIABLE, CWD_ONLY, KEYS_VARIABLE, NO_GIT_IGNORE, NscDirectories
 from ...keys.workspace.report import short
 from ...keys.workspace.workspace import Workspace
 from . import completion
-from .command import NscCommand, run, workspace
+from .command import NscCommand, open_workspace, run
 from .table import Table
 
 
@@ -32,7 +32,7 @@ from .table import Table
 )
 def env(store: str, operator: str, account: str) -> None:
     """Show where everything is and what is current, or change it."""
-    here = workspace(layout=False)
+    here = open_workspace(layout=False)
     if store or operator or account:
         if here.context.home.cwd_only:
             raise WorkspaceError(f"${CWD_ONLY} is set - change your cwd to change context")
@@ -84,7 +84,7 @@ def _table(here: Workspace) -> str:
     authorities = os.environ.get("NATS_CA", "").strip()
     for label, value in (
         ("From CWD", "Yes" if context.from_cwd else "No"),
-        ("Default Stores Dir", short(Home.locate(os.environ, context.home.cwd).default_stores)),
+        ("Default Stores Dir", short(NscDirectories.locate(os.environ, context.home.cwd).default_stores)),
         ("Current Store Dir", "Not Set" if nowhere else short(context.stores.root)),
         ("Current Operator", context.operator),
         ("Current Account", context.account),

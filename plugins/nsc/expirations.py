@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from ...keys.workspace.expirations import Expiry
+from ...keys.workspace.expirations import TokenExpiry
 from ...keys.workspace.expirations import expirations as found_expirations
 from ...keys.workspace.moments import moment, relative
-from .command import NscCommand, run, switch, workspace
+from .command import NscCommand, open_workspace, run, switch
 from .table import Table
 
 
@@ -23,7 +23,7 @@ from .table import Table
 @switch("--json", "as_json", text="As JSON.")
 def expirations(within: str, skip: bool, as_json: bool) -> None:
     """Tell when the tokens of the operator, its accounts, its users, and those in credentials end."""
-    here = workspace()
+    here = open_workspace()
     now = here.now()
     threshold = moment(within, now)
     found = [one for one in found_expirations(here, threshold) if one.pressing or not skip]
@@ -42,7 +42,7 @@ def expirations(within: str, skip: bool, as_json: bool) -> None:
     click.echo(table.render())
 
 
-def _document(one: Expiry, now: int) -> dict[str, Any]:
+def _document(one: TokenExpiry, now: int) -> dict[str, Any]:
     return {
         "resource": one.resource,
         "id": one.public_key,

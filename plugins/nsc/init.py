@@ -12,7 +12,7 @@ from ...keys.errors import WorkspaceError
 from ...keys.workspace.initial import init_local, init_managed
 from ...keys.workspace.naming import ANY, any_name
 from ...keys.workspace.operators import known_operators
-from .command import NscCommand, finish, workspace
+from .command import NscCommand, finish, open_workspace
 
 _CREATE, _OTHER = "Create Operator", "Other"
 
@@ -30,7 +30,7 @@ async def init(ignored: tuple[str, ...], root: str, name: str, url: str, remote:
 
     Without any flag it asks.
     """
-    here = workspace()
+    here = open_workspace()
     known = known_operators(os.environ)
     asks = not (root or name or url or remote)
     name = any_name() if name in {"", ANY} else name

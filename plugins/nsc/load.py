@@ -6,9 +6,9 @@ import os
 
 import click
 
-from ...keys.workspace.loading import DEFAULT_USER, Source, source_of
+from ...keys.workspace.loading import DEFAULT_USER, SetupSource, source_of
 from ...keys.workspace.loading import load as loaded
-from .command import NscCommand, finish, workspace
+from .command import NscCommand, finish, open_workspace
 
 
 @click.command(cls=NscCommand)
@@ -20,5 +20,5 @@ from .command import NscCommand, finish, workspace
 @click.option("--user", default=DEFAULT_USER, show_default=True, help="Name of the user to make.")
 def load(profile: str, url: str, seed: str, user: str) -> None:
     """Set up an operator, the account of a seed, and a user, from an account server."""
-    source = source_of(profile, user, environment=os.environ) if profile else Source(url, seed, user)
-    finish(loaded(workspace(), source, environment=os.environ))
+    source = source_of(profile, user, environment=os.environ) if profile else SetupSource(url, seed, user)
+    finish(loaded(open_workspace(), source, environment=os.environ))

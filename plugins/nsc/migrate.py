@@ -8,7 +8,7 @@ import click
 
 from ...cli import prompt
 from ...keys.workspace.migrate import migrate_account, migrate_operator
-from .command import NscCommand, finish, run, switch, workspace
+from .command import NscCommand, finish, open_workspace, run, switch
 
 
 @click.command(cls=NscCommand)
@@ -28,7 +28,7 @@ async def migrate(url: str, folder: str, force: bool) -> None:
             url = await prompt.text("account jwt url/or path", flag="--url", required=True)
     if bool(url) == bool(folder):
         raise click.UsageError("specify one of --url or --operator-dir")
-    here = workspace()
+    here = open_workspace()
     finish(
         migrate_operator(here, Path(folder), force=force)
         if folder

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ...keys import Report, files
+from ...keys import OperationReport, files
 from ...keys.workspace.report import place
 from .command import finish, run
 
@@ -18,10 +18,10 @@ STDOUT = "--"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file that was written."""
 
-    report: Report
+    report: OperationReport
     path: Path
 
 
@@ -40,6 +40,6 @@ def write(text: str, where: str, what: str, *, is_json: bool = False) -> None:
         return
     path = Path(where).expanduser()
     files.write(path, text)
-    report = Report()
+    report = OperationReport()
     report.ok(f"wrote {what} to {place(path)}")
-    finish(Written(report, path))
+    finish(WrittenFile(report, path))

@@ -9,7 +9,7 @@ import click
 from ...cli import prompt
 from ...keys.workspace.servers.pull import pull as pulled
 from . import asking
-from .command import NscCommand, finish, run, switch, workspace
+from .command import NscCommand, finish, open_workspace, run, switch
 from .reach import reach, system_flags
 
 
@@ -23,7 +23,7 @@ async def pull(account: str, everything: bool, overwrite: bool, **given: Any) ->
 
     Servers with a NATS based resolver can only give everything: --all.
     """
-    here = workspace()
+    here = open_workspace()
     if run().interactive and not everything:
         name = here.store().name
         everything = await prompt.confirm(f'pull operator "{name}" and all accounts', default=True)

@@ -11,7 +11,7 @@ from ...keys import Workspace, WorkspaceError
 from ...keys.workspace.servers.push import push as pushed
 from ...keys.workspace.servers.reach import check_url
 from . import asking, completion
-from .command import NscCommand, finish, run, switch, workspace
+from .command import NscCommand, finish, open_workspace, run, switch
 from .reach import reach, system_flags, timeout_flag
 
 
@@ -41,7 +41,7 @@ async def push(account: str, everything: bool, url: str, removed: str, **given: 
     """
     if everything and account:
         raise WorkspaceError("specify only one of --account or --all-accounts")
-    here = workspace()
+    here = open_workspace()
     to_do = {"force": given.pop("force"), "prune": given.pop("prune"), "diff": given.pop("diff")}
     alone = not everything and not (to_do["prune"] or to_do["diff"] or removed)
     names = _named(here, await asking.account(here, account)) if alone else []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...cli import prompt
-from ...keys import AccountClaims, Claims, IdentityError, Role, Workspace, WorkspaceError, is_public
+from ...keys import AccountClaims, Claims, IdentityError, KeyRole, Workspace, WorkspaceError, is_public
 from ...keys.claims import UserPermissionLimits, service_url_fault
 from ...keys.workspace.accounts import AccountEdits
 from ...keys.workspace.edits import NO_DATES, Dates, SigningKeys, Tags
@@ -34,7 +34,7 @@ async def key(kind: str, given: str) -> str:
     """The key that a new account or user gets: "" to make one."""
     if await prompt.confirm(f"generate an {kind} nkey", default=not given):
         return ""
-    role = Role.ACCOUNT if kind == "account" else Role.USER
+    role = KeyRole.ACCOUNT if kind == "account" else KeyRole.USER
     return await _key(f"path to an {kind} nkey or nkey", "--public-key", given, _key_check(role))
 
 
@@ -42,7 +42,7 @@ async def identity(here: Workspace) -> Workspace:
     """The identity of a new operator: one that is made, or a given one."""
     if await prompt.confirm("generate an operator nkey", default=True):
         return here
-    check = _key_check(Role.OPERATOR)
+    check = _key_check(KeyRole.OPERATOR)
     given = await _key("path to an operator nkey or nkey", "--private-key", "", check)
     return replace(here, private_key=given)
 
@@ -69,7 +69,7 @@ async def tags(given: Tags, held: Iterable[str]) -> Tags:
     return Tags(tuple(added), tuple(removed))
 
 
-async def signing_keys(given: SigningKeys, role: Role) -> SigningKeys:
+async def signing_keys(given: SigningKeys, role: KeyRole) -> SigningKeys:
     """Signing keys to add."""
     added = list(given.add)
     while await prompt.confirm("add another signing key" if added else "add a signing key"):
@@ -78,7 +78,7 @@ async def signing_keys(given: SigningKeys, role: Role) -> SigningKeys:
     return replace(given, add=tuple(added))
 
 
-async def signer(here: Workspace, keys: Sequence[str], message: str, *roles: Role) -> Workspace:
+async def signer(here: Workspace, keys: Sequence[str], message: str, *roles: KeyRole) -> Workspace:
     """Choose the key that signs, if there is a choice; the workspace then has it as `-K`."""
     stored = [key for key in keys if here.keystore.has(key)]
     if here.private_key or (len(stored) == 1 and len(keys) == 1):
@@ -104,7 +104,7 @@ async def operator_signer(here: Workspace, message: str) -> Workspace:
     """Choose the key that signs a new account."""
     if here.store().managed:
         return here
-    return await signer(here, operator_signers(here.operator()), message, Role.OPERATOR)
+    return await signer(here, operator_signers(here.operator()), message, KeyRole.OPERATOR)
 
 
 async def account_signer(here: Workspace, claims: AccountClaims) -> Workspace:
@@ -112,14 +112,14 @@ async def account_signer(here: Workspace, claims: AccountClaims) -> Workspace:
     keys = operator_signers(here.operator())
     if here.store().managed:
         return here
-    return await signer(here, keys, "select the key to use for signing", Role.OPERATOR)
+    return await signer(here, keys, "select the key to use for signing", KeyRole.OPERATOR)
 
 
 async def user_signer(here: Workspace, account: str, message: str) -> Workspace:
     """Choose the key that signs a user."""
     owner = here.account(account)
     stored = [key for key in signers_of_users(here.operator(), owner) if here.keystore.has(key)]
-    return await signer(here, stored, message, Role.ACCOUNT) if stored else here
+    return await signer(here, stored, message, KeyRole.ACCOUNT) if stored else here
 
 
 async def users(here: Workspace, account: str, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -170,9 +170,9 @@ async def operator_edits(here: Workspace, given: OperatorEdits) -> tuple[Operato
         changed["system_account"] = await prompt.choose(
             "select account", choices, flag="--system-account", default=accounts[0]
         )
-    changed["signing_keys"] = await signing_keys(given.signing_keys, Role.OPERATOR)
+    changed["signing_keys"] = await signing_keys(given.signing_keys, KeyRole.OPERATOR)
     keys = [held.sub, *body.signing_keys]
-    here = await signer(here, keys, "select the key to use for signing", Role.OPERATOR)
+    here = await signer(here, keys, "select the key to use for signing", KeyRole.OPERATOR)
     return replace(given, **changed), here
 
 
@@ -180,7 +180,7 @@ async def account_edits(here: Workspace, account: str, given: AccountEdits) -> t
     """Everything that nsc asks about an account, and the key that signs."""
     held = here.store().account(account)
     body = held.nats
-    keys = await signing_keys(given.signing_keys, Role.ACCOUNT)
+    keys = await signing_keys(given.signing_keys, KeyRole.ACCOUNT)
     limits = dict(given.limits)
     for field, flag, words in (
         ("conn", "--conns", "max connections"),
@@ -296,7 +296,7 @@ def _service_url(text: str) -> str:
     return text
 
 
-def _key_check(*roles: Role, generate: bool = False) -> Any:
+def _key_check(*roles: KeyRole, generate: bool = False) -> Any:
     """A check that an answer is a key of a role, or its file."""
 
     def check(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...keys.workspace.servers.reach import LONGEST, SHORTEST, Reach, Tls
+from ...keys.workspace.servers.reach import LONGEST, SHORTEST, ServersAccess, Tls
 from .command import switch
 
 TLS = ("tls_first", "ca_cert", "client_cert", "client_key", "tls_curves")
@@ -55,8 +55,8 @@ def tls(given: dict[str, Any]) -> Tls:
     return Tls(bool(first), *files).with_environment(os.environ)
 
 
-def reach(given: dict[str, Any], url: str = "") -> Reach:
+def reach(given: dict[str, Any], url: str = "") -> ServersAccess:
     """Take the values of all these flags out of `given`."""
     account, user = (given.pop(name) for name in SYSTEM)
     timeout = min(max(given.pop("timeout", SHORTEST), SHORTEST), LONGEST)
-    return Reach(url, account, user, timeout, tls(given))
+    return ServersAccess(url, account, user, timeout, tls(given))

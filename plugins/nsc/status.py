@@ -10,10 +10,10 @@ import click
 from ...cli.errors import EXIT_ERROR
 from ...keys import Workspace
 from ...keys.workspace.moments import date, moment, relative
-from ...keys.workspace.servers.status import Held, StatusResult
+from ...keys.workspace.servers.status import HeldAccount, StatusResult
 from ...keys.workspace.servers.status import status as told_status
 from . import completion
-from .command import NscCommand, run, switch, workspace
+from .command import NscCommand, open_workspace, run, switch
 from .reach import reach, system_flags, timeout_flag
 from .table import Table
 
@@ -43,7 +43,7 @@ async def status(
 
     Needs servers with a NATS based resolver. What is in use tells servers apart that hold different JWTs.
     """
-    here = workspace()
+    here = open_workspace()
     found = await told_status(here, accounts, reach(given, url), soon=moment(within, here.now()))
     shown = [row for row in found.held if not differences or _remarkable(row)]
     if run().json:
@@ -54,11 +54,11 @@ async def status(
         raise click.exceptions.Exit(EXIT_ERROR)
 
 
-def _remarkable(row: Held) -> bool:
+def _remarkable(row: HeldAccount) -> bool:
     return row.state != "current" or row.expiring or bool(row.note)
 
 
-def _show(here: Workspace, found: StatusResult, shown: list[Held]) -> None:
+def _show(here: Workspace, found: StatusResult, shown: list[HeldAccount]) -> None:
     if found.report.children:
         click.echo(found.report.render(), err=True)
     if not shown:
@@ -83,14 +83,14 @@ def _show(here: Workspace, found: StatusResult, shown: list[Held]) -> None:
     click.echo(table.render())
 
 
-def _expires(row: Held, now: int) -> str:
+def _expires(row: HeldAccount, now: int) -> str:
     if not row.expires:
         return "Never" if row.id else ""
     mark = "EXPIRED " if row.expired else "! " if row.expiring else ""
     return f"{mark}{relative(row.expires, now)}"
 
 
-def _document(found: StatusResult, shown: list[Held]) -> dict[str, object]:
+def _document(found: StatusResult, shown: list[HeldAccount]) -> dict[str, object]:
     return {
         "url": found.url,
         "servers": found.servers,

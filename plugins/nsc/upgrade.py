@@ -8,7 +8,7 @@ import click
 
 from ...cli import prompt
 from ...keys.workspace.upgrade import backup, needs_upgrade, upgrade
-from .command import NscCommand, finish, switch, workspace
+from .command import NscCommand, finish, open_workspace, switch
 from .output import STDOUT, write
 
 
@@ -22,7 +22,7 @@ async def upgrade_jwt(zipped: str, force: bool) -> None:
 
     All servers must know version 2; each needs the operator's new token.
     """
-    here = workspace()
+    here = open_workspace()
     if needs_upgrade(here) and not here.store().managed:
         if (
             not force

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from ...cli.errors import EXIT_ERROR
-from ...keys.folders.check import Finding
+from ...keys.folders.check import TokenIssues
 from ...keys.workspace.validation import Validation, validate_file
 from ...keys.workspace.validation import validate as validated
 from . import chosen, completion
-from .command import NscCommand, run, switch, workspace
+from .command import NscCommand, open_workspace, run, switch
 from .table import Table
 
 
@@ -42,7 +42,7 @@ async def validate(everything: bool, account: str, file: str) -> None:
 
 
 async def _validated(everything: bool, account: str, file: str) -> Validation:
-    here = workspace()
+    here = open_workspace()
     if file:
         return validate_file(Path(file), here.now())
     if everything:
@@ -52,7 +52,7 @@ async def _validated(everything: bool, account: str, file: str) -> Validation:
     return validated(here, [await chosen.account(here, account)])
 
 
-def _table(finding: Finding) -> str:
+def _table(finding: TokenIssues) -> str:
     table = Table(f'{finding.kind.title()} "{finding.name}"')
     if not len(finding.issues):
         table.row("No issues found")
@@ -64,7 +64,7 @@ def _table(finding: Finding) -> str:
 
 
 def _document(found: Validation) -> dict[str, object]:
-    def issues(finding: Finding) -> list[dict[str, object]]:
+    def issues(finding: TokenIssues) -> list[dict[str, object]]:
         return [{"level": i.level, "blocking": i.blocking, "text": i.text} for i in finding.issues]
 
     return {

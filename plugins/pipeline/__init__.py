@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ...cli.command import Group, table_rows
+from ...cli.command import CommandGroup, table_rows
 
 _ROWS = (
-    ("check", "check:check", "Judge a document and show its plan; run nothing", ("validate",)),
+    ("check", "check:check", "Validate a document and show its plan; run nothing", ("validate",)),
     ("init", "init:init", "Write a document to start from", ("new",)),
     ("ls", "listing:ls", "The pipelines that ran here, or the runs of one", ("list",)),
     ("report", "report:report", "Draw throughput, lag and batch time of a run", ()),
@@ -16,6 +16,6 @@ _ROWS = (
 )
 
 
-@click.group(cls=Group, rows=table_rows("pyjs.plugins.pipeline", _ROWS))
+@click.group(cls=CommandGroup, rows=table_rows("pyjs.plugins.pipeline", _ROWS))
 def pipeline() -> None:
     """JetStream streams through Spark: pipelines declared in YAML."""

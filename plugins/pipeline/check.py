@@ -14,8 +14,8 @@ from ...cli.errors import CliError
 from . import documents, steps
 
 if TYPE_CHECKING:
-    from ...pipeline.declared.reach import Finding
-    from ...pipeline.declared.reading import Loaded
+    from ...pipeline.declared.reach import StreamCheck
+    from ...pipeline.declared.reading import LoadedDocument
 
 COLUMNS = ("", "Stream", "Domain", "Messages", "Sequences", "Found")
 
@@ -26,7 +26,7 @@ COLUMNS = ("", "Stream", "Domain", "Messages", "Sequences", "Found")
 @click.option("--connect", is_flag=True, help="Also look whether the server and its streams are there.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
 def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
-    """Judge a document and show its plan; run nothing.
+    """Validate a document and show its plan; run nothing.
 
     Mistakes are told with their line and column. Exit code 0: it can be run.
     """
@@ -57,13 +57,13 @@ def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
         render.show(f"\n{file} is a valid pipeline")
 
 
-def _findings(loaded: Loaded) -> list[Finding]:
+def _findings(loaded: LoadedDocument) -> list[StreamCheck]:
     from ...pipeline.declared import reach
 
     return reach.look(loaded)
 
 
-def _document(loaded: Loaded, findings: list[Finding], connect: bool) -> dict[str, Any]:
+def _document(loaded: LoadedDocument, findings: list[StreamCheck], connect: bool) -> dict[str, Any]:
     from ...pipeline.declared import engine, plan
 
     found: dict[str, Any] = {
@@ -79,7 +79,7 @@ def _document(loaded: Loaded, findings: list[Finding], connect: bool) -> dict[st
     return found
 
 
-def _row(finding: Finding) -> tuple[str, ...]:
+def _row(finding: StreamCheck) -> tuple[str, ...]:
     return (
         finding.path,
         finding.stream,

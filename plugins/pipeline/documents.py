@@ -13,7 +13,7 @@ from ...cli.errors import CliError
 if TYPE_CHECKING:
     from ...pipeline.declared.options import Overlay
     from ...pipeline.declared.problem import DocumentError
-    from ...pipeline.declared.reading import Loaded
+    from ...pipeline.declared.reading import LoadedDocument
 
 INSTALL = "pip install 'pyjs[spark]'"
 # Global flags, and the options of the data source that say the same.
@@ -60,7 +60,7 @@ TRIGGER = click.option(
 FILE = click.argument("file", type=click.Path(path_type=Path))
 
 
-def loaded(file: Path, *, trigger: str = "") -> Loaded:
+def loaded(file: Path, *, trigger: str = "") -> LoadedDocument:
     """The document in `file`. Raises DocumentError, CliError."""
     try:
         from ...pipeline.declared import reading
@@ -79,7 +79,7 @@ def lacking(error: ImportError) -> CliError:
     return CliError(f"pipelines need packages that are not installed ({error.name})", INSTALL)
 
 
-def playable(loaded: Loaded) -> None:
+def playable(loaded: LoadedDocument) -> None:
     """Raises DocumentError for what the document's session cannot do."""
     from ...pipeline.declared import engine
     from ...pipeline.declared.problem import DocumentError

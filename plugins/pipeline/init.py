@@ -77,7 +77,7 @@ async def init(
         usual = f"{_name(file)}.out" if kind == "jetstream" else "out"
         target = await prompt.text(asked, flag="--target", default=usual, required=True)
     trigger = trigger or await prompt.choose("Run", TRIGGERS, flag="--trigger", default="availableNow")
-    answers = example.Answers(name, stream, subjects, kind, target, trigger, _connection())
+    answers = example.ExampleAnswers(name, stream, subjects, kind, target, trigger, _connection())
     _write(file, example.text(answers))
     render.show(f"{file} was written\n")
     render.show(f"  pyjs pipeline check {file} --connect\n  pyjs pipeline run {file}")

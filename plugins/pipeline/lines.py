@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STOPPING_NOW = "stopping at once: the batch under way is broken off"
 
 
-class Words:
+class TextLines:
     """One line for each batch, on stdout."""
 
     def started(self, facts: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Words:
         """Nothing is held."""
 
 
-class Documents:
+class JsonLines:
     """One JSON document for each event, on stdout: started, batch, rows, stopping, ended."""
 
     def __init__(self) -> None:

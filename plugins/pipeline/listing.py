@@ -12,7 +12,7 @@ from ...cli.errors import CliError, close_matches
 from . import documents, runs
 
 if TYPE_CHECKING:
-    from ...pipeline.declared.record import Run
+    from ...pipeline.declared.record import PipelineRun
 
 PIPELINES = ("Pipeline", "State", "Runs", "Last Run", "Batches", "Rows In", "Rows Out", "Behind", "Document")
 RUNS = ("Run", "State", "Started", "Took", "Batches", "Rows In", "Rows Out", "Behind", "On")
@@ -49,12 +49,12 @@ def ls(pipeline: str, as_json: bool, names: bool) -> None:
         render.show(render.table("Pipelines", PIPELINES, rows))
 
 
-def _pipeline(run: Run, count: int) -> tuple[str, ...]:
+def _pipeline(run: PipelineRun, count: int) -> tuple[str, ...]:
     started = render.when(str(run.facts.get("started", "")))
     return run.pipeline, run.state, render.number(count), started, *_sums(run), str(run.facts.get("file", ""))
 
 
-def _run(run: Run) -> tuple[str, ...]:
+def _run(run: PipelineRun) -> tuple[str, ...]:
     started = str(run.facts.get("started", ""))
     took = render.span(render.since(started, str(run.outcome.get("time") or "")))
     if run.state == "crashed":
@@ -62,7 +62,7 @@ def _run(run: Run) -> tuple[str, ...]:
     return run.id, run.state, render.when(started), took, *_sums(run), str(run.facts.get("on", ""))
 
 
-def _sums(run: Run) -> tuple[str, ...]:
+def _sums(run: PipelineRun) -> tuple[str, ...]:
     from ...pipeline.declared.progress import Totals
 
     totals = Totals.of(run.batches())

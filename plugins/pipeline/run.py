@@ -22,12 +22,12 @@ from ...cli.command import Command
 from ...cli.errors import CliError
 from ...version import __version__
 from . import documents
-from .lines import Documents, Words
+from .lines import JsonLines, TextLines
 
 if TYPE_CHECKING:
-    from ...pipeline.declared.document import Document
+    from ...pipeline.declared.document import PipelineDocument
     from ...pipeline.declared.progress import Batch, Totals
-    from ...pipeline.declared.reading import Loaded
+    from ...pipeline.declared.reading import LoadedDocument
     from ...pipeline.declared.record import Recorder
     from ...pipeline.declared.run import Halt, Observer, Outcome
 
@@ -91,7 +91,7 @@ def run(
     ctx.exit(0 if done else EXIT_INTERRUPTED)
 
 
-def _placed(loaded: Loaded, master: str, remote: str) -> Loaded:
+def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
     """The document with the session that flags name. Raises CliError."""
     import dataclasses
 
@@ -114,7 +114,7 @@ def _placed(loaded: Loaded, master: str, remote: str) -> Loaded:
     return dataclasses.replace(loaded, document=document)
 
 
-def _recorded(loaded: Loaded, *, as_json: bool, verbose: bool) -> tuple[Outcome, Path]:
+def _recorded(loaded: LoadedDocument, *, as_json: bool, verbose: bool) -> tuple[Outcome, Path]:
     """Run, show and record it."""
     from ...pipeline.declared import judgement, record
 
@@ -134,7 +134,7 @@ def _recorded(loaded: Loaded, *, as_json: bool, verbose: bool) -> tuple[Outcome,
         raise CliError(str(error), f"'pyjs pipeline status {document.name}' shows it") from None
 
 
-def _facts(loaded: Loaded, checkpoint: str) -> dict[str, Any]:
+def _facts(loaded: LoadedDocument, checkpoint: str) -> dict[str, Any]:
     """What is known of a run before it starts."""
     from dataclasses import asdict
 
@@ -155,18 +155,20 @@ def _facts(loaded: Loaded, checkpoint: str) -> dict[str, Any]:
     }
 
 
-def _display(document: Document, stack: contextlib.ExitStack, *, as_json: bool, verbose: bool) -> Any:
+def _display(document: PipelineDocument, stack: contextlib.ExitStack, *, as_json: bool, verbose: bool) -> Any:
     """Who shows the run: JSON, lines, or on a terminal a panel."""
     if as_json:
-        return Documents()
+        return JsonLines()
     if verbose or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        return Words()
+        return TextLines()
     from .live import Live
 
     return stack.enter_context(Live(list(document.sinks)))
 
 
-def _played(loaded: Loaded, checkpoint: str, recorder: Recorder, display: Any, *, verbose: bool) -> Outcome:
+def _played(
+    loaded: LoadedDocument, checkpoint: str, recorder: Recorder, display: Any, *, verbose: bool
+) -> Outcome:
     """Run it between the start and the end of a Spark session, and record how it ended."""
     from ...pipeline import java, session
     from ...pipeline.declared import engine, progress

@@ -11,7 +11,7 @@ from . import documents
 
 if TYPE_CHECKING:
     from ...pipeline.declared.progress import Batch
-    from ...pipeline.declared.record import Run
+    from ...pipeline.declared.record import PipelineRun
 
 
 def complete(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -23,7 +23,7 @@ def complete(_context: click.Context, _param: click.Parameter, incomplete: str) 
     return [each for each in (*names, *ids) if each.startswith(incomplete)]
 
 
-def found(name: str) -> Run:
+def found(name: str) -> PipelineRun:
     """The run called `name`: an id, a pipeline's newest, or the newest of all. Raises CliError."""
     try:
         from ...pipeline.declared import record
@@ -42,7 +42,7 @@ def found(name: str) -> Run:
     raise CliError(f'unknown pipeline "{name}"', close_matches(name, known) or "'pyjs pipeline ls' shows all")
 
 
-def document(run: Run, batches: list[Batch]) -> dict[str, Any]:
+def document(run: PipelineRun, batches: list[Batch]) -> dict[str, Any]:
     """A run for machines."""
     from ...pipeline.declared.progress import Totals
 

@@ -12,7 +12,7 @@ from . import runs
 
 if TYPE_CHECKING:
     from ...pipeline.declared.progress import Batch
-    from ...pipeline.declared.record import Run
+    from ...pipeline.declared.record import PipelineRun
 
 WIDTH = 14
 COLUMNS = ("Sink", "Batch", "Done", "Rows In", "Rows Out", "Rows/s", "Behind", "Batch Time", "Watermark")
@@ -35,7 +35,7 @@ def status(run: str, as_json: bool) -> None:
         render.show("\n" + render.table("Last Batches", COLUMNS, rows))
 
 
-def _page(run: Run, batches: list[Batch]) -> None:
+def _page(run: PipelineRun, batches: list[Batch]) -> None:
     from ...pipeline.declared.progress import Totals
 
     facts, outcome, totals = run.facts, run.outcome, Totals.of(batches)

@@ -9,12 +9,12 @@ from ...cli.errors import warn
 
 if TYPE_CHECKING:
     from ...pipeline.declared.plan import Step
-    from ...pipeline.declared.reading import Loaded
+    from ...pipeline.declared.reading import LoadedDocument
 
 COLUMNS = ("Step", "Name", "What", "Reads")
 
 
-def show(loaded: Loaded) -> None:
+def show(loaded: LoadedDocument) -> None:
     """The plan as a table, and where and when it runs."""
     from ...pipeline.declared import engine, plan
 
@@ -32,7 +32,7 @@ def show(loaded: Loaded) -> None:
             render.show(render.field(label, value, 12))
 
 
-def warn_of_unread(loaded: Loaded) -> None:
+def warn_of_unread(loaded: LoadedDocument) -> None:
     """Warn of sources and transforms that nothing reads: a query may have mistyped their name."""
     from ...pipeline.declared import plan
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...cli.command import Group, table_rows
+from ...cli.command import CommandGroup, table_rows
 
 _ROWS = (
     ("account", "account:account", "Accounts, as the servers see them", ("acct",)),
@@ -25,6 +25,6 @@ _ROWS = (
     ("run", "run:run", "Run a server in the foreground, with nats-server's flags", ()),
 )
 
-server = Group(
+server = CommandGroup(
     name="server", help="Run a server; look at servers.", rows=table_rows("pyjs.plugins.server", _ROWS)
 )

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ...cli import prompt, render
-from ...cli.command import FORCE, Group
+from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError
 from ..stream.info import JSON
@@ -17,7 +17,7 @@ Info = dict[str, Any]
 Pairs = list[tuple[str, object]]
 WIDTH = 24
 
-account = Group(name="account", help="Accounts, as the servers see them.")
+account = CommandGroup(name="account", help="Accounts, as the servers see them.")
 account.add_alias("info", "i")
 
 

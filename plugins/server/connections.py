@@ -11,7 +11,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ..stream.info import JSON
 from .order import REVERSE, ordered, sorting
 from .poll import only, poll, selection
@@ -82,7 +82,7 @@ async def connections(
         show(found, by, top, reasons=state != "open")
 
 
-async def gathered(link: Link, asked: Info, expect: int = 0) -> list[Info]:
+async def gathered(link: NatsConnection, asked: Info, expect: int = 0) -> list[Info]:
     """The connections of all servers, page by page; each with `server`, `server_id`, `cluster` and `now`."""
     found: list[Info] = []
     offset = 0

@@ -9,7 +9,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, close_matches
 from .poll import poll
 
@@ -37,7 +37,7 @@ def show(found: Info) -> None:
     render.show("\n".join(lines))
 
 
-async def one(link: Link, wanted: str) -> Info:
+async def one(link: NatsConnection, wanted: str) -> Info:
     """What the server of this name or id says of itself. Raises CliError when none answers to it."""
     if IDENTIFIER.fullmatch(wanted):
         heard = await poll(link, f"$SYS.REQ.SERVER.{wanted}.VARZ", expect=1)

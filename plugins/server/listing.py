@@ -12,7 +12,7 @@ from ...cli.command import Command
 from ...cli.connection import connect
 from ..stream.info import JSON
 from .order import ordered, sorting
-from .poll import Heard, compacted, poll
+from .poll import TimedResponse, compacted, poll
 
 Info = dict[str, Any]
 COLUMNS = ("Name", "Cluster", "IP", "Version", "JS", "Conns", "Subs", "Routes", "GWs", "Mem", "CPU",
@@ -20,15 +20,15 @@ COLUMNS = ("Name", "Cluster", "IP", "Version", "JS", "Conns", "Subs", "Routes", 
 CLUSTERS = ("Cluster", "Node Count", "Outgoing Gateways", "Incoming Gateways", "Connections")
 
 
-def _who(heard: Heard) -> Info:
+def _who(heard: TimedResponse) -> Info:
     return heard.document.get("server") or {}
 
 
-def _stats(heard: Heard) -> Info:
+def _stats(heard: TimedResponse) -> Info:
     return heard.document.get("statsz") or {}
 
 
-def _name(heard: Heard) -> Any:
+def _name(heard: TimedResponse) -> Any:
     return _who(heard).get("name", "")
 
 
@@ -81,7 +81,7 @@ async def ls(expect: int, as_json: bool, by: str, backwards: bool, compact: bool
     _show_clusters(clusters)
 
 
-def _row(name: str, heard: Heard) -> tuple[str, ...]:
+def _row(name: str, heard: TimedResponse) -> tuple[str, ...]:
     server, stats = _who(heard), _stats(heard)
     return (
         name,
@@ -116,7 +116,7 @@ def _slow(stats: Info) -> str:
 
 
 @dataclass
-class Cluster:
+class ClusterTotals:
     """What a cluster's servers come to together."""
 
     nodes: int = 0
@@ -126,13 +126,13 @@ class Cluster:
     routes: set[int] = field(default_factory=set)  # numbers of routes its servers have: one if all is well
 
 
-def _clusters(heard: list[Heard]) -> dict[str, Cluster]:
+def _clusters(heard: list[TimedResponse]) -> dict[str, ClusterTotals]:
     """The clusters, in the order in which their servers are listed."""
-    found: dict[str, Cluster] = {}
+    found: dict[str, ClusterTotals] = {}
     for each in heard:
         name, stats = _who(each).get("cluster", ""), _stats(each)
         if name:
-            cluster = found.setdefault(name, Cluster())
+            cluster = found.setdefault(name, ClusterTotals())
             gateways = stats.get("gateways") or []
             cluster.nodes += 1
             cluster.connections += stats.get("connections", 0)
@@ -142,7 +142,7 @@ def _clusters(heard: list[Heard]) -> dict[str, Cluster]:
     return found
 
 
-def _footer(heard: list[Heard], clusters: dict[str, Cluster]) -> tuple[str, ...]:
+def _footer(heard: list[TimedResponse], clusters: dict[str, ClusterTotals]) -> tuple[str, ...]:
     """Sums, and an X below a column in which servers differ that should not."""
 
     def total(key: str) -> int:
@@ -174,7 +174,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _show_clusters(clusters: dict[str, Cluster]) -> None:
+def _show_clusters(clusters: dict[str, ClusterTotals]) -> None:
     if not clusters:
         return
     rows = [

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from ...cli import prompt, render
-from ...cli.command import FORCE, Group
-from ...cli.connection import Link, connect
+from ...cli.command import FORCE, CommandGroup
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError, close_matches
 from ...cli.param import split_list
 from ..stream.info import JSON
@@ -30,13 +30,13 @@ What has one replica and is on this server is lost, and begins anew elsewhere. A
 join again has to be restarted with an empty store.
 """
 
-cluster = Group(name="cluster", help="The meta group of a cluster with JetStream.")
+cluster = CommandGroup(name="cluster", help="The meta group of a cluster with JetStream.")
 cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
 cluster.add_alias("peer-remove", "rm", "pr")
 cluster.add_command(balance)
 
 
-async def meta_group(link: Link) -> Info:
+async def meta_group(link: NatsConnection) -> Info:
     """What the leader of the meta group says of it: `leader`, `peer`, `replicas`, `cluster_size`, `name`."""
     if link.profile.domain:
         raise CliError(
@@ -86,7 +86,7 @@ async def down(where: str, tags: tuple[str, ...], host: str, as_json: bool, forc
         render.show_json(group)
 
 
-async def _next(link: Link, before: str) -> Info:
+async def _next(link: NatsConnection, before: str) -> Info:
     """The meta group once another server than `before` leads it."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:

@@ -7,7 +7,7 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.connection import connect
-from .poll import Heard, poll
+from .poll import TimedResponse, poll
 
 MILLISECOND = 1_000_000
 BARS = 40  # characters of the longest bar of the graph
@@ -33,7 +33,7 @@ async def ping(expect: int, graph: bool, with_id: bool) -> None:
         render.show("\n" + _graph([each.after for each in heard]))
 
 
-def _statistics(heard: list[Heard]) -> str:
+def _statistics(heard: list[TimedResponse]) -> str:
     times = [each.after / MILLISECOND for each in heard]
     mean = sum(times) / len(times)
     return f"{len(times)} replies max: {max(times):.2f} min: {min(times):.2f} avg: {mean:.2f}"

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from ...cli.connection import Link
+from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, warn
 from ...cli.param import split_list
 
@@ -28,14 +28,16 @@ NOTHING = "no results received, ensure the account used has system privileges an
 
 
 @dataclass
-class Heard:
+class TimedResponse:
     """A server's document and how long it took to come, in nanoseconds."""
 
     document: Answer
     after: int
 
 
-async def poll(link: Link, subject: str, request: object = None, *, expect: int = 0) -> list[Heard]:
+async def poll(
+    link: NatsConnection, subject: str, request: object = None, *, expect: int = 0
+) -> list[TimedResponse]:
     """The documents of all servers that answer `subject` within the run's timeout, in order of arrival.
 
     `expect`: end with this many answers (and wait for them as long as the timeout allows); 0 ends when no
@@ -46,7 +48,7 @@ async def poll(link: Link, subject: str, request: object = None, *, expect: int 
         from ...cli.render import log
 
         log(f">>> {subject}: {body.decode()}\n")
-    found: list[Heard] = []
+    found: list[TimedResponse] = []
     inbox = link.nc.new_inbox()
     heard: asyncio.Queue[Any] = asyncio.Queue()
     await link.nc.subscribe(inbox, cb=heard.put)
@@ -64,7 +66,7 @@ async def poll(link: Link, subject: str, request: object = None, *, expect: int 
             break
         if link.js.trace:
             log(f"<<< {subject}: {message.data.decode(errors='replace')}\n")
-        found.append(Heard(_document(message.data), time.perf_counter_ns() - begin))
+        found.append(TimedResponse(_document(message.data), time.perf_counter_ns() - begin))
     if not found:
         raise CliError(NOTHING, "such a user belongs to the account named by system_account")
     return _without_errors(found)
@@ -80,7 +82,7 @@ def _document(data: bytes) -> Answer:
     return document
 
 
-def _without_errors(found: list[Heard]) -> list[Heard]:
+def _without_errors(found: list[TimedResponse]) -> list[TimedResponse]:
     """The answers without those that are errors; warned of, or raised when there is nothing else."""
     good = [each for each in found if "error" not in each.document]
     failed = [each.document for each in found if "error" in each.document]

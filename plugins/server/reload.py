@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from ...cli import prompt
-from ...cli.command import FORCE, Group
+from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import connect
 from .info import one, show
 from .poll import poll
 
-config = Group(name="config", help="The configuration of servers that run.")
+config = CommandGroup(name="config", help="The configuration of servers that run.")
 
 
 @config.command("reload")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...cli.command import Group, table_rows
+from ...cli.command import CommandGroup, table_rows
 
 _ROWS = (
     ("accounts", "connections:accounts", "Traffic of accounts", ("acct",)),
@@ -19,7 +19,7 @@ _ROWS = (
 )
 
 
-@click.group(cls=Group, rows=table_rows("pyjs.plugins.server", _ROWS))
+@click.group(cls=CommandGroup, rows=table_rows("pyjs.plugins.server", _ROWS))
 @click.option("-R", "--reverse", "backwards", is_flag=True, help="Sort in reverse order.")
 def report(backwards: bool) -> None:
     """Report on all servers."""

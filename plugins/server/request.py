@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from ...cli import render
-from ...cli.command import Command, Group
+from ...cli.command import Command, CommandGroup
 from ...cli.connection import connect
 from ...cli.param import split_list
 from .connections import STATES
@@ -45,7 +45,7 @@ class Field(NamedTuple):
         return self.spelling.split()[-1].partition("/")[0].removeprefix("--").replace("-", "_")
 
 
-class Query(NamedTuple):
+class RequestSpec(NamedTuple):
     """A command: the endpoint it asks and its options. `paged`: --limit and --offset count for it."""
 
     name: str
@@ -62,8 +62,8 @@ SUBSCRIPTIONS = Field(
 )
 OF_ACCOUNT = Field("--account", "Only this account.", ("account",))
 QUERIES = (
-    Query("accounts", "ACCOUNTZ", "Accounts, or details of one", ("accountz", "acct"), (OF_ACCOUNT,)),
-    Query(
+    RequestSpec("accounts", "ACCOUNTZ", "Accounts, or details of one", ("accountz", "acct"), (OF_ACCOUNT,)),
+    RequestSpec(
         "connections", "CONNZ", "Connections", ("conn", "connz"),
         (
             Field("--sort", "Sort by this.", ("sort",), click.Choice(SORTS), "cid"),
@@ -77,7 +77,7 @@ QUERIES = (
         ),
         ("auth",), paged=True,
     ),
-    Query(
+    RequestSpec(
         "gateways", "GATEWAYZ", "Gateways", ("gateway", "gwy", "gatewayz"),
         (
             Field("--filter-account", "Only this account in the details.", ("account_name",)),
@@ -86,14 +86,14 @@ QUERIES = (
                   ("subscriptions", "subscriptions_detail"), bool, True),
         ),
     ),
-    Query(
+    RequestSpec(
         "ipqueue", "IPQUEUESZ", "Internal queues", ("ipq", "ipqueuesz"),
         (
             Field("--all/--no-all", "Everything there is (default: yes).", ("all",), bool, True),
             Field("--filter", "Only queues of this name.", ("filter",)),
         ),
     ),
-    Query(
+    RequestSpec(
         "jetstream", "JSZ", "JetStream", ("jsz", "js"),
         (
             OF_ACCOUNT,
@@ -108,7 +108,7 @@ QUERIES = (
         ),
         paged=True,
     ),
-    Query(
+    RequestSpec(
         "jetstream-health", "HEALTHZ", "Health", ("healthz",),
         (
             Field("-J --js-enabled/--no-js-enabled", "JetStream has to be on.", ("js-enabled-only",), bool),
@@ -119,13 +119,13 @@ QUERIES = (
             Field("--details/--no-details", "Each fault by itself (default: yes).", ("details",), bool, True),
         ),
     ),
-    Query("leafnodes", "LEAFZ", "Leaf connections", ("leaf", "leafz"), (SUBSCRIPTIONS,)),
-    Query(
+    RequestSpec("leafnodes", "LEAFZ", "Leaf connections", ("leaf", "leafz"), (SUBSCRIPTIONS,)),
+    RequestSpec(
         "raft", "RAFTZ", "Raft groups", ("raftz",),
         (OF_ACCOUNT, Field("--group", "Only this group.", ("group",))),
     ),
-    Query("routes", "ROUTEZ", "Routes", ("route", "routez"), (SUBSCRIPTIONS,)),
-    Query(
+    RequestSpec("routes", "ROUTEZ", "Routes", ("route", "routez"), (SUBSCRIPTIONS,)),
+    RequestSpec(
         "subscriptions", "SUBSZ", "Subscriptions", ("sub", "subsz"),
         (
             Field("--detail", "Show each of them.", ("subscriptions",), bool),
@@ -134,7 +134,7 @@ QUERIES = (
         ),
         paged=True,
     ),
-    Query("variables", "VARZ", "Settings and numbers", ("var", "varz")),
+    RequestSpec("variables", "VARZ", "Settings and numbers", ("var", "varz")),
 )  # fmt: skip
 # They may stand after `request` as well as after the command.
 SHARED = (
@@ -158,7 +158,7 @@ def _given(context: click.Context, name: str) -> Any:
     return context.params.get(key) or parent.get(key)
 
 
-def asked(context: click.Context, query: Query) -> Info:
+def asked(context: click.Context, query: RequestSpec) -> Info:
     """The request that the options of a command's context make."""
     body: Info = dict.fromkeys(query.fixed, True)
     for field in query.fields:
@@ -176,7 +176,7 @@ def asked(context: click.Context, query: Query) -> Info:
     return body | ({"tags": tags, "exact_match": True} if tags else {})
 
 
-def _command(query: Query) -> click.Command:
+def _command(query: RequestSpec) -> click.Command:
     """The command of a row of the table."""
 
     async def ask(wait: int, filter_name: str = "", **_: Any) -> None:
@@ -222,8 +222,8 @@ async def kick(client: int, server: str) -> None:
     render.show_json(heard[0].document)
 
 
-def _group(queries: Sequence[Query]) -> Group:
-    made = Group(
+def _group(queries: Sequence[RequestSpec]) -> CommandGroup:
+    made = CommandGroup(
         name="request",
         params=[*(field.option() for field in SHARED), _tags()],
         callback=lambda **_: None,

@@ -13,7 +13,7 @@ import click
 
 from ...cli import prompt, render
 from ...cli.command import FORCE, Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, warn
 from ...cli.param import DURATION
 from .connections import gathered
@@ -80,7 +80,7 @@ def surplus(found: list[Info], servers: list[str]) -> list[Info]:
     return leaving
 
 
-async def _send_away(link: Link, leaving: list[Info], duration: int) -> int:
+async def _send_away(link: NatsConnection, leaving: list[Info], duration: int) -> int:
     """Disconnect the clients, evenly over `duration` nanoseconds; how many went."""
     own = (link.greeting.get("server_id"), link.greeting.get("client_id"))
     moved = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...cli.command import Group, table_rows
+from ...cli.command import CommandGroup, table_rows
 
 _ROWS = (
     ("add", "add:add", "Create a Stream", ("create", "new")),
@@ -29,7 +29,7 @@ _ROWS = (
 )
 
 
-@click.group(cls=Group, rows=table_rows("pyjs.plugins.stream", _ROWS))
+@click.group(cls=CommandGroup, rows=table_rows("pyjs.plugins.stream", _ROWS))
 @click.option("-a", "--all", "all_streams", is_flag=True, help="Include Streams of KV and object stores.")
 def stream(all_streams: bool) -> None:
     """JetStream Stream management."""

@@ -8,7 +8,7 @@ import click
 
 from ...cli import document, render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.setting import Given, flags
 from ...protocol.api.stream import StreamConfig
@@ -21,7 +21,7 @@ from .options import SETTINGS, apply
 @click.command(cls=Command)
 @click.argument("stream", required=False, default="")
 @click.option("--config", "file", type=click.Path(), help="Read the configuration from a JSON file.")
-@click.option("--validate", is_flag=True, help="Only judge the configuration; create nothing.")
+@click.option("--validate", is_flag=True, help="Only validate the configuration; create nothing.")
 @click.option("--output", metavar="FILE", help="Only write the configuration to a file; create nothing.")
 @flags(SETTINGS, "add")
 @click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
@@ -39,7 +39,7 @@ async def add(
     async with connect() as link:
         config = await _described(link, stream, file, given, defaults)
         if validate or output:
-            validation.judge(config)
+            validation.validate(config)
         if validate:
             render.show(document.text(config))
             render.show(f"\nConfiguration is a valid Stream matching {validation.SCHEMA}")
@@ -50,7 +50,9 @@ async def add(
         await create(link, config, as_json=as_json)
 
 
-async def _described(link: Link, stream: str, file: str | None, given: Given, defaults: bool) -> StreamConfig:
+async def _described(
+    link: NatsConnection, stream: str, file: str | None, given: Given, defaults: bool
+) -> StreamConfig:
     """The configuration that a file, or flags and answers, describe."""
     if file:
         config = document.read(StreamConfig, file)
@@ -70,7 +72,7 @@ async def _described(link: Link, stream: str, file: str | None, given: Given, de
     return document.without_reserved(config)
 
 
-async def requires_size(link: Link) -> bool:
+async def requires_size(link: NatsConnection) -> bool:
     """Whether the account demands a maximum size. Unknown counts as no: creating will tell."""
     try:
         info = await link.js.request("INFO")
@@ -79,10 +81,10 @@ async def requires_size(link: Link) -> bool:
     return bool((info.get("limits") or {}).get("max_bytes_required"))
 
 
-async def create(link: Link, config: StreamConfig, *, as_json: bool) -> None:
+async def create(link: NatsConnection, config: StreamConfig, *, as_json: bool) -> None:
     """Create a stream and show it."""
     name = config.name
-    validation.judge_name(name)
+    validation.validate_name(name)
     try:
         info = plain(await link.js.request(f"STREAM.CREATE.{name}", config.to_json()))
     except RemoteError as error:

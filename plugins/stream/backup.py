@@ -18,7 +18,7 @@ import click
 
 from ...cli import complete, document, render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.param import SIZE
 from ...protocol.api.stream import StreamConfig
@@ -92,7 +92,7 @@ def _show_progress(wanted: bool, done: int) -> None:
         click.echo(f"\r{render.size(done)} ", nl=False, err=True)
 
 
-async def _receive(link: Link, arrived: Any, path: Path, progress: bool) -> tuple[int, int]:
+async def _receive(link: NatsConnection, arrived: Any, path: Path, progress: bool) -> tuple[int, int]:
     """Write the chunks to a file until the empty one; returns how many chunks and bytes there were."""
     chunks = received = 0
     patience = max(5.0, link.timeout)
@@ -168,7 +168,7 @@ def _saved(folder: Path) -> dict[str, Any]:
     return saved
 
 
-async def _send(link: Link, subject: str, path: Path, progress: bool) -> None:
+async def _send(link: NatsConnection, subject: str, path: Path, progress: bool) -> None:
     """Send a backup's data, each piece acknowledged, and the empty piece that ends it."""
     with path.open("rb") as data:
         while piece := data.read(RESTORE_CHUNK):

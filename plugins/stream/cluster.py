@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ...cli import prompt, render
-from ...cli.command import Group
+from ...cli.command import CommandGroup
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError, close_matches
 from . import page
@@ -17,7 +17,7 @@ from .leadership import LEADERLESS, PREFERRED, balance, servers, step_down, stre
 from .listing import collected
 from .rescue import rescue
 
-cluster = Group(name="cluster", help="The leader and the replicas of Streams.")
+cluster = CommandGroup(name="cluster", help="The leader and the replicas of Streams.")
 cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
 cluster.add_alias("peer-remove", "pr")
 cluster.add_command(rescue)

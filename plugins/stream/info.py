@@ -8,7 +8,7 @@ import click
 
 from ...cli import complete, prompt, render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError
 from . import page
 
@@ -37,7 +37,7 @@ def is_internal(name: str) -> bool:
     return name.startswith(INTERNAL)
 
 
-async def chosen(link: Link, given: str, *, everything: bool = False) -> str:
+async def chosen(link: NatsConnection, given: str, *, everything: bool = False) -> str:
     """The stream to work on: the one given, else one chosen from a list."""
     if given:
         return given
@@ -46,7 +46,9 @@ async def chosen(link: Link, given: str, *, everything: bool = False) -> str:
     return await prompt.pick("Stream", shown, argument="<STREAM>")
 
 
-async def loaded(link: Link, given: str, *, select: bool = True, everything: bool = False) -> dict[str, Any]:
+async def loaded(
+    link: NatsConnection, given: str, *, select: bool = True, everything: bool = False
+) -> dict[str, Any]:
     """The information of the stream given or chosen."""
     if not given and not select:
         raise CliError("no Stream name supplied", "give it as <STREAM>")

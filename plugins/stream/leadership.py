@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 from ...cli import render
-from ...cli.connection import Link
+from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, RemoteError, warn
 from ...cli.jetstream import UNAVAILABLE
 
@@ -30,7 +30,7 @@ LEADERLESS = click.option("-f", "--force", is_flag=True, help="Ask even when no 
 
 
 @dataclass(frozen=True)
-class Asset:
+class HaAsset:
     """A stream or consumer: what messages call it, how its leader is asked to stand down, how it is now."""
 
     title: str  # stream "ORDERS"
@@ -46,21 +46,21 @@ def servers(cluster: Info | None) -> list[str]:
     return led + [str(peer.get("name", "")) for peer in cluster.get("replicas") or []]
 
 
-def stream_asset(link: Link, name: str) -> Asset:
+def stream_asset(link: NatsConnection, name: str) -> HaAsset:
     """A stream as something that is led."""
-    return Asset(f'stream "{name}"', f"STREAM.LEADER.STEPDOWN.{name}", lambda: link.js.stream_info(name))
+    return HaAsset(f'stream "{name}"', f"STREAM.LEADER.STEPDOWN.{name}", lambda: link.js.stream_info(name))
 
 
-def consumer_asset(link: Link, stream: str, name: str) -> Asset:
+def consumer_asset(link: NatsConnection, stream: str, name: str) -> HaAsset:
     """A consumer as something that is led."""
-    return Asset(
+    return HaAsset(
         f'consumer "{stream} > {name}"',
         f"CONSUMER.LEADER.STEPDOWN.{stream}.{name}",
         lambda: link.js.consumer_info(stream, name),
     )
 
 
-async def step_down(link: Link, asset: Asset, *, preferred: str, forced: bool) -> Info:
+async def step_down(link: NatsConnection, asset: HaAsset, *, preferred: str, forced: bool) -> Info:
     """Have the leader stand down and wait for the next one; the asset's information then."""
     cluster = (await asset.look()).get("cluster") or {}
     if not cluster.get("replicas"):
@@ -77,14 +77,14 @@ async def step_down(link: Link, asset: Asset, *, preferred: str, forced: bool) -
     return info
 
 
-async def _ask(link: Link, asset: Asset, preferred: str) -> None:
+async def _ask(link: NatsConnection, asset: HaAsset, preferred: str) -> None:
     try:
         await link.js.request(asset.request, {"placement": {"preferred": preferred}} if preferred else None)
     except RemoteError as error:
         raise error.while_doing(f"could not have the leader of {asset.title} step down") from None
 
 
-async def next_leader(asset: Asset, before: str) -> Info:
+async def next_leader(asset: HaAsset, before: str) -> Info:
     """The asset's information once another server than `before` leads it."""
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -99,7 +99,7 @@ async def next_leader(asset: Asset, before: str) -> Info:
         await asyncio.sleep(PAUSE)
 
 
-async def steady(asset: Asset) -> Info:
+async def steady(asset: HaAsset) -> Info:
     """The asset's information; one that is without a leader just now, as after a change, is waited for."""
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -111,7 +111,7 @@ async def steady(asset: Asset) -> Info:
         await asyncio.sleep(PAUSE)
 
 
-async def gathered(asset: Asset, info: Info) -> Info:
+async def gathered(asset: HaAsset, info: Info) -> Info:
     """`info` of an asset made or changed just now, with its cluster as it is once all replicas have joined.
 
     The answer may come before they have, or before there is a leader; the rest of it stays as it was then.
@@ -132,7 +132,7 @@ def _is_gathering(cluster: Info) -> bool:
     return bool(replicas) and (not cluster.get("leader") or any(not each.get("current") for each in replicas))
 
 
-class Move(NamedTuple):
+class LeaderMove(NamedTuple):
     """A leader that shall change: the asset, who leads it and who shall."""
 
     name: str
@@ -140,7 +140,7 @@ class Move(NamedTuple):
     target: str
 
 
-def even(clusters: Mapping[str, Info]) -> list[Move]:
+def even(clusters: Mapping[str, Info]) -> list[LeaderMove]:
     """The moves that spread the leaders of these assets (`cluster` of each, by name) over their servers.
 
     In the end no server leads two more than another one that has a copy of one of them. Servers that are
@@ -169,10 +169,12 @@ def even(clusters: Mapping[str, Info]) -> list[Move]:
         counts[now[name]] -= 1
         counts[target] += 1
         now[name] = target
-    return [Move(name, leaders[name], now[name]) for name in sorted(now) if now[name] != leaders[name]]
+    return [LeaderMove(name, leaders[name], now[name]) for name in sorted(now) if now[name] != leaders[name]]
 
 
-async def balance(link: Link, assets: Mapping[str, Asset], found: Iterable[tuple[str, Info]]) -> int:
+async def balance(
+    link: NatsConnection, assets: Mapping[str, HaAsset], found: Iterable[tuple[str, Info]]
+) -> int:
     """Spread the leaders of the assets `found` (name and information); how many were moved.
 
     One that cannot be moved is warned of; CliError when none could.

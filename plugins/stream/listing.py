@@ -8,7 +8,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from .info import ALL, JSON, is_internal
 
 Info = dict[str, Any]
@@ -16,7 +16,7 @@ NONE = "No Streams defined"
 
 
 async def collected(
-    link: Link, subject: str = "", *, everything: bool = True
+    link: NatsConnection, subject: str = "", *, everything: bool = True
 ) -> tuple[list[Info], list[str]]:
     """All streams by size, then name; and the names of those that no server answered for."""
     found: list[Info] = []

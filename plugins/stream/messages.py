@@ -12,7 +12,7 @@ import click
 
 from ...cli import complete, prompt, render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.param import DURATION
 from ...protocol import headers
@@ -114,7 +114,7 @@ async def view(
                 return
 
 
-async def _next(link: Link, stream: str, query: Message) -> Message | None:
+async def _next(link: NatsConnection, stream: str, query: Message) -> Message | None:
     """The next message that matches, or None at the end of the stream."""
     try:
         answer = await link.js.request(f"STREAM.MSG.GET.{stream}", query)

@@ -21,7 +21,7 @@ TIME_FORMAT = "%Y:%m:%d %H:%M:%S"  # as the questions say: colons in the date to
 
 
 @dataclass(frozen=True)
-class Words:
+class OriginQuestions:
     """The questions of one kind of origin; `{name}` is its stream's name."""
 
     flag: str
@@ -37,7 +37,7 @@ class Words:
     always_time: bool  # ask for the time even if there is a sequence
 
 
-MIRROR = Words(
+MIRROR = OriginQuestions(
     flag="--mirror",
     start="Adjust mirror start",
     sequence="Mirror Start Sequence",
@@ -50,7 +50,7 @@ MIRROR = Words(
     account_delivery="Foreign account delivery prefix",
     always_time=False,
 )
-SOURCE = Words(
+SOURCE = OriginQuestions(
     flag="--source",
     start='Adjust source "{name}" start',
     sequence="{name} Source Start Sequence",
@@ -75,7 +75,7 @@ async def settle(config: StreamConfig, given: Given, *, defaults: bool) -> None:
     _note(SOURCE, sources, config.sources, defaults)
 
 
-async def _settle_one(value: str, words: Words, defaults: bool) -> StreamSource:
+async def _settle_one(value: str, words: OriginQuestions, defaults: bool) -> StreamSource:
     if _is_object(value):
         return parse(value, words.flag)
     origin = StreamSource(name=value)
@@ -88,7 +88,7 @@ def _is_object(value: str) -> bool:
     return value.lstrip().startswith("{")
 
 
-def _note(words: Words, values: list[str], origins: list[StreamSource], defaults: bool) -> None:
+def _note(words: OriginQuestions, values: list[str], origins: list[StreamSource], defaults: bool) -> None:
     """If anything was asked of these origins, note all of them: a flag is replaced as a whole."""
     if prompt.interactive() and not defaults and not all(map(_is_object, values)):
         for origin in origins:
@@ -108,7 +108,7 @@ def parse(value: str, flag: str) -> StreamSource:
     return origin
 
 
-async def _ask(origin: StreamSource, words: Words) -> None:
+async def _ask(origin: StreamSource, words: OriginQuestions) -> None:
     def said(text: str) -> str:
         return text.format(name=origin.name)
 

@@ -8,7 +8,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.connection import Link, connect
+from ...cli.connection import NatsConnection, connect
 from .info import ALL, JSON, STREAM, chosen
 
 
@@ -43,7 +43,7 @@ async def subjects(
         render.show(_table(name, order, counts) + "\n")
 
 
-async def _counts(link: Link, stream: str, pattern: str) -> dict[str, int]:
+async def _counts(link: NatsConnection, stream: str, pattern: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     while True:
         info = await link.js.stream_info(stream, {"subjects_filter": pattern, "offset": len(counts)})

@@ -10,14 +10,14 @@ from ...protocol.api.stream import StreamConfig
 SCHEMA = "io.nats.jetstream.api.v1.stream_configuration"
 
 
-def judge(config: StreamConfig) -> None:
+def validate(config: StreamConfig) -> None:
     """Raise CliError with everything that is wrong with a configuration."""
     found = problems(config)
     if found:
         raise CliError("Validation Failed: " + "; ".join(found))
 
 
-def judge_name(name: str) -> None:
+def validate_name(name: str) -> None:
     """Raise CliError for a name that would change the API subject it becomes part of."""
     if not name:
         raise CliError("the configuration has no name", "give it as <STREAM>")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ApiError
 from ..timestamp import TimestampError, format_exact, format_rfc3339, parse_exact, parse_rfc3339
-from .record import NUMBERS, Kind, Record, invalid_json, wrong_type
+from .record import NUMBERS, JsonKind, Record, invalid_json, wrong_type
 
 
 class _Kind:
@@ -167,7 +167,7 @@ class _Error(_Kind):
 
 
 class _List(_Kind):
-    def __init__(self, item: Kind, go_type: str, empty: Callable[[], Any]) -> None:
+    def __init__(self, item: JsonKind, go_type: str, empty: Callable[[], Any]) -> None:
         self.item = item
         self.nested = item.nested
         self.go_type = go_type
@@ -213,7 +213,7 @@ class _List(_Kind):
 
 
 class _Map(_Kind):
-    def __init__(self, item: Kind, go_type: str, empty: Callable[[], Any]) -> None:
+    def __init__(self, item: JsonKind, go_type: str, empty: Callable[[], Any]) -> None:
         self.item = item
         self.nested = item.nested
         self.go_type = go_type
@@ -238,7 +238,7 @@ class _Map(_Kind):
         return not value
 
 
-def _field(kind: Kind, keep: bool, default: Any = dataclasses.MISSING, factory: Any = None) -> Any:
+def _field(kind: JsonKind, keep: bool, default: Any = dataclasses.MISSING, factory: Any = None) -> Any:
     metadata = {"kind": kind, "keep": keep}
     if factory is not None:
         return dataclasses.field(default_factory=factory, metadata=metadata)

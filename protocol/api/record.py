@@ -26,7 +26,7 @@ NUMBERS = {
 }
 
 
-class Kind(Protocol):
+class JsonKind(Protocol):
     """How one sort of JSON value is read and written.
 
     nested: whether it is made of records. nullable: whether null is as good as absent; else it is read.
@@ -167,10 +167,10 @@ def type_name(cls: type[Record]) -> str:
     return cls.go_name or cls.__name__
 
 
-_known: dict[type[Record], dict[str, tuple[Kind, bool]]] = {}
+_known: dict[type[Record], dict[str, tuple[JsonKind, bool]]] = {}
 
 
-def _kinds(cls: type[Record]) -> dict[str, tuple[Kind, bool]]:
+def _kinds(cls: type[Record]) -> dict[str, tuple[JsonKind, bool]]:
     """Kind and `keep` of each field of a class, gathered once."""
     kinds = _known.get(cls)
     if kinds is None:

@@ -19,7 +19,7 @@ class ArchiveError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """time: ns; seq: 0 for what is no message."""
 
     name: str
@@ -38,7 +38,7 @@ class Entry:
         return encode(self.name, self.time, self.seq, self.header, self.body)
 
 
-END = Entry("")
+END = ArchiveEntry("")
 
 
 def encode(name: str, time: int, seq: int, header: bytes, body: bytes) -> bytes:
@@ -54,14 +54,14 @@ def encode(name: str, time: int, seq: int, header: bytes, body: bytes) -> bytes:
     return b"".join((out, raw, header, body))
 
 
-class Entries:
+class ArchiveReader:
     """Takes an archive in pieces."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
         self._begun = self._ended = False
 
-    def feed(self, piece: bytes) -> list[Entry]:
+    def feed(self, piece: bytes) -> list[ArchiveEntry]:
         """Give the entries that are whole now. Raises ArchiveError."""
         rest = self._rest
         rest += piece
@@ -87,7 +87,7 @@ class Entries:
         if self._rest or not self._ended:
             raise ArchiveError("it was cut short")
 
-    def _entry(self, at: int) -> tuple[Entry, int] | None:
+    def _entry(self, at: int) -> tuple[ArchiveEntry, int] | None:
         """The entry at `at`, and where the next one begins; None: it is not whole yet."""
         numbers: list[int] = []
         rest, length = self._rest, len(self._rest)
@@ -111,7 +111,7 @@ class Entries:
             return None
         middle, end = at + name, at + name + header
         text = bytes(rest[at:middle]).decode("utf-8", "surrogateescape")
-        entry = Entry(
+        entry = ArchiveEntry(
             text,
             time >> 1 if not time & 1 else -(time + 1 >> 1),
             seq,

@@ -66,7 +66,7 @@ class ApiError(Exception):
         )
 
 
-class Entry(NamedTuple):
+class ErrorRow(NamedTuple):
     """One row of the error table."""
 
     constant: str
@@ -81,26 +81,26 @@ class Entry(NamedTuple):
 
 
 @cache
-def table() -> dict[str, Entry]:
+def table() -> dict[str, ErrorRow]:
     """Give the whole table by constant."""
     rows = json.loads((files(__name__) / "js_errors.json").read_text("utf-8"))
     return {
-        row["constant"]: Entry(row["constant"], row["code"], row["err_code"], row["description_template"])
+        row["constant"]: ErrorRow(row["constant"], row["code"], row["err_code"], row["description_template"])
         for row in rows
     }
 
 
 @cache
-def _by_number() -> dict[int, Entry]:
+def _by_number() -> dict[int, ErrorRow]:
     return {entry.err_code: entry for entry in table().values()}
 
 
-def entries() -> Iterator[Entry]:
+def entries() -> Iterator[ErrorRow]:
     """Walk the table in its own order."""
     yield from table().values()
 
 
-def by_code(err_code: int) -> Entry | None:
+def by_code(err_code: int) -> ErrorRow | None:
     """Find the table's entry of an error number."""
     return _by_number().get(err_code)
 

@@ -15,7 +15,7 @@ _LARGE = 1 << 21  # bytes of a frame from which it is mapped
 _MOST = 1 << 30  # more than any frame: what has no size yet
 
 
-class Held:
+class FrameBuffer:
     """What is left over of earlier reads. size: its length in bytes. need: the length at which it is joined;
     0 while that is not known.
     """

@@ -14,7 +14,7 @@ same bytes to the same parser; a parser of another protocol says in `_first` whi
 
 from ..errors import PeerError
 from . import faults
-from .held import Held
+from .held import FrameBuffer
 from .ops import FAULT, Op
 
 _UNTIL_CONNECTED = 1 << 62  # bytes that what follows CONNECT waits for
@@ -42,7 +42,7 @@ class Parser:
     def __init__(self, max_control_line: int, max_payload: int) -> None:
         self.max_control_line = max_control_line
         self.max_payload = max_payload
-        self.held = Held()
+        self.held = FrameBuffer()
         self.most = _MOST
         self.left = 0
         self._awaits_connect = False

@@ -1,29 +1,30 @@
 """Accounts: who may connect, what they may say and hear, and who hears what.
 
-The router's door: `Account`, `Message`, `Subscription`, `Registry`. Pure of I/O and of the loop, time apart.
+The router's door: `Account`, `Message`, `Subscription`, `AccountRegistry`. Pure of I/O and of the loop, time
+apart.
 """
 
-from .account import Account, Watch
-from .charter import Charter
+from .account import Account, InterestWatch
+from .charter import AccountToken
 from .draft import AccountsError
-from .parcel import Message, Parcel
-from .registry import Registry
-from .source import INTERNAL, Kind, LeafSink, Sink, Source
+from .parcel import Message, RoutedMessage
+from .registry import AccountRegistry
+from .source import INTERNAL, ConnectionKind, LeafSink, MessageSink, MessageSource
 from .subscription import InterestChange, Subscription
 
 __all__ = [
     "INTERNAL",
     "Account",
+    "AccountRegistry",
+    "AccountToken",
     "AccountsError",
-    "Charter",
+    "ConnectionKind",
     "InterestChange",
-    "Kind",
+    "InterestWatch",
     "LeafSink",
     "Message",
-    "Parcel",
-    "Registry",
-    "Sink",
-    "Source",
+    "MessageSink",
+    "MessageSource",
+    "RoutedMessage",
     "Subscription",
-    "Watch",
 ]

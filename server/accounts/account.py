@@ -15,24 +15,24 @@ from ...protocol.subject_tree import SubjectTree
 from ...protocol.wire.encode import tail as tail_of
 from ..slices import at_once
 from .exports import ServiceExport, StreamExport
-from .families import ACKS, Families
+from .families import ACKS, AckRouteCache
 from .imports import ServiceImport, StreamImport
-from .interest import Interest
+from .interest import Sublist
 from .internal import InternalSink
 from .mapping import Mappings
-from .parcel import Message, Parcel
+from .parcel import Message, RoutedMessage
 from .plan import Plan, is_fast, is_request
-from .responses import Responses
-from .rewire import setting_imports
+from .responses import ServiceResponses
+from .rewire import replace_imports
 from .routing import route
-from .source import INTERNAL, Kind, LeafSink, Sink, Source
-from .subscription import InterestChange, Reader, Subscription
+from .source import INTERNAL, ConnectionKind, LeafSink, MessageSink, MessageSource
+from .subscription import InterestChange, ReadCallback, Subscription
 
 if TYPE_CHECKING:
     from ..config.options import AccountJetStream, AccountOptions
-    from .charter import Charter
+    from .charter import AccountToken
     from .flusher import Flusher
-    from .plan import Outbox
+    from .plan import OutboundQueue
     from .users import User
 
 UNLIMITED = -1
@@ -43,7 +43,7 @@ _FEW_PLANS = 64
 Watcher = Callable[[InterestChange], None]
 
 
-class Watch:
+class InterestWatch:
     """A watcher of interest, until cancelled. number: in the order in which they began, from 1."""
 
     __slots__ = ("_account", "callback", "number", "subject")
@@ -59,7 +59,7 @@ class Watch:
         self._account.unwatch(self)
 
 
-class AccountLimits:
+class ConnectionLimits:
     """Limits of an account; -1 is unlimited. payload in bytes."""
 
     __slots__ = ("connections", "leafs", "payload", "subscriptions")
@@ -88,9 +88,9 @@ def _imports_streams(subscription: Subscription) -> bool:
 
     The server's services do not: what another account publishes is no request here.
     """
-    if subscription.parent is not None or subscription.kind in (Kind.IMPORT, Kind.ROUTER):
+    if subscription.parent is not None or subscription.kind in (ConnectionKind.IMPORT, ConnectionKind.ROUTER):
         return False
-    return subscription.kind != Kind.INTERNAL or not is_request(
+    return subscription.kind != ConnectionKind.INTERNAL or not is_request(
         subscription.subject.encode("utf-8", "surrogateescape")
     )
 
@@ -112,28 +112,30 @@ class Account:
         self.options: AccountOptions | None = None
         self.nkey = ""
         self.display = name
-        self.charter: Charter | None = None
+        self.charter: AccountToken | None = None
         self.grants: dict[str, AccountJetStream] | None = None
         self.plans: dict[bytes, Plan] = {}
         self._hearers = 0  # in plans
         self.generation = 0
-        self.interest = Interest()
-        self.families = Families(self.interest)
+        self.interest = Sublist()
+        self.families = AckRouteCache(self.interest)
         self.exports_streams: list[StreamExport] = []
         self.exports_services: list[ServiceExport] = []
         self.imports_streams: list[StreamImport] = []
         self._heard_streams: SubjectTree[list[int]] = SubjectTree()  # places in imports_streams by `local`
         self.imports_services: list[ServiceImport] = []
         self.mappings = Mappings()
-        self.limits = AccountLimits()
+        self.limits = ConnectionLimits()
         self.users: dict[str, User] = {}
-        self.connections: set[Source] = set()
-        self.leafs: set[Source] = set()
+        self.connections: set[MessageSource] = set()
+        self.leafs: set[MessageSource] = set()
         self.elsewhere: dict[str, tuple[int, int]] = {}
         self.jetstream: Any = None
         self.flusher = flusher
-        self.responses = Responses(self, flusher.clock, random_bytes)
-        self._watches: SubjectTree[dict[Watch, None]] = SubjectTree()  # by watched subject, `>` for all
+        self.responses = ServiceResponses(self, flusher.clock, random_bytes)
+        self._watches: SubjectTree[dict[InterestWatch, None]] = (
+            SubjectTree()
+        )  # by watched subject, `>` for all
         self._last_watch = 0
         self._draw = random.random
         self._sink = InternalSink()
@@ -172,7 +174,7 @@ class Account:
         callback: Callable[[Message], None],
         *,
         queue: str = "",
-        reader: Reader | None = None,
+        reader: ReadCallback | None = None,
     ) -> Subscription:
         """Hear `subject` (wildcards allowed) in the server itself. The callback must not block.
 
@@ -196,7 +198,7 @@ class Account:
         *,
         reply: str = "",
         header: bytes = b"",
-        source: Source | None = None,
+        source: MessageSource | None = None,
         show_as: str = "",
         own: bool = False,
     ) -> int:
@@ -223,7 +225,7 @@ class Account:
             return delivered
         sender = INTERNAL if source is None else source
         answer = source is None and not own
-        parcel = Parcel(self, sender, raw, raw_reply, len(header), size, tail, shown, answer=answer)
+        parcel = RoutedMessage(self, sender, raw, raw_reply, len(header), size, tail, shown, answer=answer)
         delivered = route(plan, parcel)
         self.flusher.schedule()
         return delivered
@@ -266,7 +268,7 @@ class Account:
             return False
         subscription.delivered += 1
         size = len(body)
-        box = cast("Outbox", subscription.sink)
+        box = cast("OutboundQueue", subscription.sink)
         prefix = b"MSG %b %b " % (subject, subscription.sid)
         box.send_message(prefix, b"%d\r\n%b\r\n" % (size, body), size)
         return True
@@ -322,7 +324,7 @@ class Account:
             return response.asker.has_interest(response.reply.decode("utf-8", "surrogateescape"))
         return self.interest.has_match(subject)
 
-    def subscriptions(self, watch: Watch | None = None) -> Iterator[Subscription]:
+    def subscriptions(self, watch: InterestWatch | None = None) -> Iterator[Subscription]:
         """All present interest, imports included; and what leaves, if `watch` will be told of its end."""
         leaving = self.interest.leaving
         if not leaving:
@@ -333,25 +335,25 @@ class Account:
             if each.sink not in leaving or (watch is not None and self._tells(watch, each))
         )
 
-    def _tells(self, watch: Watch, subscription: Subscription) -> bool:
+    def _tells(self, watch: InterestWatch, subscription: Subscription) -> bool:
         """Whether a watcher has known a subscription that may be leaving."""
         return watch.number <= self.interest.leaving.get(subscription.sink, watch.number)
 
-    def leave(self, sink: Sink | LeafSink) -> None:
+    def leave(self, sink: MessageSink | LeafSink) -> None:
         """Find nothing more of what `sink` hears, before its subscriptions are removed: see `leaving`."""
         self.interest.leaving[sink] = self._last_watch
         self.forget_plans()
 
-    def watch_interest(self, callback: Watcher, subject: str = ANY_REST) -> Watch:
+    def watch_interest(self, callback: Watcher, subject: str = ANY_REST) -> InterestWatch:
         """Tell `callback` of every change from now on; with a literal `subject` only of those that match
         it.
         """
         self._last_watch += 1
-        watch = Watch(self, callback, subject, self._last_watch)
+        watch = InterestWatch(self, callback, subject, self._last_watch)
         self._watches.setdefault(subject, {})[watch] = None
         return watch
 
-    def unwatch(self, watch: Watch) -> None:
+    def unwatch(self, watch: InterestWatch) -> None:
         """See Watch.cancel."""
         watches = self._watches.get(watch.subject)
         if watches is not None:
@@ -463,7 +465,7 @@ class Account:
 
         Those that stay the same stay the same objects, and responses awaited through them still come.
         """
-        at_once(setting_imports(self, streams, services))
+        at_once(replace_imports(self, streams, services))
 
     def hear(self, streams: list[StreamImport], places: SubjectTree[list[int]]) -> list[Subscription]:
         """Import these streams, `places` in the list by what is heard; gives whose shadows are to follow."""

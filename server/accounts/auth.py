@@ -1,8 +1,8 @@
 """Who may connect: credentials against the configuration's users, nkeys, token or single user.
 
-Promises constant-time comparison of secrets and never to run bcrypt itself: a `Verdict` with a `check` wants
-that run off the loop. Judges only; it knows no connection. `Gatekeeper` is whoever decides; by tokens that is
-`operator`.
+Promises constant-time comparison of secrets and never to run bcrypt itself: an `AuthResult` with a `check`
+wantsthat run off the loop. Judges only; it knows no connection. `Authentication` is whoever decides; by
+tokens that is`operator`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .users import User
 
 if TYPE_CHECKING:
     from ..config.options import Options, PermissionsOptions, UserOptions
-    from .registry import Registry
+    from .registry import AccountRegistry
 
 STANDARD = "STANDARD"
 LEAFNODE = "LEAFNODE"
 
 
-class Credentials(NamedTuple):
+class ClientCredentials(NamedTuple):
     """What a CONNECT says of its sender."""
 
     user: str = ""
@@ -44,7 +44,7 @@ class Credentials(NamedTuple):
         return not any(self)
 
 
-class Verdict(NamedTuple):
+class AuthResult(NamedTuple):
     """user None: refused. check: run it on another thread, refused unless it gives True.
 
     lookup: nothing is decided; call it with what takes the final verdict, later and once. why: of a refusal,
@@ -53,14 +53,14 @@ class Verdict(NamedTuple):
 
     user: User | None
     check: Callable[[], bool] | None = None
-    lookup: Callable[[Callable[[Verdict], None]], None] | None = None
+    lookup: Callable[[Callable[[AuthResult], None]], None] | None = None
     why: str = ""
 
 
-REFUSED = Verdict(None)
+REFUSED = AuthResult(None)
 
 
-class Gatekeeper(Protocol):
+class Authentication(Protocol):
     """Who decides about clients. The attributes are as `Authenticator` has them."""
 
     @property
@@ -83,25 +83,25 @@ class Gatekeeper(Protocol):
         """A user of the configuration."""
 
     def judge(
-        self, given: Credentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
-    ) -> Verdict:
+        self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
+    ) -> AuthResult:
         """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
 
 
 class Authenticator:
     """The users of one configuration. A reload makes a new one."""
 
-    def __init__(self, options: Options, registry: Registry) -> None:
+    def __init__(self, options: Options, registry: AccountRegistry) -> None:
         at_once(self._know(options, registry))
 
     @classmethod
-    def making(cls, options: Options, registry: Registry) -> Steps[Authenticator]:
+    def making(cls, options: Options, registry: AccountRegistry) -> Steps[Authenticator]:
         """The same in steps."""
         made = cls.__new__(cls)
         yield from made._know(options, registry)
         return made
 
-    def _know(self, options: Options, registry: Registry) -> Steps[None]:
+    def _know(self, options: Options, registry: AccountRegistry) -> Steps[None]:
         authorization = options.authorization
         self._users: dict[str, User] = {}
         self._nkeys: dict[str, User] = {}
@@ -145,12 +145,12 @@ class Authenticator:
         return self._users.get(name) or self._nkeys.get(name)
 
     def judge(
-        self, given: Credentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
-    ) -> Verdict:
+        self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
+    ) -> AuthResult:
         """Decide about one CONNECT. `nonce` is what was sent in INFO; connection_type as in users' lists."""
         del host
         if not self.required:
-            return Verdict(self._anyone)
+            return AuthResult(self._anyone)
         verdict = self._identify(given, nonce)
         user = verdict.user
         if (
@@ -161,14 +161,14 @@ class Authenticator:
             return REFUSED
         return verdict
 
-    def _identify(self, given: Credentials, nonce: bytes) -> Verdict:
+    def _identify(self, given: ClientCredentials, nonce: bytes) -> AuthResult:
         if given.empty and self._no_auth_user is not None:
-            return Verdict(self._no_auth_user)
+            return AuthResult(self._no_auth_user)
         if given.nkey and self._nkeys:
             user = self._nkeys.get(given.nkey)
             if user is None or not verify(given.nkey, nonce, given.signature):
                 return REFUSED
-            return Verdict(user)
+            return AuthResult(user)
         if given.user and (user := self._users.get(given.user)) is not None:
             return _compare(user.password, given.password, user)
         if self._token and given.token:
@@ -179,7 +179,7 @@ class Authenticator:
         return REFUSED
 
     def _add(
-        self, entry: UserOptions, registry: Registry, defaults: PermissionsOptions | None, account: str
+        self, entry: UserOptions, registry: AccountRegistry, defaults: PermissionsOptions | None, account: str
     ) -> None:
         wanted = entry.permissions if entry.permissions is not None else defaults
         user = User(
@@ -197,7 +197,7 @@ class Authenticator:
             self._users[entry.user] = user
 
 
-def _is_system_only(options: Options, registry: Registry) -> bool:
+def _is_system_only(options: Options, registry: AccountRegistry) -> bool:
     """Whether there are users of the system account and nothing else says who may log in.
 
     All others are then of `$G`, without credentials (nats-server: configureAccounts in server.go, which lets
@@ -211,10 +211,10 @@ def _is_system_only(options: Options, registry: Registry) -> bool:
     return others == [registry.system.name] != [GLOBAL]
 
 
-def _compare(expected: str, given: str, user: User) -> Verdict:
+def _compare(expected: str, given: str, user: User) -> AuthResult:
     if BCRYPT.match(expected):
-        return Verdict(user, check_for(expected, given))
-    return Verdict(user) if hmac.compare_digest(expected.encode(), given.encode()) else REFUSED
+        return AuthResult(user, check_for(expected, given))
+    return AuthResult(user) if hmac.compare_digest(expected.encode(), given.encode()) else REFUSED
 
 
 def verify(public: str, nonce: bytes, signature: str) -> bool:

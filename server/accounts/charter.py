@@ -1,4 +1,4 @@
-"""Charter: what an account that was made from a token keeps of it, for whoever must judge or show it."""
+"""AccountToken: what an account that was made from a token keeps of it, for whoever must judge or show it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Charter:
+class AccountToken:
     """The token in force and what became of it.
 
     updated: ns, when it was applied. expired: its time is over or it was deleted, nobody may connect.

@@ -19,7 +19,7 @@ from .mapping import Mappings
 
 if TYPE_CHECKING:
     from ..config.options import AccountJetStream
-    from .account import Account, AccountLimits
+    from .account import Account, ConnectionLimits
 
 STREAM, SERVICE = "stream", "service"
 AnyExport = StreamExport | ServiceExport
@@ -31,7 +31,7 @@ class AccountsError(ValueError):
     """Accounts that cannot be: an import not exported, not allowed or in a cycle, an impossible mapping."""
 
 
-class Link(NamedTuple):
+class ImportSpec(NamedTuple):
     """An import asked for: `subject` of `account` (its name), here as `local`. kind: "stream", "service"."""
 
     kind: str
@@ -46,24 +46,24 @@ class Link(NamedTuple):
         return without_placeholders(self.local)
 
 
-class Links:
+class ImportSpecs:
     """The imports of one account, found by what is heard of them."""
 
-    def __init__(self, links: Iterable[Link] = ()) -> None:
-        self._all: list[Link] = []
-        self._heard: dict[str, SubjectTree[list[Link]]] = {}  # by kind
+    def __init__(self, links: Iterable[ImportSpec] = ()) -> None:
+        self._all: list[ImportSpec] = []
+        self._heard: dict[str, SubjectTree[list[ImportSpec]]] = {}  # by kind
         for link in links:
             self.add(link)
 
-    def __iter__(self) -> Iterator[Link]:
+    def __iter__(self) -> Iterator[ImportSpec]:
         return iter(self._all)
 
-    def add(self, link: Link) -> None:
+    def add(self, link: ImportSpec) -> None:
         """Have one more."""
         self._all.append(link)
         self._heard.setdefault(link.kind, SubjectTree()).setdefault(link.heard, []).append(link)
 
-    def colliding(self, kind: str, subject: str) -> Iterator[Link]:
+    def colliding(self, kind: str, subject: str) -> Iterator[ImportSpec]:
         """Those of a kind by which something of `subject` is heard."""
         tree = self._heard.get(kind)
         if tree is not None:
@@ -72,13 +72,13 @@ class Links:
 
 
 @dataclass(slots=True)
-class Draft:
+class AccountSpec:
     """What an account is going to be, its imports apart: those need the exporters' drafts.
 
     jetstream: limits by tier, "" for those of the account as a whole; None: no JetStream.
     """
 
-    limits: AccountLimits
+    limits: ConnectionLimits
     streams: list[StreamExport] = field(default_factory=list)
     services: list[ServiceExport] = field(default_factory=list)
     mappings: Mappings = field(default_factory=Mappings)
@@ -111,7 +111,7 @@ def _kept(old: Iterable[E], new: Iterable[E]) -> Steps[list[E]]:
     return (yield from each(new, lambda export: held.get(export.key, export)))
 
 
-def make_import(link: Link, importer: Account, exporter: Account, export: AnyExport) -> AnyImport:
+def make_import(link: ImportSpec, importer: Account, exporter: Account, export: AnyExport) -> AnyImport:
     """The import that `link` asks for. Raises AccountsError for a renaming that cannot be."""
     try:
         if isinstance(export, StreamExport):
@@ -123,7 +123,7 @@ def make_import(link: Link, importer: Account, exporter: Account, export: AnyExp
         ) from error
 
 
-def comes_round(start: str, link: Link, links_of: Callable[[str], Links]) -> bool:
+def comes_round(start: str, link: ImportSpec, links_of: Callable[[str], ImportSpecs]) -> bool:
     """Whether what `link` brings to the account `start` was brought there from `start` itself.
 
     Follows the imports (`links_of` an account's name) that feed what is imported. An account may import from

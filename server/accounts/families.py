@@ -13,19 +13,19 @@ from ...protocol.subject import is_subset
 from .plan import Plan
 
 if TYPE_CHECKING:
-    from .interest import Interest
+    from .interest import Sublist
 
 ACKS = b"$JS.ACK."
 _FIRST = frozenset({"$JS", "*", ">"})
 _MOST = 4096
 
 
-class Families:
+class AckRouteCache:
     """The plans of one account's ack subjects, by family."""
 
     __slots__ = ("_interest", "_plans")
 
-    def __init__(self, interest: Interest) -> None:
+    def __init__(self, interest: Sublist) -> None:
         self._interest = interest
         self._plans: dict[tuple[bytes, int], Plan | None] = {}
 

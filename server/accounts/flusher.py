@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..clock import Clock
-    from .plan import Outbox
+    from .plan import OutboundQueue
 
 _TURN = 4_000_000  # ns of one turn in which is written
 _STEP = 8  # destinations between two looks at the clock
@@ -29,10 +29,10 @@ class Flusher:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.dirty: list[Outbox] = []
-        self.behind: list[Outbox] = []
+        self.dirty: list[OutboundQueue] = []
+        self.behind: list[OutboundQueue] = []
         self.overflows = 0
-        self._late: deque[Outbox] = deque()  # still marked as dirty, and in order
+        self._late: deque[OutboundQueue] = deque()  # still marked as dirty, and in order
         self._waiting: list[Callable[[], None]] = []
         self._scheduled = False
 
@@ -60,7 +60,7 @@ class Flusher:
         """Call `resume` once when all that is queued now is written."""
         self._waiting.append(resume)
 
-    def take_behind(self) -> list[Outbox]:
+    def take_behind(self) -> list[OutboundQueue]:
         """Those behind since this was last asked."""
         behind, self.behind = self.behind, []
         return behind

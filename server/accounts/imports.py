@@ -16,11 +16,11 @@ from ...protocol.subject import collide, is_subset
 from ...protocol.transform import SubjectTransform, with_placeholders, without_placeholders
 from .exports import ResponseType, ServiceExport, StreamExport
 from .routing import route
-from .source import Kind
+from .source import ConnectionKind
 
 if TYPE_CHECKING:
     from .account import Account
-    from .parcel import Parcel
+    from .parcel import RoutedMessage
     from .subscription import Subscription
 
 REQUEST_INFO = b"Nats-Request-Info"
@@ -82,7 +82,7 @@ class ServiceImport:
         local: str,
         share: bool,
     ) -> None:
-        self.kind = Kind.IMPORT
+        self.kind = ConnectionKind.IMPORT
         self.importer = importer
         self.exporter = exporter
         self.export = export
@@ -98,7 +98,7 @@ class ServiceImport:
         """Equal for imports that are the same, down to the export they come through."""
         return id(self.exporter), id(self.export), self.subject, self._given, self.share
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         """Hand the request on; False when nobody there heard it (the requestor then gets its 503)."""
         del subscription
         chain = parcel.chain
@@ -145,7 +145,7 @@ class Response:
         self.due = due
 
 
-def respond(response: Response, responder: Account, parcel: Parcel) -> bool:
+def respond(response: Response, responder: Account, parcel: RoutedMessage) -> bool:
     """Carry one response from `responder` to who asked; tells whether anyone took it.
 
     A pulled message keeps the subject of its acknowledgement; any other reply gets a way back of its own.
@@ -165,7 +165,7 @@ def respond(response: Response, responder: Account, parcel: Parcel) -> bool:
     return delivered
 
 
-def is_last(response: Response, parcel: Parcel) -> bool:
+def is_last(response: Response, parcel: RoutedMessage) -> bool:
     """Whether `parcel` ends the exchange: the one answer, or the empty message that ends a stream."""
     return response.response_type is ResponseType.SINGLETON or parcel.size == 0
 
@@ -193,7 +193,7 @@ def _transforms(source: str, local: str) -> tuple[SubjectTransform | None, Subje
     return forward, forward.reverse()
 
 
-def _with_request_info(service: ServiceImport, parcel: Parcel) -> bytes:
+def _with_request_info(service: ServiceImport, parcel: RoutedMessage) -> bytes:
     """The request's header with who asks. A chained request keeps the first asker and names the last
     account.
     """
@@ -202,7 +202,7 @@ def _with_request_info(service: ServiceImport, parcel: Parcel) -> bytes:
     given = headers.get(header, REQUEST_INFO) if header else None
     info: dict[str, object] | None = None
     share = parcel.chain[-1].share if parcel.chain else service.share
-    if parcel.chain and given is not None and source.kind != Kind.LEAF:
+    if parcel.chain and given is not None and source.kind != ConnectionKind.LEAF:
         try:
             info = gojson.decode(given)
         except ValueError:

@@ -16,7 +16,7 @@ from ...protocol.subject_tree import SubjectTree
 from .subscription import Subscription
 
 if TYPE_CHECKING:
-    from .source import LeafSink, Sink
+    from .source import LeafSink, MessageSink
 
 ACKS = "$JS.ACK."
 Groups = dict[str, list[Subscription]]
@@ -61,7 +61,7 @@ class _Bucket:
             yield from members
 
 
-class Interest:
+class Sublist:
     """A set of subscriptions, found by subject. `len()` is how many there are.
 
     leaving: whose subscriptions are no longer found, although some are still to be removed; with the latest
@@ -74,7 +74,7 @@ class Interest:
         self._literal: dict[str, _Bucket] = {}
         self._tree: SubjectTree[_Bucket] = SubjectTree()
         self._count = 0
-        self.leaving: dict[Sink | LeafSink, int] = {}
+        self.leaving: dict[MessageSink | LeafSink, int] = {}
 
     def __len__(self) -> int:
         return self._count

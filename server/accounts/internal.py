@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .parcel import Message, Parcel
+from .parcel import Message, RoutedMessage
 from .plan import shown_to
-from .source import Kind
+from .source import ConnectionKind
 
 if TYPE_CHECKING:
     from .subscription import Subscription
@@ -18,9 +18,9 @@ class InternalSink:
     __slots__ = ("kind",)
 
     def __init__(self) -> None:
-        self.kind = Kind.INTERNAL
+        self.kind = ConnectionKind.INTERNAL
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         """Always takes the message."""
         subscription.delivered += 1
         text = (parcel.shown or parcel.subject).decode("utf-8", "surrogateescape")

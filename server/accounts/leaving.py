@@ -14,7 +14,7 @@ from ..slices import EachTurn, Slices, Steps, at_once, paced
 if TYPE_CHECKING:
     from ..clock import Clock
     from .account import Account
-    from .source import LeafSink, Sink
+    from .source import LeafSink, MessageSink
     from .subscription import Subscription
 
 _AT_ONCE = 250  # subscriptions
@@ -27,7 +27,7 @@ class Leaver(NamedTuple):
     """
 
     account: Account
-    sink: Sink | LeafSink
+    sink: MessageSink | LeafSink
     held: dict[Any, Subscription]
     told: dict[Any, int]
 

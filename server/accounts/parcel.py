@@ -1,4 +1,5 @@
-"""One message on its way: `Parcel` as the router carries it, `Message` as an internal subscriber sees it.
+"""One message on its way: `RoutedMessage` as the router carries it, `Message` as an internal subscriber sees
+it.
 
 A parcel keeps the wire form (`tail`) so that handing it to a client or a leaf copies nothing. It never
 changes while it is being delivered: a rewrite makes a new one.
@@ -13,11 +14,11 @@ from ...protocol.wire.encode import tail as tail_of
 if TYPE_CHECKING:
     from .account import Account
     from .imports import ServiceImport
-    from .source import Source
+    from .source import MessageSource
     from .subscription import Publish
 
 
-class Parcel:
+class RoutedMessage:
     """A message being routed.
 
     subject: what is matched; shown: what a client is shown instead, or b"" for the same. header_size and
@@ -41,7 +42,7 @@ class Parcel:
     def __init__(
         self,
         account: Account,
-        source: Source,
+        source: MessageSource,
         subject: bytes,
         reply: bytes,
         header_size: int,
@@ -77,9 +78,9 @@ class Parcel:
         end = len(self.tail) - 2
         return self.tail[end - self.size + self.header_size : end]
 
-    def renamed(self, subject: bytes) -> Parcel:
+    def renamed(self, subject: bytes) -> RoutedMessage:
         """The same message under another subject."""
-        return Parcel(
+        return RoutedMessage(
             self.account,
             self.source,
             subject,
@@ -101,10 +102,10 @@ class Parcel:
         chain: tuple[ServiceImport, ...],
         *,
         answer: bool = False,
-    ) -> Parcel:
+    ) -> RoutedMessage:
         """The same payload under another subject, reply and header, in `account`; an answer stays one."""
         body = self.body
-        return Parcel(
+        return RoutedMessage(
             account,
             self.source,
             subject,
@@ -124,7 +125,13 @@ class Message:
     __slots__ = ("account", "body", "header", "reply", "source", "subject")
 
     def __init__(
-        self, subject: str, reply: str, header: bytes, body: bytes, account: Account, source: Source | None
+        self,
+        subject: str,
+        reply: str,
+        header: bytes,
+        body: bytes,
+        account: Account,
+        source: MessageSource | None,
     ) -> None:
         self.subject = subject
         self.reply = reply

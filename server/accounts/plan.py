@@ -13,16 +13,16 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, cast
 
-from .source import Kind
+from .source import ConnectionKind
 
 if TYPE_CHECKING:
-    from .interest import Interest
+    from .interest import Sublist
     from .mapping import Mapping
     from .source import LeafSink
     from .subscription import Subscription
 
 
-class Outbox(Protocol):
+class OutboundQueue(Protocol):
     """A client connection as the hot path sees it.
 
     fast: it takes every message as it is (echo, no delivery filter, no reply tracking); headers: those with
@@ -51,13 +51,18 @@ class Outbox(Protocol):
 
 
 # subscription, connection, connection.out.append, prefix without headers, prefix with headers
-Target = tuple["Subscription", Outbox, Callable[[bytes], None], bytes, bytes]
+Target = tuple["Subscription", OutboundQueue, Callable[[bytes], None], bytes, bytes]
 
 
-_CLIENT, _LEAF, _ROUTER, _INTERNAL = Kind.CLIENT, Kind.LEAF, Kind.ROUTER, Kind.INTERNAL
+_CLIENT, _LEAF, _ROUTER, _INTERNAL = (
+    ConnectionKind.CLIENT,
+    ConnectionKind.LEAF,
+    ConnectionKind.ROUTER,
+    ConnectionKind.INTERNAL,
+)
 
 
-class Group:
+class QueueGroup:
     """A queue group: members in this cluster, and the more distant ones of leafs, each drawn as often as it
     weighs.
 
@@ -147,7 +152,7 @@ class Plan:
         "wide",
     )
 
-    def __init__(self, subject: bytes, text: str, interest: Interest, mapping: Mapping | None) -> None:
+    def __init__(self, subject: bytes, text: str, interest: Sublist, mapping: Mapping | None) -> None:
         self.subject = subject
         self.text = text
         self.mapping = mapping
@@ -155,7 +160,7 @@ class Plan:
         plain, groups = interest.match(text)
         self.plain: tuple[Subscription, ...] = ()
         self.remotes: tuple[Subscription, ...] = ()
-        self.groups: tuple[Group, ...] = ()
+        self.groups: tuple[QueueGroup, ...] = ()
         self.targets: tuple[Target, ...] = ()
         self.choices: tuple[tuple[Target, ...], ...] = ()
         self.callbacks: tuple[Subscription, ...] = ()
@@ -174,7 +179,7 @@ class Plan:
             if len(self.plain) < len(plain):
                 self.remotes = tuple([s for s in plain if s.kind is _LEAF or s.kind is _ROUTER])
         if groups:
-            self.groups = tuple([Group(queue, members) for queue, members in groups.items()])
+            self.groups = tuple([QueueGroup(queue, members) for queue, members in groups.items()])
         self.simple = self.simple and self._simplify()
 
     @property
@@ -219,7 +224,7 @@ class Plan:
             choices.append(tuple(members))
         self.wide = len(targets) if len(targets) > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
-        routes = all(target[0].kind == Kind.ROUTER for target in self.targets[near:])
+        routes = all(target[0].kind == ConnectionKind.ROUTER for target in self.targets[near:])
         self.near = self.targets[:near] if routes else None
         self.special = bool(self.wide or callbacks)
         self.direct = bool(targets) and not choices and not callbacks
@@ -235,7 +240,7 @@ class Plan:
             if server in seen:
                 continue
             seen.add(server)
-            if not cast("Outbox", server).fast:
+            if not cast("OutboundQueue", server).fast:
                 return False
             shown = self.subject
             if subscription.transform is not None:
@@ -254,7 +259,7 @@ class Plan:
         lead = b"MSG %b " % self.subject
         header_lead = b"H" + lead
         for subscription in subscriptions:
-            outbox = cast("Outbox", subscription.sink)
+            outbox = cast("OutboundQueue", subscription.sink)
             if subscription.kind is not _CLIENT or subscription.max or not outbox.fast:
                 return None
             if not outbox.headers:
@@ -291,5 +296,7 @@ def shown_to(subscription: Subscription, text: str) -> bytes:
 def is_fast(subscription: Subscription) -> bool:
     """Whether it is a client's that takes every message as it is, without end."""
     return (
-        subscription.kind == Kind.CLIENT and not subscription.max and cast("Outbox", subscription.sink).fast
+        subscription.kind == ConnectionKind.CLIENT
+        and not subscription.max
+        and cast("OutboundQueue", subscription.sink).fast
     )

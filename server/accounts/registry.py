@@ -15,13 +15,22 @@ from ...protocol.subject import is_valid
 from ...protocol.subject_tree import SubjectTree, places
 from ..config.options import AccountOptions, ExportOptions, ImportOptions, MappingOptions, Options
 from ..slices import Steps, at_once
-from .account import Account, AccountLimits
-from .draft import STREAM, AccountsError, AnyExport, Draft, Link, Links, comes_round, make_import
+from .account import Account, ConnectionLimits
+from .draft import (
+    STREAM,
+    AccountsError,
+    AccountSpec,
+    AnyExport,
+    ImportSpec,
+    ImportSpecs,
+    comes_round,
+    make_import,
+)
 from .exports import ResponseType, ServiceExport, StreamExport
 from .flusher import Flusher
 from .imports import ServiceImport, StreamImport
 from .mapping import Mapping, MappingError
-from .rewire import setting_imports
+from .rewire import replace_imports
 
 if TYPE_CHECKING:
     from ..clock import Clock
@@ -30,7 +39,7 @@ GLOBAL = "$G"
 SYSTEM = "$SYS"
 
 
-class Registry:
+class AccountRegistry:
     """Accounts by name. `global_account` is `$G`; `system` the system account, or None when switched off."""
 
     def __init__(
@@ -77,7 +86,7 @@ class Registry:
             if name not in names and account.charter is None and account is not self._appointed
         ]
         for account in gone:
-            yield from setting_imports(account, (), ())
+            yield from replace_imports(account, (), ())
             del self.accounts[account.name]
         for plan in prepared.values():
             yield from plan.apply()
@@ -113,7 +122,7 @@ class _Prepared:
     """What one account is going to be, by the options."""
 
     def __init__(
-        self, registry: Registry, account: Account, given: AccountOptions | None, options: Options
+        self, registry: AccountRegistry, account: Account, given: AccountOptions | None, options: Options
     ) -> None:
         self.registry = registry
         self.account = account
@@ -122,10 +131,10 @@ class _Prepared:
         if account.name == GLOBAL:
             self._mappings = [*self._mappings, *options.mappings]
         share = self.options.jetstream
-        self.draft = Draft(
-            AccountLimits(self.options.limits), jetstream=None if share is None else {"": share}
+        self.draft = AccountSpec(
+            ConnectionLimits(self.options.limits), jetstream=None if share is None else {"": share}
         )
-        self.links = Links()
+        self.links = ImportSpecs()
         self._offers: dict[str, SubjectTree[list[int]]] = {}  # places of exports, by kind
         self.stream_imports: list[StreamImport] = []
         self.service_imports: list[ServiceImport] = []
@@ -156,7 +165,7 @@ class _Prepared:
             self._resolve(link, exporter)
             yield
 
-    def _resolve(self, link: Link, exporter: _Prepared) -> None:
+    def _resolve(self, link: ImportSpec, exporter: _Prepared) -> None:
         export = exporter.offered(link.kind, link.subject, self.account.name)
         if export is None:
             raise AccountsError(
@@ -191,16 +200,16 @@ class _Prepared:
         account.options = self.options
         account.nkey = self.options.nkey
         self.draft.apply(account)
-        yield from setting_imports(account, self.stream_imports, self.service_imports)
+        yield from replace_imports(account, self.stream_imports, self.service_imports)
         yield
 
 
-def _link(entry: ImportOptions) -> Link:
+def _link(entry: ImportOptions) -> ImportSpec:
     if entry.prefix and not entry.to:
         local = f"{entry.prefix.removesuffix('.')}.{entry.subject}"
     else:
         local = entry.to or entry.subject
-    return Link(entry.kind, entry.account, entry.subject, local, entry.share)
+    return ImportSpec(entry.kind, entry.account, entry.subject, local, entry.share)
 
 
 def _stream_export(entry: ExportOptions) -> StreamExport:

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 from ...protocol.identifier import new_id
 from .exports import ResponseType
 from .imports import Response, ServiceImport, is_last, respond
-from .source import Kind
+from .source import ConnectionKind
 from .subscription import Subscription
 
 if TYPE_CHECKING:
     from ..clock import Clock, Timer
     from .account import Account
-    from .parcel import Parcel
+    from .parcel import RoutedMessage
 
 _ID = 6
 
 
-class Responses:
+class ServiceResponses:
     """All pending responses of one account. A sink for the account's reply pattern."""
 
     __slots__ = ("_account", "_clock", "_pending", "_prefix", "_random", "_subscription", "_timer", "kind")
 
     def __init__(self, account: Account, clock: Clock, random_bytes: Callable[[int], bytes]) -> None:
-        self.kind = Kind.IMPORT
+        self.kind = ConnectionKind.IMPORT
         self._account = account
         self._clock = clock
         self._random = random_bytes
@@ -41,7 +41,7 @@ class Responses:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def expect(self, service: ServiceImport, asker: Account, parcel: Parcel) -> Response:
+    def expect(self, service: ServiceImport, asker: Account, parcel: RoutedMessage) -> Response:
         """Make the way back of one request from `asker`: to the parcel's reply there."""
         if self._subscription is None:
             self._prefix = f"_R_.{new_id(self._random, _ID)}."
@@ -67,7 +67,7 @@ class Responses:
         for response in [r for r in self._pending.values() if r.service is service]:
             del self._pending[response.subject]
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         """Carry a response back."""
         del subscription
         response = self._pending.get(parcel.subject)

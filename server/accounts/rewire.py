@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", StreamImport, ServiceImport)
 
 
-def setting_imports(
+def replace_imports(
     account: Account, streams: Iterable[StreamImport], services: Iterable[ServiceImport]
 ) -> Steps[None]:
     """Replace all imports; nobody else may meanwhile.

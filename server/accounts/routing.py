@@ -9,16 +9,16 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, cast
 
-from .plan import Group, Plan, shown_to
-from .source import Kind
+from .plan import Plan, QueueGroup, shown_to
+from .source import ConnectionKind
 
 if TYPE_CHECKING:
-    from .parcel import Parcel
+    from .parcel import RoutedMessage
     from .source import LeafSink
     from .subscription import Subscription
 
 
-class Rule(enum.Enum):
+class DeliveryRule(enum.Enum):
     """When a message from one kind of source may go to one kind of sink."""
 
     ALWAYS = enum.auto()
@@ -32,62 +32,70 @@ class Rule(enum.Enum):
     NEVER = enum.auto()
 
 
-_C, _L, _R, _I, _S = Kind.CLIENT, Kind.LEAF, Kind.ROUTER, Kind.INTERNAL, Kind.IMPORT
+_C, _L, _R, _I, _S = (
+    ConnectionKind.CLIENT,
+    ConnectionKind.LEAF,
+    ConnectionKind.ROUTER,
+    ConnectionKind.INTERNAL,
+    ConnectionKind.IMPORT,
+)
 
-RULES: dict[tuple[Kind, Kind], Rule] = {
-    (_C, _C): Rule.ECHO,
-    (_C, _L): Rule.ALWAYS,
-    (_C, _R): Rule.ALWAYS,
-    (_C, _I): Rule.ALWAYS,
-    (_C, _S): Rule.ALWAYS,
-    (_L, _C): Rule.ALWAYS,
-    (_L, _L): Rule.OTHER_LEAF,
-    (_L, _R): Rule.NOT_FROM_HUB,
-    (_L, _I): Rule.ALWAYS,
-    (_L, _S): Rule.ALWAYS,
-    (_R, _C): Rule.ALWAYS,
-    (_R, _L): Rule.ONLY_TO_SPOKES,
-    (_R, _R): Rule.NEVER,
-    (_R, _I): Rule.ALWAYS,
-    (_R, _S): Rule.RESPONSE,
-    (_I, _C): Rule.ALWAYS,
-    (_I, _L): Rule.ALWAYS,
-    (_I, _R): Rule.ALWAYS,
-    (_I, _I): Rule.ALWAYS,
-    (_I, _S): Rule.ALWAYS,
+RULES: dict[tuple[ConnectionKind, ConnectionKind], DeliveryRule] = {
+    (_C, _C): DeliveryRule.ECHO,
+    (_C, _L): DeliveryRule.ALWAYS,
+    (_C, _R): DeliveryRule.ALWAYS,
+    (_C, _I): DeliveryRule.ALWAYS,
+    (_C, _S): DeliveryRule.ALWAYS,
+    (_L, _C): DeliveryRule.ALWAYS,
+    (_L, _L): DeliveryRule.OTHER_LEAF,
+    (_L, _R): DeliveryRule.NOT_FROM_HUB,
+    (_L, _I): DeliveryRule.ALWAYS,
+    (_L, _S): DeliveryRule.ALWAYS,
+    (_R, _C): DeliveryRule.ALWAYS,
+    (_R, _L): DeliveryRule.ONLY_TO_SPOKES,
+    (_R, _R): DeliveryRule.NEVER,
+    (_R, _I): DeliveryRule.ALWAYS,
+    (_R, _S): DeliveryRule.RESPONSE,
+    (_I, _C): DeliveryRule.ALWAYS,
+    (_I, _L): DeliveryRule.ALWAYS,
+    (_I, _R): DeliveryRule.ALWAYS,
+    (_I, _I): DeliveryRule.ALWAYS,
+    (_I, _S): DeliveryRule.ALWAYS,
 }
 
 SERVICE_REPLY = b"_R_."
 # The same table by number: the hash of an enum's member is slow.
-_BY_NUMBER = [[RULES.get((source, sink), Rule.NEVER) for sink in Kind] for source in Kind]
+_BY_NUMBER = [
+    [RULES.get((source, sink), DeliveryRule.NEVER) for sink in ConnectionKind] for source in ConnectionKind
+]
 
 
-def may_hear(parcel: Parcel, subscription: Subscription) -> bool:
+def may_hear(parcel: RoutedMessage, subscription: Subscription) -> bool:
     """Whether the table lets `subscription` hear `parcel` (deny lists and limits are the sink's own
     matter).
     """
     source: Any = parcel.source
     sink: Any = subscription.sink
     rule = _BY_NUMBER[source.kind][subscription.kind]
-    if rule is Rule.ALWAYS:
+    if rule is DeliveryRule.ALWAYS:
         return True
-    if rule is Rule.ECHO:
+    if rule is DeliveryRule.ECHO:
         return sink is not source or bool(parcel.chain) or bool(sink.echo)
-    if rule is Rule.OTHER_LEAF:
+    if rule is DeliveryRule.OTHER_LEAF:
         same_cluster = bool(source.remote_cluster) and source.remote_cluster == sink.remote_cluster
         return sink is not source and not same_cluster
-    if rule is Rule.NOT_FROM_HUB:
+    if rule is DeliveryRule.NOT_FROM_HUB:
         return not source.is_spoke
-    if rule is Rule.ONLY_TO_SPOKES:
+    if rule is DeliveryRule.ONLY_TO_SPOKES:
         if source.remote_cluster and source.remote_cluster == sink.remote_cluster:
             return False
         return not sink.is_spoke or parcel.subject.startswith(SERVICE_REPLY)
-    if rule is Rule.RESPONSE:
+    if rule is DeliveryRule.RESPONSE:
         return parcel.subject.startswith(SERVICE_REPLY)
     return False
 
 
-def route(plan: Plan, parcel: Parcel, queues: tuple[bytes, ...] | None = None) -> int:
+def route(plan: Plan, parcel: RoutedMessage, queues: tuple[bytes, ...] | None = None) -> int:
     """Deliver `parcel` to everyone in `plan`; gives how many took it.
 
     queues: the groups to serve, for a message from a leaf or route that names them; None serves all.
@@ -127,7 +135,7 @@ def route(plan: Plan, parcel: Parcel, queues: tuple[bytes, ...] | None = None) -
     return delivered
 
 
-def _serve(group: Group, parcel: Parcel) -> tuple[bool, Subscription | None]:
+def _serve(group: QueueGroup, parcel: RoutedMessage) -> tuple[bool, Subscription | None]:
     """Give the message to a member here, or name one of a route, starting anywhere; else one of a leaf."""
     members = group.members
     count = len(members)
@@ -135,7 +143,7 @@ def _serve(group: Group, parcel: Parcel) -> tuple[bool, Subscription | None]:
     for i in range(count):
         member = members[(start + i) % count]
         if may_hear(parcel, member):
-            if member.kind == Kind.ROUTER:
+            if member.kind == ConnectionKind.ROUTER:
                 return False, member
             if _deliver(member, parcel):
                 return True, None
@@ -149,7 +157,7 @@ def _serve(group: Group, parcel: Parcel) -> tuple[bool, Subscription | None]:
     return False, None
 
 
-def _deliver(subscription: Subscription, parcel: Parcel) -> bool:
+def _deliver(subscription: Subscription, parcel: RoutedMessage) -> bool:
     if subscription.closed:
         return False
     # What came through a service import is not exported again as a stream.

@@ -10,12 +10,12 @@ import enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from .parcel import Parcel
-    from .plan import Outbox
+    from .parcel import RoutedMessage
+    from .plan import OutboundQueue
     from .subscription import Subscription
 
 
-class Kind(enum.IntEnum):
+class ConnectionKind(enum.IntEnum):
     """The kind of a message's source or of a subscription's sink."""
 
     CLIENT = 0
@@ -25,10 +25,10 @@ class Kind(enum.IntEnum):
     IMPORT = 4  # a service import: only ever a sink
 
 
-class Source(Protocol):
+class MessageSource(Protocol):
     """Where a message entered this server."""
 
-    kind: Kind
+    kind: ConnectionKind
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
         """Who this is, in the shape of advisories and `Nats-Request-Info`; without `share` only account and
@@ -36,12 +36,12 @@ class Source(Protocol):
         """
 
 
-class Sink(Protocol):
+class MessageSink(Protocol):
     """What a subscription delivers to."""
 
-    kind: Kind
+    kind: ConnectionKind
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         """Take one message; False when it was not taken (so that a queue group may try another member)."""
 
 
@@ -53,29 +53,29 @@ class LeafSink(Protocol):
     echoed to.
     """
 
-    kind: Kind
+    kind: ConnectionKind
     is_spoke: bool
     remote_cluster: str
 
     def may_send(self, subject: str) -> bool:
         """Whether this connection's deny lists and permissions let `subject` out."""
 
-    def quick(self, subject: bytes) -> tuple[Outbox, bytes, bytes]:
+    def quick(self, subject: bytes) -> tuple[OutboundQueue, bytes, bytes]:
         """For messages taken as they are: where they go, and what precedes them without and with headers."""
 
-    def deliver_leaf(self, parcel: Parcel, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         """Send one message; `queues` are the groups the peer must serve (plain interest is then implied
         too).
         """
 
 
-class Internal:
+class InternalSource:
     """The server itself as a source: JetStream, system services, tests."""
 
     __slots__ = ("kind",)
 
     def __init__(self) -> None:
-        self.kind = Kind.INTERNAL
+        self.kind = ConnectionKind.INTERNAL
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
         """Nobody in particular."""
@@ -83,4 +83,4 @@ class Internal:
         return {}
 
 
-INTERNAL = Internal()
+INTERNAL = InternalSource()

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .source import Kind
+from .source import ConnectionKind
 
 if TYPE_CHECKING:
     from ...protocol.transform import SubjectTransform
     from .account import Account
     from .parcel import Message
-    from .source import Sink
+    from .source import MessageSink
 
 Callback = Callable[["Message"], None]
 # A publish as the wire brings it: subject, reply, header size, size, tail (see protocol.wire.ops).
 Publish = tuple[bytes, bytes, int, int, bytes]
-Reader = Callable[[list[Publish]], None]
+ReadCallback = Callable[[list[Publish]], None]
 
 
 class Subscription:
@@ -54,7 +54,7 @@ class Subscription:
     def __init__(
         self,
         subject: str,
-        sink: Sink,
+        sink: MessageSink,
         *,
         queue: str = "",
         sid: bytes = b"",
@@ -64,11 +64,11 @@ class Subscription:
     ) -> None:
         self.subject = subject
         self.sink = sink
-        self.kind = Kind(sink.kind)
+        self.kind = ConnectionKind(sink.kind)
         self.queue = queue
         self.sid = sid
         self.callback = callback
-        self.reader: Reader | None = None
+        self.reader: ReadCallback | None = None
         self.weight = weight
         self.origin = origin
         self.account: Account | None = None
@@ -95,6 +95,6 @@ class InterestChange:
     subject: str
     queue: str
     count: int
-    kind: Kind
+    kind: ConnectionKind
     delta: int
     subscription: Subscription

@@ -15,7 +15,7 @@ FULL_ERROR = "maximum account active connections exceeded"
 FULL_REASON = "Maximum Account Connections Exceeded"
 
 
-def close_surplus(account: Account, clients: int = 0, leafs: int = 0) -> None:
+def close_excess(account: Account, clients: int = 0, leafs: int = 0) -> None:
     """Close the latest connections of an account that has more than its limits allow.
 
     clients, leafs: how many other servers have, where these are to be counted.

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .permissions import Permissions
 
 
-class Holder(Protocol):
+class AuthenticatedConnection(Protocol):
     """Whoever logged in, as a session needs it."""
 
     def fail(self, text: str, reason: str) -> None:
@@ -25,12 +25,12 @@ class Holder(Protocol):
         """The same user, with other permissions or limits from now on."""
 
 
-class Session(Protocol):
+class LoginSession(Protocol):
     """What a login by a token leaves behind: it watches over the connection. expires: ns, 0 never."""
 
     expires: int
 
-    def begin(self, holder: Holder) -> None:
+    def begin(self, holder: AuthenticatedConnection) -> None:
         """The login is done."""
 
     def end(self) -> None:
@@ -72,7 +72,7 @@ class User:
         connection_types: frozenset[str] | None = None,
         subscriptions: int = -1,
         payload: int = -1,
-        session: Session | None = None,
+        session: LoginSession | None = None,
     ) -> None:
         self.account = account
         self.name = name

@@ -12,16 +12,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import memory
-from ..accounts.auth import Authenticator, Gatekeeper
+from ..accounts.auth import Authentication, Authenticator
 from ..accounts.passwords import PasswordChecks
-from ..accounts.surplus import close_surplus
-from ..connection.buffered import Buffered
-from ..logging import Log, Silent
+from ..accounts.surplus import close_excess
+from ..connection.buffered import BufferBudget
+from ..logging import Logger, NullLogger
 from ..slices import Steps, at_once
 from .info import InfoDocument
 
 if TYPE_CHECKING:
-    from ..accounts import Registry
+    from ..accounts import AccountRegistry
     from ..accounts.passwords import Offload
     from ..clock import Clock
     from ..config.options import Options
@@ -39,7 +39,7 @@ class Statistics:
         self.slow_consumers = self.stale = self.stalls = self.total = 0
 
 
-class Events(Protocol):
+class ClientEvents(Protocol):
     """Who wants to hear of clients coming and going (the system services)."""
 
     def client_connected(self, connection: ClientConnection) -> None:
@@ -62,14 +62,14 @@ class Clients:
     def __init__(
         self,
         options: Options,
-        registry: Registry,
+        registry: AccountRegistry,
         identity: ServerIdentity,
         clock: Clock,
         offload: Offload,
-        log: Log | None = None,
+        log: Logger | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
         *,
-        gatekeeper: Gatekeeper | None = None,
+        gatekeeper: Authentication | None = None,
     ) -> None:
         """`gatekeeper` decides who may connect; without one the users of the options."""
         self.options = options
@@ -77,17 +77,17 @@ class Clients:
         self.identity = identity
         self.clock = clock
         self.passwords = PasswordChecks(offload)
-        self.log: Log = log or Silent()
+        self.log: Logger = log or NullLogger()
         self.random_bytes = random_bytes
         self.flusher = registry.flusher
-        self.buffered = Buffered(clock, self.log, most_buffered(options))
+        self.buffered = BufferBudget(clock, self.log, most_buffered(options))
         self.statistics = Statistics()
         self.connections: dict[int, ClientConnection] = {}
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
-        self.events: Events | None = None
+        self.events: ClientEvents | None = None
         self.info = InfoDocument(options, identity, options.port)
         self._gatekeeper = gatekeeper
-        self.authenticator: Gatekeeper = gatekeeper or Authenticator(options, registry)
+        self.authenticator: Authentication = gatekeeper or Authenticator(options, registry)
         self.info.auth_required = self.authenticator.asks
         self._last_id = 0
 
@@ -167,7 +167,7 @@ class Clients:
                 connection.fail("maximum connections exceeded", "Maximum Connections Exceeded")
                 yield
         for account in list(self.registry.accounts.values()):
-            close_surplus(account)
+            close_excess(account)
             yield
         if advertised:
             self.announce()

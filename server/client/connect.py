@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..accounts.auth import Credentials
+from ..accounts.auth import ClientCredentials
 from ..connection import introduction
 
 
@@ -41,9 +41,9 @@ class ConnectOptions:
         return replace(before, **known)
 
     @property
-    def credentials(self) -> Credentials:
+    def credentials(self) -> ClientCredentials:
         """What is judged. A token may also come as a password without a user."""
-        return Credentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
+        return ClientCredentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
 
 
 _KINDS = introduction.kinds(ConnectOptions)

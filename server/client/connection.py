@@ -18,20 +18,20 @@ from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
 from ...protocol.wire.faults import NOT_CONNECT
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, HPUB, PING, PONG, SUB, UNSUB, Op
-from ..accounts.parcel import Parcel
+from ..accounts.parcel import RoutedMessage
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
-from ..accounts.source import Kind
+from ..accounts.source import ConnectionKind
 from ..connection import Connection
 from .connect import ConnectOptions
-from .delivery import Delivery
-from .handshake import Handshake
-from .heartbeat import ClientHeartbeat
+from .delivery import ClientPermissions
+from .handshake import ClientHandshake
+from .heartbeat import ClientPingTimer
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account, Subscription
-    from ..accounts.plan import Outbox, Plan
+    from ..accounts.plan import OutboundQueue, Plan
     from ..accounts.subscription import Publish
     from ..connection import Wire
     from .clients import Clients
@@ -48,11 +48,11 @@ _FIRST_OF_RESERVED = frozenset(b"_$")
 class ClientConnection(Connection):
     """A client. `peer` is (host, port). States: awaiting CONNECT, serving, closed."""
 
-    kind = Kind.CLIENT
+    kind = ConnectionKind.CLIENT
     tag = "cid"
     description: ClassVar = {"kind": "Client", "client_type": "nats"}
     parser: ClientParser
-    heartbeat: ClientHeartbeat
+    heartbeat: ClientPingTimer
 
     def __init__(self, clients: Clients, wire: Wire, peer: tuple[str, int]) -> None:
         options = clients.options
@@ -63,10 +63,10 @@ class ClientConnection(Connection):
         self.parser = ClientParser(
             options.max_control_line, options.max_payload, headers=not options.no_header_support
         )
-        self.handshake = Handshake(self)
-        self.heartbeat = ClientHeartbeat(self)
+        self.handshake = ClientHandshake(self)
+        self.heartbeat = ClientPingTimer(self)
         self.subscriptions: Subscriptions = Subscriptions(self)
-        self.delivery = Delivery(self)
+        self.delivery = ClientPermissions(self)
         self._quick = False
         self._spread = 0
         self._plans: dict[bytes, Plan] = {}
@@ -99,7 +99,7 @@ class ClientConnection(Connection):
         self.clients.statistics.stale += 1
         super().stale()
 
-    def stall(self, behind: list[Outbox]) -> None:
+    def stall(self, behind: list[OutboundQueue]) -> None:
         """Read nothing for a moment, see Connection."""
         before = self.stalls
         super().stall(behind)
@@ -281,7 +281,7 @@ class ClientConnection(Connection):
             if reply and plan.silent:
                 self._no_responders(subject, reply)
             return
-        parcel = Parcel(account, self, subject, reply, header_size, size, tail)
+        parcel = RoutedMessage(account, self, subject, reply, header_size, size, tail)
         if not route(plan, parcel) and reply:
             self._no_responders(subject, reply)
 
@@ -334,7 +334,7 @@ class ClientConnection(Connection):
 
     # --- what it hears
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         """Take one message on the careful way: filters, limits and headers are looked at."""
         return self.delivery.deliver(subscription, parcel)
 

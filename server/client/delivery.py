@@ -13,7 +13,7 @@ from ..accounts.plan import shown_to
 from ..connection.part import Part
 
 if TYPE_CHECKING:
-    from ..accounts import Parcel, Subscription
+    from ..accounts import RoutedMessage, Subscription
     from ..accounts.permissions import Permissions
     from .connection import ClientConnection
 
@@ -21,7 +21,7 @@ _MOST_DECISIONS = 512
 _MOST_REPLIES = 4096
 
 
-class Delivery(Part["ClientConnection"]):
+class ClientPermissions(Part["ClientConnection"]):
     """filters: deliveries must be looked at one by one. restricts_publish: so must publishes."""
 
     __slots__ = ("_denies", "_hear", "_publish", "_replies", "permissions")
@@ -90,7 +90,7 @@ class Delivery(Part["ClientConnection"]):
             self._replies[subject] = (count + 1, asked)
         return True
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         """Queue one message for the client; False when it may not or must not have it."""
         connection = self._connection
         if connection.closed_reason:

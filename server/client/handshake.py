@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
-from ..accounts.auth import STANDARD, Credentials, Verdict
+from ..accounts.auth import STANDARD, AuthResult, ClientCredentials
 from ..accounts.users import User
 from ..connection.introduction import new_nonce
 from ..connection.part import Part
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _REFUSED = "Authentication Failure"
 
 
-class Handshake(Part["ClientConnection"]):
+class ClientHandshake(Part["ClientConnection"]):
     """user: who it is, None before. identified: CONNECT, or the first words of someone who need not say who
     it is,
     have been accepted.
@@ -37,7 +37,7 @@ class Handshake(Part["ClientConnection"]):
     def __init__(self, connection: ClientConnection) -> None:
         super().__init__(connection)
         self._timer: Timer | None = None
-        self._credentials = Credentials()
+        self._credentials = ClientCredentials()
         self._nonce = b""
         self.user: User | None = None
         self.identified = False
@@ -119,16 +119,16 @@ class Handshake(Part["ClientConnection"]):
         self._credentials = options.credentials
         self._follow(self._judge(), self._decided)
 
-    def _judge(self) -> Verdict:
+    def _judge(self) -> AuthResult:
         connection = self._connection
         judge = connection.clients.authenticator.judge
         return judge(self._credentials, self._nonce, STANDARD, connection.peer[0])
 
-    def _follow(self, verdict: Verdict, decided: Callable[[Verdict], None]) -> None:
+    def _follow(self, verdict: AuthResult, decided: Callable[[AuthResult], None]) -> None:
         """Call `decided` with the final verdict, and serve nothing before."""
         connection = self._connection
 
-        def come(final: Verdict) -> None:
+        def come(final: AuthResult) -> None:
             if not connection.closed_reason:
                 decided(final)
                 connection.clients.flusher.flush()
@@ -142,12 +142,12 @@ class Handshake(Part["ClientConnection"]):
             self.stop()  # it has said who it is in time
             user = verdict.user
             connection.clients.passwords(
-                verdict.check, lambda passed: come(Verdict(user if passed else None)), connection.peer[0]
+                verdict.check, lambda passed: come(AuthResult(user if passed else None)), connection.peer[0]
             )
         else:
             decided(verdict)
 
-    def _decided(self, verdict: Verdict) -> None:
+    def _decided(self, verdict: AuthResult) -> None:
         self.stop()
         connection = self._connection
         options, user = connection.options, verdict.user

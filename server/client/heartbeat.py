@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from ...protocol.wire import encode
 from ..clock import SECOND
-from ..connection.heartbeat import Heartbeat
+from ..connection.heartbeat import PingTimer
 
 if TYPE_CHECKING:
     from .connection import ClientConnection
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FIRST = 2 * SECOND
 
 
-class ClientHeartbeat(Heartbeat):
+class ClientPingTimer(PingTimer):
     """greeted: the client's first PING was answered."""
 
     __slots__ = ("greeted",)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ..slices import Steps
-    from .group import Group
+    from .group import RaftNode
 
 
-class Application(Protocol):
+class StateMachine(Protocol):
     """What a group replicates. Its calls are made on the loop and must not block.
 
     applied: up to which index its state is durable by itself when the group starts; 0 when it lives by
@@ -39,17 +39,17 @@ class Application(Protocol):
         """Replace all state by that of a snapshot after `index`."""
 
 
-class Owner(Protocol):
+class GroupListener(Protocol):
     """Who is told what becomes of a group."""
 
-    def leading(self, group: Group) -> None:
+    def leading(self, group: RaftNode) -> None:
         """It leads, and has applied all that was committed before."""
 
-    def following(self, group: Group) -> None:
+    def following(self, group: RaftNode) -> None:
         """It leads no more."""
 
-    def leader_changed(self, group: Group) -> None:
+    def leader_changed(self, group: RaftNode) -> None:
         """Another leader is known, or none."""
 
-    def failed(self, group: Group) -> None:
-        """See `Group.failure`."""
+    def failed(self, group: RaftNode) -> None:
+        """See `RaftNode.failure`."""

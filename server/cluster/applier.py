@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from ..slices import Slices
 
 if TYPE_CHECKING:
-    from .application import Application
+    from .application import StateMachine
     from .proposals import Proposals
     from .raft import Snapshot
-    from .raft.node import Committed
-    from .runner import Runner
+    from .raft.node import CommittedEntries
+    from .runner import TaskExecutor
 
 
 class Applier:
@@ -25,14 +25,14 @@ class Applier:
 
     __slots__ = ("_application", "_proposals", "_runner", "applied", "busy", "grown")
 
-    def __init__(self, application: Application, runner: Runner, proposals: Proposals) -> None:
+    def __init__(self, application: StateMachine, runner: TaskExecutor, proposals: Proposals) -> None:
         self._application = application
         self._runner = runner
         self._proposals = proposals
         self.applied = self.grown = 0
         self.busy = False
 
-    def give(self, ready: Committed, ended: Callable[[Exception | None], None]) -> None:
+    def give(self, ready: CommittedEntries, ended: Callable[[Exception | None], None]) -> None:
         """Have these entries applied.
 
         ended: gets what the application raised; it is not called for what is applied before `give` returns.
@@ -65,7 +65,7 @@ class Applier:
         Slices(self._runner, steps, done, failed)
         later = True
 
-    def _applied(self, ready: Committed, upto: int) -> None:
+    def _applied(self, ready: CommittedEntries, upto: int) -> None:
         self.applied = upto
         self.grown += sum(len(entry.data) for entry in ready.entries)
         self._proposals.applied(ready.first, ready.entries)

@@ -3,8 +3,8 @@
 Rules.
 1. Fresh servers found a group only when all that are expected are there, fresh, and each the only one of its
    name; the one with the smallest id says who the founders are, the others take its word. Of founders that
-   were chosen (`Expected.chosen`) some may lack after a while, but so few that of two such foundings only one
-   can commit anything: any majority of the one has a member in common with any of the other.
+   were chosen (`BootstrapExpect.chosen`) some may lack after a while, but so few that of two such foundings
+   only onecan commit anything: any majority of the one has a member in common with any of the other.
 2. Who hears of a group that lists it among the founders begins with them; who hears of another group that
    has committed something begins with nothing, and is added by its leader.
 3. A founding that cannot have come to anything is left: nothing of it is committed here, and of its founders
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..clock import SECOND
-from .hello import Hello, node_of
+from .hello import Announce, node_of
 
 PRESENT = 3 * SECOND  # how long a hello counts
 LATE = 2 * SECOND  # how long one waits for the last ones of those chosen
@@ -27,7 +27,7 @@ _CONFLICT = 10 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class BootstrapExpect:
     """Who must be there for a founding, besides this server: nodes, servers by their ids, and addresses at
     which nobody has answered yet. None of them at all: this server does not found a group.
 
@@ -47,21 +47,21 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundGroup:
     """Begin a group of these founders."""
 
     founders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinGroup:
     """Begin as a member of a group that is there; as one of its founders if they include it."""
 
     founders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class LeaveGroup:
     """Begin another life: this founding came to nothing."""
 
 
@@ -69,20 +69,20 @@ class Leave:
 class _Peer:
     """The latest hello of a node, when, and the ids of servers that have had its name before."""
 
-    hello: Hello
+    hello: Announce
     heard: int
     before: set[str] = field(default_factory=set)
     conflict: int = 0  # until then two servers of this name are taken to be there
 
 
-class Formation:
+class Bootstrap:
     """One server's view of who is there for one group.
 
     me: what this server says of itself; replaced by its owner when that changes. bare: it has begun and has
     heard nothing of the log yet.
     """
 
-    def __init__(self, me: Hello) -> None:
+    def __init__(self, me: Announce) -> None:
         self.me = me
         self.bare = False
         self.twin = ""  # the id of another server of this one's name
@@ -91,7 +91,7 @@ class Formation:
         self._heard = -PRESENT  # when somebody was heard last
         self._peers: dict[str, _Peer] = {}
 
-    def hear(self, hello: Hello, now: int) -> bool:
+    def hear(self, hello: Announce, now: int) -> bool:
         """Take a hello; gives whether to answer it. `now` in ns."""
         if hello.server == self.me.server or hello.domain != self.me.domain:
             return False
@@ -114,7 +114,7 @@ class Formation:
         """Whether nobody was heard for so long that nobody is `present`."""
         return now - self._heard >= PRESENT
 
-    def present(self, now: int) -> list[Hello]:
+    def present(self, now: int) -> list[Announce]:
         """Who was heard a short while ago and is the only one of its name."""
         return [
             peer.hello
@@ -133,29 +133,29 @@ class Formation:
         peer = self._peers.get(node)
         return peer is not None and peer.conflict > now
 
-    def decide(self, expected: Expected, now: int) -> Found | Join | Leave | None:
+    def decide(self, expected: BootstrapExpect, now: int) -> FoundGroup | JoinGroup | LeaveGroup | None:
         """What to do now; None: wait."""
         me = self.me
         present = self.present(now)
         if not me.fresh:
-            return Leave() if self._stillborn(present) else None
+            return LeaveGroup() if self._stillborn(present) else None
         if self.in_conflict(me.node, now):
             return None
         others = [hello for hello in present if not hello.fresh]
         for hello in others:
             if me.member in hello.founders:
-                return Join(hello.founders)
+                return JoinGroup(hello.founders)
         living = [hello for hello in others if hello.commit > 0]
         if living:
-            return Join(max(living, key=lambda hello: hello.commit).founders)
+            return JoinGroup(max(living, key=lambda hello: hello.commit).founders)
         if others or not self._may_begin(expected, present, now):
             return None
         if not (expected.nodes or expected.servers or expected.alone):
             return None
         founders = {me.member, *(hello.member for hello in present if _wanted(hello, expected))}
-        return Found(tuple(sorted(founders))) if me.member == min(founders) else None
+        return FoundGroup(tuple(sorted(founders))) if me.member == min(founders) else None
 
-    def _may_begin(self, expected: Expected, present: list[Hello], now: int) -> bool:
+    def _may_begin(self, expected: BootstrapExpect, present: list[Announce], now: int) -> bool:
         if not self.missing(expected, now):
             self._short_since = 0
             return True
@@ -166,7 +166,7 @@ class Formation:
         self._short_since = self._short_since or now
         return now - self._short_since >= LATE
 
-    def missing(self, expected: Expected, now: int) -> list[str]:
+    def missing(self, expected: BootstrapExpect, now: int) -> list[str]:
         """Who is waited for, in words for the log."""
         present = self.present(now)
         nodes, servers = {h.node for h in present}, {h.server for h in present}
@@ -175,7 +175,7 @@ class Formation:
         missing += sorted(expected.servers - servers - {self.me.server})
         return sorted(missing) + list(expected.unreached)
 
-    def rival(self, now: int) -> Hello | None:
+    def rival(self, now: int) -> Announce | None:
         """A member of another founding of the same group that has committed something, as this one has."""
         mine = self.me.founders
         for hello in self.present(now):
@@ -183,7 +183,7 @@ class Formation:
                 return hello
         return None
 
-    def _stillborn(self, present: Iterable[Hello]) -> bool:
+    def _stillborn(self, present: Iterable[Announce]) -> bool:
         me = self.me
         if me.commit > 0:
             return False
@@ -196,5 +196,5 @@ class Formation:
         return len(set(me.founders) - lost) < len(me.founders) // 2 + 1
 
 
-def _wanted(hello: Hello, expected: Expected) -> bool:
+def _wanted(hello: Announce, expected: BootstrapExpect) -> bool:
     return hello.server in expected.servers or node_of(hello.member) in expected.nodes

@@ -1,4 +1,4 @@
-"""Group: this server's member of one Raft group, with its disk, its messages and its application.
+"""RaftNode: this server's member of one Raft group, with its disk, its messages and its application.
 
 Promises: writes block a worker thread, never the loop, one at a time; all that is proposed in one turn of the
 loop goes out, and to the disk, together; the application is given what is committed as `applier` says; a
@@ -15,27 +15,27 @@ from zlib import crc32
 
 from ...store.errors import StoreError
 from .applier import Applier
-from .proposals import Done, LostError, Outcome, Proposals
+from .proposals import Done, Outcome, ProposalLostError, Proposals
 from .raft import (
     Members,
-    Message,
-    Node,
     NotLeaderError,
+    RaftConfig,
+    RaftMessage,
+    RawNode,
     Snapshot,
-    Timing,
-    Write,
+    StorageAppend,
     disk,
 )
 from .raft.log import BrokenLogError
 
 if TYPE_CHECKING:
-    from ...store.raft import RaftStore, Stored
-    from ..logging import Log
-    from .application import Application, Owner
-    from .mailbox import Mailbox
-    from .runner import Runner
+    from ...store.raft import RaftStore, StoredRaft
+    from ..logging import Logger
+    from .application import GroupListener, StateMachine
+    from .mailbox import RaftTransport
+    from .runner import TaskExecutor
 
-TIMING = Timing(heartbeat=2, election=10)
+TIMING = RaftConfig(heartbeat=2, election=10)
 COMPACT_ENTRIES = 8192
 COMPACT_BYTES = 16 << 20
 _APPLY_BYTES = 512 * 1024  # applied in one turn of the loop
@@ -47,7 +47,7 @@ _TAKE_AGAIN = 4  # ticks between two snapshots asked for
 _STAGGER = 2  # ticks between the elections that voters call when their leader is gone
 
 
-class Group:
+class RaftNode:
     """One member. `leader` and `members` are members' ids.
 
     failure: why it has ended, "" while it has not; broken: it has because its state cannot be read, so that
@@ -59,21 +59,21 @@ class Group:
         name: str,
         member: str,
         store: RaftStore,
-        application: Application,
-        owner: Owner,
+        application: StateMachine,
+        owner: GroupListener,
         *,
-        mailbox: Mailbox,
-        runner: Runner,
+        mailbox: RaftTransport,
+        runner: TaskExecutor,
         random: Random,
-        log: Log,
-        timing: Timing = TIMING,
+        log: Logger,
+        timing: RaftConfig = TIMING,
         compact_entries: int = COMPACT_ENTRIES,
         now: int = 0,
     ) -> None:
         self.name = name
         self.member = member
         self.application = application
-        self.node: Node | None = None
+        self.node: RawNode | None = None
         self.failure = ""
         self.broken = False
         self.retry = False
@@ -96,7 +96,7 @@ class Group:
         self._leader = ""
         self._scheduled = False
         self._busy_since = -1  # the tick at which the work that is under way began
-        self._stored: Stored | None = None
+        self._stored: StoredRaft | None = None
         self._stopped: Callable[[], None] | None = None
 
     # --- life
@@ -149,7 +149,7 @@ class Group:
         # Of a log that lost something it is not known which entries are those that were applied.
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
         log, state = disk.load(stored, min(application.applied, last))
-        self.node = Node(self.member, log, state, timing=self._timing, random=self._random, now=self._now)
+        self.node = RawNode(self.member, log, state, timing=self._timing, random=self._random, now=self._now)
         self._applier.applied = application.applied
         if log.snapshot.index > application.applied:
             self._restore(log.snapshot)
@@ -251,8 +251,8 @@ class Group:
     def propose(self, data: Sequence[bytes], done: Done) -> None:
         """Have entries committed; `done` gets the index of the last one, once it is applied here.
 
-        Otherwise it gets a ProposalError: LostError (never committed) or UnknownError. Entries of one call
-        follow each other, but only a single one is sure to be committed as a whole.
+        Otherwise it gets a ProposalError: ProposalLostError (never committed) or ProposalUnknownError.
+        Entries of one callfollow each other, but only a single one is sure to be committed as a whole.
         """
         node = self.node
         if node is None or self.failure or self._stopped is not None or not node.accepts:
@@ -310,7 +310,7 @@ class Group:
         if news or self._now == self._next_take:
             self._soon()
 
-    def _receive(self, message: Message) -> None:
+    def _receive(self, message: RaftMessage) -> None:
         node = self.node
         if node is None or message.to != self.member or self.failure:
             return
@@ -350,12 +350,12 @@ class Group:
         self._notice(node)
         self._compact(node)
 
-    def _send(self, node: Node) -> None:
+    def _send(self, node: RawNode) -> None:
         send, name = self._mailbox.send, self.name
         for message in node.messages():
             send(name, message, waits=node.may_wait(message))
 
-    def _hand_in(self, node: Node) -> None:
+    def _hand_in(self, node: RawNode) -> None:
         asked, self._asked = self._asked, []
         if not node.accepts:
             for _, done in asked:
@@ -369,8 +369,8 @@ class Group:
 
     def _refusal(self) -> Outcome:
         if self.failure:
-            return LostError(self.failure)
-        return LostError(f"the leader is {self.leader}" if self.leader else "there is no leader")
+            return ProposalLostError(self.failure)
+        return ProposalLostError(f"the leader is {self.leader}" if self.leader else "there is no leader")
 
     # --- the disk
 
@@ -386,7 +386,7 @@ class Group:
 
         self._runner.work(job, finished)
 
-    def _write(self, write: Write) -> None:
+    def _write(self, write: StorageAppend) -> None:
         def done(error: BaseException | None) -> None:
             if error is not None:
                 self._fail(error, "cannot write")
@@ -395,7 +395,7 @@ class Group:
 
         self._work(lambda: disk.persist(self._store, write), done)
 
-    def _compact(self, node: Node) -> None:
+    def _compact(self, node: RawNode) -> None:
         """Take a snapshot when enough has come since the last, and nothing is under way."""
         if self._busy_since >= 0 or self._applier.busy or self.failure:
             return
@@ -422,7 +422,7 @@ class Group:
 
     # --- the application
 
-    def _apply(self, node: Node) -> None:
+    def _apply(self, node: RawNode) -> None:
         if self._applier.busy:
             return
         ready = node.committed(most_bytes=_APPLY_BYTES)
@@ -452,7 +452,7 @@ class Group:
 
     # --- news
 
-    def _notice(self, node: Node) -> None:
+    def _notice(self, node: RawNode) -> None:
         """Tell of changes in who leads."""
         if self.failure:
             return
@@ -474,7 +474,7 @@ class Group:
     def _refuse(self, why: str) -> None:
         asked, self._asked = self._asked, []
         for _, done in asked:
-            done(LostError(why))
+            done(ProposalLostError(why))
         self._proposals.fail(why)
 
     def _fail(self, fault: BaseException, what: str) -> None:

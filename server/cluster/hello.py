@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 
-class HelloError(ValueError):
+class AnnounceError(ValueError):
     """These bytes are no hello."""
 
 
@@ -29,7 +29,7 @@ def founding(founders: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class Announce:
     """One server about itself in one group.
 
     group: its name. name: of the server. server: its id, another one each time it starts. domain: "" for
@@ -63,16 +63,16 @@ class Hello:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def decode(cls, data: bytes) -> Hello:
-        """Read what `encode` gave. Raises HelloError."""
+    def decode(cls, data: bytes) -> Announce:
+        """Read what `encode` gave. Raises AnnounceError."""
         try:
             fields: dict[str, Any] = json.loads(data)
             for name in ("founders", "members"):
                 fields[name] = tuple(map(str, fields[name]))
             hello = cls(**fields)
         except (ValueError, TypeError, KeyError) as fault:
-            raise HelloError(f"not a hello: {fault}") from fault
+            raise AnnounceError(f"not an announcement: {fault}") from fault
         texts = (hello.group, hello.name, hello.server, hello.domain, hello.member)
         if not all(isinstance(text, str) for text in texts) or not isinstance(hello.commit, int):
-            raise HelloError("not a hello: a field has the wrong type")
+            raise AnnounceError("not an announcement: a field has the wrong type")
         return hello

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .hello import Hello, node_of
+from .hello import Announce, node_of
 from .raft import Members
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class MembershipView:
     """What a leader sees.
 
     own: its id. alive: members that answered a short while ago. caught_up: learners that have, as good as,
@@ -27,11 +27,11 @@ class Outlook:
     members: Members
     alive: frozenset[str]
     caught_up: frozenset[str]
-    present: tuple[Hello, ...] = ()
+    present: tuple[Announce, ...] = ()
     wanted: frozenset[str] | None = None
 
 
-def next_members(outlook: Outlook) -> Members | None:
+def next_members(outlook: MembershipView) -> Members | None:
     """The configuration to propose next; None when all is as it shall be, or nothing can be done now."""
     members = outlook.members
     for learner in sorted(members.learners & outlook.caught_up & outlook.alive):
@@ -55,12 +55,12 @@ def is_settled(members: Members, wanted: frozenset[str] | None) -> bool:
     return not members.learners and (wanted is None or all(node_of(one) in wanted for one in members.voters))
 
 
-def surplus(outlook: Outlook) -> bool:
+def surplus(outlook: MembershipView) -> bool:
     """Whether the leader itself shall be no member any more: another one must lead, and remove it."""
     return not _wants(outlook, outlook.own) and _complete(outlook)
 
 
-def _goes(outlook: Outlook, member: str) -> bool:
+def _goes(outlook: MembershipView, member: str) -> bool:
     """Whether it is time to remove a member."""
     if _wants(outlook, member):
         return _replaced(outlook, member)
@@ -68,23 +68,23 @@ def _goes(outlook: Outlook, member: str) -> bool:
     return not serves or _complete(outlook)
 
 
-def _complete(outlook: Outlook) -> bool:
+def _complete(outlook: MembershipView) -> bool:
     """Whether all that are wanted vote."""
     return (outlook.wanted or frozenset()) <= {node_of(voter) for voter in outlook.members.voters}
 
 
-def _wants(outlook: Outlook, member: str) -> bool:
+def _wants(outlook: MembershipView, member: str) -> bool:
     return outlook.wanted is None or node_of(member) in outlook.wanted
 
 
-def _replaced(outlook: Outlook, member: str) -> bool:
+def _replaced(outlook: MembershipView, member: str) -> bool:
     """Whether its server is there under another id, and it is not."""
     if member in outlook.alive:
         return False
     return any(hello.node == node_of(member) and hello.member != member for hello in outlook.present)
 
 
-def _without(outlook: Outlook, member: str) -> Members | None:
+def _without(outlook: MembershipView, member: str) -> Members | None:
     members = outlook.members
     if member in members.learners:
         return Members.of(members.voters, members.learners - {member})

@@ -26,14 +26,14 @@ _LOST = "lost."
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Incarnation:
     """member: the id. founders: of the group it belongs to, () while it belongs to none."""
 
     member: str
     founders: tuple[str, ...] = ()
 
 
-class Lives:
+class Incarnations:
     """The lives of `node` in the group whose folder is `path`. All calls block and may raise OSError.
 
     faults: what `open` found that cannot be read, and what came of it.
@@ -46,7 +46,7 @@ class Lives:
         self._random_bytes = random_bytes
         self.faults: list[str] = []
 
-    def open(self) -> Life:
+    def open(self) -> Incarnation:
         """The present life, or a new one when there is none that can be gone on with."""
         life = self._read()
         if life is None and not self.faults and self._fs.names(self.path):
@@ -58,20 +58,20 @@ class Lives:
             return self.renew()
         return life
 
-    def store(self, life: Life) -> RaftStore:
+    def store(self, life: Incarnation) -> RaftStore:
         """Where a life's Raft state is."""
         return RaftStore(f"{self.path}/{life.member}", fs=self._fs)
 
-    def begin(self, life: Life, founders: tuple[str, ...]) -> Life:
+    def begin(self, life: Incarnation, founders: tuple[str, ...]) -> Incarnation:
         """A Raft state is about to begin: from now on its absence is a loss."""
-        life = Life(life.member, founders)
+        life = Incarnation(life.member, founders)
         self._write(life)
         return life
 
-    def renew(self) -> Life:
+    def renew(self) -> Incarnation:
         """Begin another life; what an earlier one left is kept under another name, of the last one only."""
         self._fs.make_directory(self.path)
-        life = Life(f"{self._node}-{self._random_bytes(4).hex()}")
+        life = Incarnation(f"{self._node}-{self._random_bytes(4).hex()}")
         self._write(life)
         names = [name for name in self._fs.names(self.path) if name.partition(".")[0] != _LIFE]
         left = [name for name in names if not name.startswith(_LOST)]
@@ -95,7 +95,7 @@ class Lives:
             self._fs.sync_directory(self.path)
         self._fs.remove_tree(self.path)
 
-    def _read(self, *, change: bool = True) -> Life | None:
+    def _read(self, *, change: bool = True) -> Incarnation | None:
         path = f"{self.path}/{_LIFE}"
         try:
             found = read_copies(self._fs, path, _decode)
@@ -110,14 +110,14 @@ class Lives:
             mend(self._fs, path, found, durable=True)
         return found.value
 
-    def _write(self, life: Life) -> None:
+    def _write(self, life: Incarnation) -> None:
         body = json.dumps([life.member, life.founders]).encode() + b"\n"
         write_copies(self._fs, f"{self.path}/{_LIFE}", b"%08x %b" % (crc32(body), body), durable=True)
 
 
-def _decode(data: bytes, path: str) -> Life:
+def _decode(data: bytes, path: str) -> Incarnation:
     checksum, _, body = data.partition(b" ")
     if checksum != b"%08x" % crc32(body):
         raise Damaged(0, f"{path}: checksum mismatch")
     member, founders = json.loads(body)
-    return Life(member, tuple(founders))
+    return Incarnation(member, tuple(founders))

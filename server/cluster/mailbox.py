@@ -12,13 +12,13 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .hello import Hello, HelloError, node_of
+from .hello import Announce, AnnounceError, node_of
 from .raft.codec import CodecError, decode, encode
 
 if TYPE_CHECKING:
-    from .pacemaker import Pacemaker
-    from .raft import Message
-    from .runner import Runner
+    from .pacemaker import Ticker
+    from .raft import RaftMessage
+    from .runner import TaskExecutor
 
 PREFIX = "$NRG."
 HELLO = PREFIX + "HELLO"
@@ -30,11 +30,11 @@ _CUT = struct.Struct("<8sQII")  # sender, number, place, how many pieces
 
 _ADDRESS = struct.Struct("<8sH")  # sender, length of the group's name
 
-Receive = Callable[["Message"], None]
+Receive = Callable[["RaftMessage"], None]
 Read = Callable[[str, bytes], None]  # the sender's node, what it writes
 
 
-class Carrier(Protocol):
+class PubSub(Protocol):
     """What carries the messages: the system account."""
 
     def subscribe(self, subject: str, callback: Callable[[Any], None]) -> Any:
@@ -47,15 +47,15 @@ class Carrier(Protocol):
         """Send."""
 
 
-class Mailbox:
+class RaftTransport:
     """One per server. It hears and sends nothing before `start`."""
 
     def __init__(
         self,
         node: str,
-        carrier: Carrier,
-        runner: Runner,
-        pacemaker: Pacemaker,
+        carrier: PubSub,
+        runner: TaskExecutor,
+        pacemaker: Ticker,
         *,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
@@ -65,7 +65,7 @@ class Mailbox:
         self._pacemaker = pacemaker
         self._piece_bytes = piece_bytes
         self._boxes: dict[str, Receive] = {}
-        self._ears: dict[str, Callable[[Hello], None]] = {}
+        self._ears: dict[str, Callable[[Announce], None]] = {}
         self._readers: dict[str, Read] = {}
         self._waiting: dict[str, list[bytes]] = {}  # frames by node
         self._held: dict[str, list[bytes]] = {}  # those that go before them, if there are any
@@ -96,7 +96,7 @@ class Mailbox:
         """Drop them; harmless when done twice."""
         self._boxes.pop(group, None)
 
-    def listen(self, group: str, hear: Callable[[Hello], None]) -> None:
+    def listen(self, group: str, hear: Callable[[Announce], None]) -> None:
         """Take the hellos of `group`."""
         self._ears[group] = hear
 
@@ -114,7 +114,7 @@ class Mailbox:
 
     # --- out
 
-    def send(self, group: str, message: Message, *, waits: bool = False) -> None:
+    def send(self, group: str, message: RaftMessage, *, waits: bool = False) -> None:
         """Send a Raft message at the end of this turn. waits: with the next one that goes there, if soon."""
         if not self._subscriptions:
             return
@@ -137,7 +137,7 @@ class Mailbox:
         for node, frames in held.items():
             self._add(node, *frames)
 
-    def greet(self, hello: Hello, node: str = "") -> None:
+    def greet(self, hello: Announce, node: str = "") -> None:
         """Say hello to one server, or to all."""
         if self._subscriptions:
             self._carrier.publish(PREFIX + node if node else HELLO, bytes([_HELLO]) + hello.encode())
@@ -185,7 +185,7 @@ class Mailbox:
         body = bytes(message.body)
         try:
             self._take(body)
-        except (CodecError, HelloError, struct.error, IndexError):
+        except (CodecError, AnnounceError, struct.error, IndexError):
             return
 
     def _take(self, body: bytes) -> None:
@@ -195,7 +195,7 @@ class Mailbox:
         elif kind == _PIECE:
             self._piece(body)
         elif kind == _HELLO:
-            hello = Hello.decode(body[1:])
+            hello = Announce.decode(body[1:])
             hear = self._ears.get(hello.group)
             if hear is not None:
                 hear(hello)

@@ -13,7 +13,7 @@ from ..clock import SECOND, Clock, Timer
 TICK = SECOND // 4
 
 
-class Pacemaker:
+class Ticker:
     """Calls everyone who was added, every `tick` ns. count: of ticks so far."""
 
     def __init__(self, clock: Clock, tick: int = TICK) -> None:

@@ -13,11 +13,11 @@ class ProposalError(Exception):
     """A proposal came to nothing, or nobody can say."""
 
 
-class LostError(ProposalError):
+class ProposalLostError(ProposalError):
     """Nothing of it was, or ever will be, committed."""
 
 
-class UnknownError(ProposalError):
+class ProposalUnknownError(ProposalError):
     """All, some or nothing of it may be, or become, committed."""
 
 
@@ -68,7 +68,7 @@ class Proposals:
         gone = [w for w in self._doubtful if w.first <= index]
         self._doubtful = [w for w in self._doubtful if w.first > index]
         for waiting in gone:
-            waiting.done(UnknownError("a snapshot came instead of it"))
+            waiting.done(ProposalUnknownError("a snapshot came instead of it"))
 
     def leadership_lost(self) -> None:
         """Those under way are in doubt now."""
@@ -84,26 +84,26 @@ class Proposals:
         given_up = [w for w in self._doubtful if w.patience <= 0]
         self._doubtful = [w for w in self._doubtful if w.patience > 0]
         for waiting in given_up:
-            waiting.done(UnknownError("the leadership was lost before it was committed"))
+            waiting.done(ProposalUnknownError("the leadership was lost before it was committed"))
 
     def fail(self, why: str) -> None:
         """Nothing more will be heard of any."""
         self.leadership_lost()
         doubtful, self._doubtful = self._doubtful, []
         for waiting in doubtful:
-            waiting.done(UnknownError(why))
+            waiting.done(ProposalUnknownError(why))
 
 
 def _settle(waiting: _Waiting, first: int, entries: Sequence[Entry]) -> bool:
     """Answer a doubtful one if these entries decide it; whether they did."""
     end = first + len(entries)
     if first <= waiting.first < end and entries[waiting.first - first].term != waiting.term:
-        waiting.done(LostError("another leader's entry took its place"))
+        waiting.done(ProposalLostError("another leader's entry took its place"))
         return True
     if not first <= waiting.last < end:
         return False
     if entries[waiting.last - first].term == waiting.term:
         waiting.done(waiting.last)
     else:
-        waiting.done(UnknownError("a part of it was committed"))
+        waiting.done(ProposalUnknownError("a part of it was committed"))
     return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from .formation import Expected
+from .formation import BootstrapExpect
 
 
-class Dialled(Protocol):
+class ConfiguredRoute(Protocol):
     """A configured address, as `server/route` keeps it; that of this server itself is dropped there."""
 
     @property
@@ -24,10 +24,10 @@ class Dialled(Protocol):
         """The address."""
 
 
-def expected(remotes: Iterable[Dialled], *, configured: bool) -> Expected:
+def expected(remotes: Iterable[ConfiguredRoute], *, configured: bool) -> BootstrapExpect:
     """configured: whether the configuration has any routes; without them no group is founded here."""
     named = [remote for remote in remotes if remote.explicit]
-    return Expected(
+    return BootstrapExpect(
         servers=frozenset(remote.server_id for remote in named if remote.server_id),
         unreached=tuple(sorted(str(remote.target) for remote in named if not remote.server_id)),
         alone=configured and not named,

@@ -1,4 +1,4 @@
-"""How a group gets work done later or elsewhere; JetStream's `LoopRunner` is one."""
+"""How a group gets work done later or elsewhere; JetStream's `LoopTaskExecutor` is one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 Done = Callable[[BaseException | None], None]
 
 
-class Runner(Protocol):
+class TaskExecutor(Protocol):
     """A loop and its worker threads."""
 
     def soon(self, callback: Callable[[], None]) -> None:

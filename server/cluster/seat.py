@@ -1,6 +1,7 @@
-"""Seat: a server's place in one group, whoever sits in it: finding the group, or founding it, then `Group`.
+"""RaftMember: a server's place in one group, whoever sits in it: finding the group, or founding it, then
+`RaftNode`.
 
-It says hello, decides by `Formation`, begins and ends lives, starts a group again whose disk refused a write,
+It says hello, decides by `Bootstrap`, begins and ends lives, starts a group again whose disk refused a write,
 and, while it leads, keeps the members as they shall be (`keeper`). Promises: `stop` leaves nothing behind.
 """
 
@@ -12,21 +13,21 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from . import stalemate
-from .formation import Expected, Formation, Found, Join, Leave
-from .group import COMPACT_ENTRIES, TIMING, Group
-from .hello import Hello, founding, node_of
-from .keeper import Outlook, is_settled, next_members, surplus
-from .lives import Life, Lives
-from .raft import Members, MembersError, NotLeaderError, Timing
+from .formation import Bootstrap, BootstrapExpect, FoundGroup, JoinGroup, LeaveGroup
+from .group import COMPACT_ENTRIES, TIMING, RaftNode
+from .hello import Announce, founding, node_of
+from .keeper import MembershipView, is_settled, next_members, surplus
+from .lives import Incarnation, Incarnations
+from .raft import Members, MembersError, NotLeaderError, RaftConfig
 
 if TYPE_CHECKING:
     from ...store.fs import FileSystem
     from ..clock import Clock
-    from ..logging import Log
-    from .application import Application, Owner
-    from .mailbox import Mailbox
-    from .pacemaker import Pacemaker
-    from .runner import Runner
+    from ..logging import Logger
+    from .application import GroupListener, StateMachine
+    from .mailbox import RaftTransport
+    from .pacemaker import Ticker
+    from .runner import TaskExecutor
 
 _FRESH = 2  # ticks between two hellos of who belongs to nothing yet
 _LEADERLESS = 8  # ticks between those of a member without a leader
@@ -35,7 +36,7 @@ _AGAIN = 20  # ticks until a group whose disk refused is started again
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class GroupEnvironment:
     """What all seats of a server share. path: the folder of the groups; server: its id.
 
     reader: does what costs by what is stored, so that it keeps no other work waiting; None: `runner` does.
@@ -46,51 +47,51 @@ class Surroundings:
     node: str
     domain: str
     path: str
-    mailbox: Mailbox
-    runner: Runner
-    pacemaker: Pacemaker
+    mailbox: RaftTransport
+    runner: TaskExecutor
+    pacemaker: Ticker
     clock: Clock
     fs: FileSystem
-    log: Log
+    log: Logger
     random_bytes: Callable[[int], bytes]
-    timing: Timing = TIMING
+    timing: RaftConfig = TIMING
     compact_entries: int = COMPACT_ENTRIES
-    reader: Runner | None = None
+    reader: TaskExecutor | None = None
 
-    def lives(self, group: str) -> Lives:
+    def lives(self, group: str) -> Incarnations:
         """This server's lives in a group."""
-        return Lives(f"{self.path}/{group}", self.node, fs=self.fs, random_bytes=self.random_bytes)
+        return Incarnations(f"{self.path}/{group}", self.node, fs=self.fs, random_bytes=self.random_bytes)
 
     def random(self) -> Random:
         """Dice of one's own."""
         return Random(int.from_bytes(self.random_bytes(8), "big"))
 
 
-class Seat:
+class RaftMember:
     """One per group and server.
 
     make: gives the application in its state as it is durable by itself; called for each life and each
-    start. expected: who must be there before the group may be founded. wanted: see `Outlook`. holds: whether
-    a learner that has the log also has what is older than that; asked again and again. observes: whether
-    this member votes and is not to lead. prepare: reads what `make` needs; called on a worker thread, raises
-    nothing.
+    start. expected: who must be there before the group may be founded. wanted: see `MembershipView`. holds:
+    whethera learner that has the log also has what is older than that; asked again and again. observes:
+    whetherthis member votes and is not to lead. prepare: reads what `make` needs; called on a worker thread,
+    raisesnothing.
     """
 
     def __init__(
         self,
         name: str,
-        surroundings: Surroundings,
-        make: Callable[[], Application],
-        owner: Owner,
+        surroundings: GroupEnvironment,
+        make: Callable[[], StateMachine],
+        owner: GroupListener,
         *,
-        expected: Callable[[], Expected],
+        expected: Callable[[], BootstrapExpect],
         wanted: Callable[[], frozenset[str] | None] = lambda: None,
         holds: Callable[[str], bool] = lambda _: True,
         observes: Callable[[], bool] = lambda: False,
         prepare: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
-        self.group: Group | None = None
+        self.group: RaftNode | None = None
         self.failure = ""
         self._around = surroundings
         self._make = make
@@ -101,8 +102,8 @@ class Seat:
         self._observes = observes
         self._prepare = prepare
         self._lives = surroundings.lives(name)
-        self._life: Life | None = None
-        self._formation: Formation | None = None
+        self._life: Incarnation | None = None
+        self._formation: Bootstrap | None = None
         self._now = 0  # ticks
         self._busy = False
         self._again = -1  # the tick at which what failed is tried again
@@ -172,10 +173,13 @@ class Seat:
         group.stop(self._stopped)
 
     def _work(
-        self, job: Callable[[], Life], done: Callable[[Life], None], runner: Runner | None = None
+        self,
+        job: Callable[[], Incarnation],
+        done: Callable[[Incarnation], None],
+        runner: TaskExecutor | None = None,
     ) -> None:
         """Do what blocks, about lives; a disk that refuses is asked again later."""
-        found: list[Life] = []
+        found: list[Incarnation] = []
 
         def finished(error: BaseException | None) -> None:
             self._busy = False
@@ -195,7 +199,7 @@ class Seat:
     def _open(self, *, renew: bool) -> None:
         self._work(self._lives.renew if renew else self._lives.open, self._opened)
 
-    def _opened(self, life: Life) -> None:
+    def _opened(self, life: Incarnation) -> None:
         for fault in self._lives.faults:
             self._around.log.warning(f"Group {self.name}: {fault}")
         self._lives.faults.clear()
@@ -205,14 +209,14 @@ class Seat:
         else:
             self._greet()
 
-    def _take(self, life: Life) -> None:
+    def _take(self, life: Incarnation) -> None:
         around = self._around
         self._life = life
-        hello = Hello(
+        hello = Announce(
             self.name, around.name, around.server, around.domain, life.member, founders=life.founders
         )
         if self._formation is None:
-            self._formation = Formation(hello)
+            self._formation = Bootstrap(hello)
         else:
             self._formation.me = hello
         self._formation.bare = False
@@ -225,7 +229,7 @@ class Seat:
         assert life is not None
         self._work(lambda: self._lives.begin(life, founders), self._create)
 
-    def _create(self, life: Life) -> None:
+    def _create(self, life: Incarnation) -> None:
         self._take(life)
         self._begin(Members.of(life.founders if life.member in life.founders else ()))
 
@@ -237,15 +241,15 @@ class Seat:
             self._enter(life, create)
             return
 
-        def read() -> Life:
+        def read() -> Incarnation:
             prepare()
             return life
 
         self._work(read, lambda found: self._enter(found, create), self._around.reader)
 
-    def _enter(self, life: Life, create: Members | None) -> None:
+    def _enter(self, life: Incarnation, create: Members | None) -> None:
         around = self._around
-        self.group = Group(
+        self.group = RaftNode(
             f"{self.name}@{founding(life.founders)}",
             life.member,
             self._lives.store(life),
@@ -323,14 +327,14 @@ class Seat:
         else:
             self._open(renew=False)
 
-    def _failed(self, group: Group) -> None:
+    def _failed(self, group: RaftNode) -> None:
         if group.broken:
             self._around.log.warning(f"Group {self.name}: this server comes back as a new member")
             self.renew()
         elif group.retry and self._again < self._now:
             self._again = self._now + _AGAIN
 
-    def _meet(self, group: Group) -> None:
+    def _meet(self, group: RaftNode) -> None:
         """It has begun: when a majority is there and nobody leads, do not wait for long."""
         assert self._formation is not None
         if self._creating is not None:
@@ -359,7 +363,7 @@ class Seat:
         if self._formation is not None:
             self._around.mailbox.greet(replace(self._me(), answer=True))
 
-    def _me(self) -> Hello:
+    def _me(self) -> Announce:
         formation, group = self._formation, self.group
         assert formation is not None
         if group is not None:
@@ -368,7 +372,7 @@ class Seat:
                 formation.me = replace(me, members=members, commit=group.commit)
         return formation.me
 
-    def _hear(self, hello: Hello) -> None:
+    def _hear(self, hello: Announce) -> None:
         if self._formation is None:
             return
         if self._formation.hear(hello, self._around.clock.now()):
@@ -386,11 +390,11 @@ class Seat:
         self._me()
         now = self._around.clock.now()
         decision = formation.decide(self._expected(), now)
-        if isinstance(decision, (Found, Join)):
-            if isinstance(decision, Found):
-                self._around.log.info(f"Group {self.name} is founded by {', '.join(decision.founders)}")
+        if isinstance(decision, (FoundGroup, JoinGroup)):
+            if isinstance(decision, FoundGroup):
+                self._around.log.info(f"Group {self.name} is bootstrapped by {', '.join(decision.founders)}")
             self._become(decision.founders)
-        elif isinstance(decision, Leave):
+        elif isinstance(decision, LeaveGroup):
             self.renew()
         elif (
             self.group is None and self._now % _SAY == 0 and not formation.in_conflict(formation.me.node, now)
@@ -407,13 +411,15 @@ class Seat:
 
     # --- members
 
-    def _keep(self, group: Group) -> None:
+    def _keep(self, group: RaftNode) -> None:
         """Make the next change of members, if there is one."""
         formation, node = self._formation, group.node
         assert formation is not None and node is not None
         present = tuple(h for h in formation.present(self._around.clock.now()) if self._fits(h))
         caught_up = frozenset(m for m in group.caught_up() & group.members.learners if self._holds(m))
-        outlook = Outlook(group.member, group.members, group.alive(), caught_up, present, self._wanted())
+        outlook = MembershipView(
+            group.member, group.members, group.alive(), caught_up, present, self._wanted()
+        )
         try:
             change = next_members(outlook)
             if change is not None:
@@ -427,7 +433,7 @@ class Seat:
         except (MembersError, NotLeaderError):
             return  # one is under way
 
-    def _fits(self, hello: Hello) -> bool:
+    def _fits(self, hello: Announce) -> bool:
         """Whether a server that is there may be added: it is fresh, or waits in this very founding."""
         assert self._life is not None
         return hello.fresh or hello.founders == self._life.founders

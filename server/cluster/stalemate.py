@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .hello import Hello, node_of
+from .hello import Announce, node_of
 
 if TYPE_CHECKING:
     from .raft import Members
 
 
-def why(me: Hello, members: Members, present: Iterable[Hello]) -> str:
+def why(me: Announce, members: Members, present: Iterable[Announce]) -> str:
     """Why there is no leader; "" while an election may still give one.
 
     me, present: what this server and those that were heard a short while ago say of themselves. members: of

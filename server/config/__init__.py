@@ -6,6 +6,6 @@ starts anything; the only files opened are configurations, what they include, an
 
 from .load import load, load_text
 from .options import Options
-from .tree import ConfigError, Position, Problem
+from .tree import ConfigError, ConfigProblem, SourcePosition
 
-__all__ = ["ConfigError", "Options", "Position", "Problem", "load", "load_text"]
+__all__ = ["ConfigError", "ConfigProblem", "Options", "SourcePosition", "load", "load_text"]

@@ -10,7 +10,7 @@ import hashlib
 import json
 from datetime import datetime
 
-from .tree import Node, Value
+from .tree import ConfigNode, Value
 
 _GO = {
     "<": "\\u003c",
@@ -22,7 +22,7 @@ _GO = {
 }
 
 
-def digest(entries: dict[str, Node]) -> str:
+def digest(entries: dict[str, ConfigNode]) -> str:
     """`sha256:<hex>` of the entries."""
     text = _encode(entries) + "\n"
     return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -28,7 +28,7 @@ class FlagError(Exception):
         super().__init__(message)
 
 
-class Flag(NamedTuple):
+class ServerFlag(NamedTuple):
     """One flag: its names (short ones first), kind ("bool", "int", "text"), and what --help says of it.
 
     option: path of the option it sets, "" for those that `CommandLine` treats itself.
@@ -41,24 +41,26 @@ class Flag(NamedTuple):
     option: str = ""
 
 
-GROUPS: dict[str, tuple[Flag, ...]] = {
+GROUPS: dict[str, tuple[ServerFlag, ...]] = {
     "Server": (
-        Flag(("a", "addr", "net"), "text", "host", "Address to listen on (default: 0.0.0.0)", "host"),
-        Flag(("p", "port"), "int", "port", "Port for clients (default: 4222, -1 any)"),
-        Flag(("n", "name", "server_name"), "text", "name", "Server name (default: its id)", "server_name"),
-        Flag(("P", "pid"), "text", "file", "File for the process id", "pid_file"),
-        Flag(("m", "http_port"), "int", "port", "Port for monitoring over http"),
-        Flag(("ms", "https_port"), "int", "port", "Port for monitoring over https"),
-        Flag(("c", "config"), "text", "file", "Configuration file"),
-        Flag(("t",), "bool", "", "Check the configuration and exit"),
-        Flag(
+        ServerFlag(("a", "addr", "net"), "text", "host", "Address to listen on (default: 0.0.0.0)", "host"),
+        ServerFlag(("p", "port"), "int", "port", "Port for clients (default: 4222, -1 any)"),
+        ServerFlag(
+            ("n", "name", "server_name"), "text", "name", "Server name (default: its id)", "server_name"
+        ),
+        ServerFlag(("P", "pid"), "text", "file", "File for the process id", "pid_file"),
+        ServerFlag(("m", "http_port"), "int", "port", "Port for monitoring over http"),
+        ServerFlag(("ms", "https_port"), "int", "port", "Port for monitoring over https"),
+        ServerFlag(("c", "config"), "text", "file", "Configuration file"),
+        ServerFlag(("t",), "bool", "", "Check the configuration and exit"),
+        ServerFlag(
             ("sl", "signal"),
             "text",
             "signal[=pid]",
             "Send stop, quit, term, reopen, reload or ldm to a process id or pid file",
         ),
-        Flag(("client_advertise",), "text", "address", "Address told to clients", "client_advertise"),
-        Flag(
+        ServerFlag(("client_advertise",), "text", "address", "Address told to clients", "client_advertise"),
+        ServerFlag(
             ("ports_file_dir",),
             "text",
             "dir",
@@ -67,18 +69,20 @@ GROUPS: dict[str, tuple[Flag, ...]] = {
         ),
     ),
     "Logging": (
-        Flag(("l", "log"), "text", "file", "Log to a file", "log_file"),
-        Flag(("T", "logtime"), "bool", "", "Times in the log (default: true)", "logtime"),
-        Flag(("logtime_utc",), "bool", "", "Times in UTC", "logtime_utc"),
-        Flag(("s", "syslog"), "bool", "", "Log to syslog", "syslog"),
-        Flag(("r", "remote_syslog"), "text", "address", "Log to a syslog server", "remote_syslog"),
-        Flag(("D", "debug"), "bool", "", "Debug lines", "debug"),
-        Flag(("V", "trace"), "bool", "", "Protocol lines", "trace"),
-        Flag(("VV",), "bool", "", "Protocol lines, of the system account too"),
-        Flag(("DV",), "bool", "", "Debug and protocol lines"),
-        Flag(("DVV",), "bool", "", "Debug and protocol lines, of the system account too"),
-        Flag(("log_size_limit",), "int", "bytes", "Size after which the log is rotated", "log_size_limit"),
-        Flag(
+        ServerFlag(("l", "log"), "text", "file", "Log to a file", "log_file"),
+        ServerFlag(("T", "logtime"), "bool", "", "Times in the log (default: true)", "logtime"),
+        ServerFlag(("logtime_utc",), "bool", "", "Times in UTC", "logtime_utc"),
+        ServerFlag(("s", "syslog"), "bool", "", "Log to syslog", "syslog"),
+        ServerFlag(("r", "remote_syslog"), "text", "address", "Log to a syslog server", "remote_syslog"),
+        ServerFlag(("D", "debug"), "bool", "", "Debug lines", "debug"),
+        ServerFlag(("V", "trace"), "bool", "", "Protocol lines", "trace"),
+        ServerFlag(("VV",), "bool", "", "Protocol lines, of the system account too"),
+        ServerFlag(("DV",), "bool", "", "Debug and protocol lines"),
+        ServerFlag(("DVV",), "bool", "", "Debug and protocol lines, of the system account too"),
+        ServerFlag(
+            ("log_size_limit",), "int", "bytes", "Size after which the log is rotated", "log_size_limit"
+        ),
+        ServerFlag(
             ("max_traced_msg_len",),
             "int",
             "bytes",
@@ -87,34 +91,40 @@ GROUPS: dict[str, tuple[Flag, ...]] = {
         ),
     ),
     "JetStream": (
-        Flag(("js", "jetstream"), "bool", "", "Enable JetStream", "jetstream.enabled"),
-        Flag(("sd", "store_dir"), "text", "dir", "Directory of its files", "jetstream.store_dir"),
+        ServerFlag(("js", "jetstream"), "bool", "", "Enable JetStream", "jetstream.enabled"),
+        ServerFlag(("sd", "store_dir"), "text", "dir", "Directory of its files", "jetstream.store_dir"),
     ),
     "Authorization": (
-        Flag(("user",), "text", "user", "User clients must name", "authorization.user"),
-        Flag(("pass",), "text", "password", "Password of the user", "authorization.password"),
-        Flag(("auth",), "text", "token", "Token clients must send", "authorization.token"),
+        ServerFlag(("user",), "text", "user", "User clients must name", "authorization.user"),
+        ServerFlag(("pass",), "text", "password", "Password of the user", "authorization.password"),
+        ServerFlag(("auth",), "text", "token", "Token clients must send", "authorization.token"),
     ),
     "TLS": (
-        Flag(("tls",), "bool", "", "TLS for clients, who are not verified"),
-        Flag(("tlscert",), "text", "file", "Certificate of the server"),
-        Flag(("tlskey",), "text", "file", "Private key of the certificate"),
-        Flag(("tlsverify",), "bool", "", "TLS for clients, who are verified"),
-        Flag(("tlscacert",), "text", "file", "Authority that verifies clients"),
+        ServerFlag(("tls",), "bool", "", "TLS for clients, who are not verified"),
+        ServerFlag(("tlscert",), "text", "file", "Certificate of the server"),
+        ServerFlag(("tlskey",), "text", "file", "Private key of the certificate"),
+        ServerFlag(("tlsverify",), "bool", "", "TLS for clients, who are verified"),
+        ServerFlag(("tlscacert",), "text", "file", "Authority that verifies clients"),
     ),
     "Cluster": (
-        Flag(("routes",), "text", "url,url", "Routes to connect to"),
-        Flag(("cluster", "cluster_listen"), "text", "url", "Where to listen for routes; empty disables"),
-        Flag(("cluster_name",), "text", "name", "Name of the cluster", "cluster.name"),
-        Flag(("no_advertise",), "bool", "", "Do not tell clients of the cluster", "cluster.no_advertise"),
-        Flag(("cluster_advertise",), "text", "address", "Address told to servers", "cluster.advertise"),
-        Flag(("connect_retries",), "int", "number", "Attempts for routes learnt", "cluster.connect_retries"),
+        ServerFlag(("routes",), "text", "url,url", "Routes to connect to"),
+        ServerFlag(
+            ("cluster", "cluster_listen"), "text", "url", "Where to listen for routes; empty disables"
+        ),
+        ServerFlag(("cluster_name",), "text", "name", "Name of the cluster", "cluster.name"),
+        ServerFlag(
+            ("no_advertise",), "bool", "", "Do not tell clients of the cluster", "cluster.no_advertise"
+        ),
+        ServerFlag(("cluster_advertise",), "text", "address", "Address told to servers", "cluster.advertise"),
+        ServerFlag(
+            ("connect_retries",), "int", "number", "Attempts for routes learnt", "cluster.connect_retries"
+        ),
     ),
-    "Profiling": (Flag(("profile",), "int", "port", "Port of the profiler", "prof_port"),),
+    "Profiling": (ServerFlag(("profile",), "int", "port", "Port of the profiler", "prof_port"),),
     "Common": (
-        Flag(("h", "help"), "bool", "", "Show this message"),
-        Flag(("v", "version"), "bool", "", "Show the version"),
-        Flag(("help_tls",), "bool", "", "Show how TLS is configured"),
+        ServerFlag(("h", "help"), "bool", "", "Show this message"),
+        ServerFlag(("v", "version"), "bool", "", "Show the version"),
+        ServerFlag(("help_tls",), "bool", "", "Show how TLS is configured"),
     ),
 }
 FLAGS = tuple(flag for group in GROUPS.values() for flag in group)
@@ -197,7 +207,7 @@ def options_from(argv: Sequence[str]) -> Options:
     return parse(argv).options()
 
 
-def _value(flag: Flag, name: str, text: str) -> str | int | bool:
+def _value(flag: ServerFlag, name: str, text: str) -> str | int | bool:
     if flag.kind == "text":
         return text
     if flag.kind == "bool":

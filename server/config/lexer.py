@@ -15,7 +15,7 @@ from bisect import bisect_right
 from enum import Enum
 from typing import NamedTuple, NoReturn
 
-from .tree import ConfigError, Position
+from .tree import ConfigError, SourcePosition
 
 SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 BLANK = " \t"
@@ -33,7 +33,7 @@ _ADDRESS_REST = re.compile(r"[0-9.:\-]*")
 _HEX = re.compile(r"[0-9a-fA-F]{2}")
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     KEY = "key"
@@ -52,9 +52,9 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A token: its text (without quotes, escapes resolved) and where it starts."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
-    position: Position
+    position: SourcePosition
 
 
 class Lexer:
@@ -66,11 +66,11 @@ class Lexer:
         self.at = 0
         self._lines = [m.end() for m in re.finditer("\n", text)]
 
-    def position(self, offset: int | None = None) -> Position:
+    def position(self, offset: int | None = None) -> SourcePosition:
         """Where an offset (default: the cursor) is."""
         at = self.at if offset is None else offset
         line = bisect_right(self._lines, at)
-        return Position(self.file, line + 1, at - (self._lines[line - 1] if line else 0) + 1)
+        return SourcePosition(self.file, line + 1, at - (self._lines[line - 1] if line else 0) + 1)
 
     def fail(self, message: str, hint: str = "", at: int | None = None) -> NoReturn:
         """Raise the error at an offset (default: the cursor)."""
@@ -101,7 +101,7 @@ class Lexer:
         start = self.at
         here = self.peek()
         if here in ("", "}"):
-            return Token(Kind.END, here, self.position())
+            return Token(TokenKind.END, here, self.position())
         if here in "=:":
             self.fail(f"unexpected {here!r}: a key must come first")
         if here == "/":
@@ -116,7 +116,7 @@ class Lexer:
             self.fail(f"unexpected {{ in the key {key!r}", "put a blank before it", at=start)
         if key.lower() == "include" and self.peek() and self.peek() in SPACE:
             return self._include(self.position(start))
-        return Token(Kind.KEY, key, self.position(start))
+        return Token(TokenKind.KEY, key, self.position(start))
 
     def _quoted_key(self, quote: str) -> Token:
         start = self.at
@@ -124,9 +124,9 @@ class Lexer:
         if end < 0:
             self.fail("a quoted key is not closed", at=start)
         self.at = end + 1
-        return Token(Kind.KEY, self.text[start + 1 : end], self.position(start))
+        return Token(TokenKind.KEY, self.text[start + 1 : end], self.position(start))
 
-    def _include(self, position: Position) -> Token:
+    def _include(self, position: SourcePosition) -> Token:
         while self.peek() and self.peek() in BLANK:
             self.at += 1
         here = self.peek()
@@ -136,7 +136,7 @@ class Lexer:
                 self.fail("the path of an include is not closed")
             path = self.text[self.at + 1 : end]
             self.at = end + 1
-            return Token(Kind.INCLUDE, path, position)
+            return Token(TokenKind.INCLUDE, path, position)
         if not here or here in "[{(-\\" or here in NEWLINE or here.isdigit():
             self.fail("expected the path of a file after include", "quote it if it starts with a digit")
         start, size = self.at, len(self.text)
@@ -145,7 +145,7 @@ class Lexer:
         path = self.text[start : self.at]
         if self.peek() == "'":
             self.at += 1
-        return Token(Kind.INCLUDE, path, position)
+        return Token(TokenKind.INCLUDE, path, position)
 
     def separator(self, *, in_map: bool) -> bool:
         """Pass over blanks and at most one `=` or `:` after a key. False: the text ends here.
@@ -216,15 +216,15 @@ class Lexer:
         where = self.position(start)
         if here == "[":
             self.at += 1
-            return Token(Kind.LIST, "", where)
+            return Token(TokenKind.LIST, "", where)
         if here == "{":
             self.at += 1
-            return Token(Kind.MAP, "", where)
+            return Token(TokenKind.MAP, "", where)
         if here == "'":
             return self._single_quoted(where)
         if here == '"':
             self.at += 1
-            return Token(Kind.STRING, self._escaped('"', "a quoted string"), where)
+            return Token(TokenKind.STRING, self._escaped('"', "a quoted string"), where)
         if here == "(":
             return self._block(where)
         if here == ".":
@@ -239,13 +239,13 @@ class Lexer:
             self.fail("expected a value but found a comment", "quote the value if it is text")
         return self._bare(where)
 
-    def _single_quoted(self, where: Position) -> Token:
+    def _single_quoted(self, where: SourcePosition) -> Token:
         end = self.text.find("'", self.at + 1)
         if end < 0:
             self.fail("a quoted string is not closed")
         text = self.text[self.at + 1 : end]
         self.at = end + 1
-        return Token(Kind.STRING, text, where)
+        return Token(TokenKind.STRING, text, where)
 
     def _escaped(self, quote: str, what: str) -> str:
         parts: list[str] = []
@@ -276,7 +276,7 @@ class Lexer:
         self.at += 1
         return ESCAPES[here]
 
-    def _block(self, where: Position) -> Token:
+    def _block(self, where: SourcePosition) -> Token:
         start = self.at + 1
         end = start
         while True:
@@ -287,9 +287,9 @@ class Lexer:
                 break
             end += 1
         self.at = end + 2
-        return Token(Kind.STRING, self.text[start : end + 1], where)
+        return Token(TokenKind.STRING, self.text[start : end + 1], where)
 
-    def _bare(self, where: Position) -> Token:
+    def _bare(self, where: SourcePosition) -> Token:
         parts: list[str] = []
         escaped = quoted = False
         size = len(self.text)
@@ -308,12 +308,12 @@ class Lexer:
         text = "".join(parts)
         if not escaped and not quoted:
             if text.lower() in BOOLS:
-                return Token(Kind.BOOL, text.lower(), where)
+                return Token(TokenKind.BOOL, text.lower(), where)
             if text.startswith("$"):
-                return Token(Kind.VARIABLE, text[1:], where)
-        return Token(Kind.STRING, text, where)
+                return Token(TokenKind.VARIABLE, text[1:], where)
+        return Token(TokenKind.STRING, text, where)
 
-    def _number(self, where: Position) -> Token:
+    def _number(self, where: SourcePosition) -> Token:
         start = self.at
         match = _NUMBER.match(self.text, start)
         assert match is not None
@@ -330,7 +330,7 @@ class Lexer:
                     "quote the value if it is text",
                 )
             self.at = date.end()
-            return Token(Kind.DATE, date.group(), where)
+            return Token(TokenKind.DATE, date.group(), where)
         suffix = _SUFFIX.match(self.text, self.at)
         if suffix is not None:
             self.at = suffix.end()
@@ -338,19 +338,19 @@ class Lexer:
         if here == "]" and suffix is None:
             self.fail("a number may not be directly before ]", "put a blank between them")
         if here in END_OF_NUMBER or here == "" or negative:
-            return Token(Kind.INTEGER, self.text[start : self.at], where)
+            return Token(TokenKind.INTEGER, self.text[start : self.at], where)
         rest = self._bare(where)
-        return Token(Kind.STRING, self.text[start : match.end()] + self._tail(match.end(), rest), where)
+        return Token(TokenKind.STRING, self.text[start : match.end()] + self._tail(match.end(), rest), where)
 
     def _tail(self, digits_end: int, rest: Token) -> str:
         """What follows the digits of a bare string: the suffix letters lexed so far and the rest."""
         suffix = _SUFFIX.match(self.text, digits_end)
         letters = suffix.group() if suffix else ""
-        if rest.kind is Kind.VARIABLE:
+        if rest.kind is TokenKind.VARIABLE:
             return letters + "$" + rest.text
         return letters + rest.text
 
-    def _float(self, start: int, where: Position, *, negative: bool) -> Token:
+    def _float(self, start: int, where: SourcePosition, *, negative: bool) -> Token:
         self.at += 1
         digits = _NUMBER.match(self.text, self.at)
         if digits is None or digits.group().startswith("-"):
@@ -360,5 +360,5 @@ class Lexer:
             rest = _ADDRESS_REST.match(self.text, self.at)
             assert rest is not None
             self.at = rest.end()
-            return Token(Kind.STRING, self.text[start : self.at], where)
-        return Token(Kind.FLOAT, self.text[start : self.at], where)
+            return Token(TokenKind.STRING, self.text[start : self.at], where)
+        return Token(TokenKind.FLOAT, self.text[start : self.at], where)

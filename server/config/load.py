@@ -10,9 +10,9 @@ from .digest import digest
 from .files import Files
 from .options import Options
 from .parser import parse_file, parse_text
-from .read.context import Context
+from .read.context import ReadContext
 from .read.section import read_into
-from .tree import ConfigError, Node, Problem
+from .tree import ConfigError, ConfigNode, ConfigProblem
 
 Override = Callable[[Options], None]
 
@@ -43,18 +43,18 @@ def finish(
     options: Options, environment: Mapping[str, str] | None = None, *, override: Override | None = None
 ) -> Options:
     """Check options made by code or flags and fill in derived values; the same object. Raises ConfigError."""
-    context = Context(os.environ if environment is None else environment, positions=options.positions)
+    context = ReadContext(os.environ if environment is None else environment, positions=options.positions)
     _finish(options, context, override)
     return options
 
 
 def _options(
-    entries: dict[str, Node], path: str, names: Mapping[str, str], override: Override | None
+    entries: dict[str, ConfigNode], path: str, names: Mapping[str, str], override: Override | None
 ) -> Options:
     options = Options()
-    context = Context(names)
+    context = ReadContext(names)
     if not entries:
-        context.warnings.append(Problem(None, f"{path}: config has no values or is empty"))
+        context.warnings.append(ConfigProblem(None, f"{path}: config has no values or is empty"))
     read_into(context, options, entries)
     options.config_file = path
     options.config_digest = digest(entries)
@@ -63,7 +63,7 @@ def _options(
     return options
 
 
-def _finish(options: Options, context: Context, override: Override | None) -> None:
+def _finish(options: Options, context: ReadContext, override: Override | None) -> None:
     options.notices.clear()
     options.warnings = context.warnings
     if not context.problems:

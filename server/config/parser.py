@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .files import Files, Stamp
-from .lexer import BOOLS, Kind, Lexer, Token
-from .tree import ConfigError, Node, Position, Value
+from .lexer import BOOLS, Lexer, Token, TokenKind
+from .tree import ConfigError, ConfigNode, SourcePosition, Value
 
 MAX_DEPTH = 100
 """Nested maps and lists; each costs a few frames of Python's stack."""
@@ -30,7 +30,7 @@ for _power, _letter in enumerate(_LETTERS, 1):
         SUFFIXES[_letter + _more] = 1024**_power
 
 
-def parse_file(path: str, environment: Mapping[str, str], read: Files | None = None) -> dict[str, Node]:
+def parse_file(path: str, environment: Mapping[str, str], read: Files | None = None) -> dict[str, ConfigNode]:
     """The entries of a configuration file. Paths in errors are as given here, includes joined to it.
 
     read: is told of each file, as it was before it was read.
@@ -38,14 +38,18 @@ def parse_file(path: str, environment: Mapping[str, str], read: Files | None = N
     return _parse_file(path, environment, (), None, {} if read is None else read)
 
 
-def parse_text(text: str, environment: Mapping[str, str], file: str = "") -> dict[str, Node]:
+def parse_text(text: str, environment: Mapping[str, str], file: str = "") -> dict[str, ConfigNode]:
     """The entries of a text; includes are relative to the directory of `file`."""
     return _Parser(text, file, environment, (str(Path(file).resolve()),) if file else (), {}).parse()
 
 
 def _parse_file(
-    path: str, environment: Mapping[str, str], parents: tuple[str, ...], where: Position | None, read: Files
-) -> dict[str, Node]:
+    path: str,
+    environment: Mapping[str, str],
+    parents: tuple[str, ...],
+    where: SourcePosition | None,
+    read: Files,
+) -> dict[str, ConfigNode]:
     real = str(Path(path).resolve())
     if real in parents:
         chain = " -> ".join([*(Path(p).name for p in parents[parents.index(real) :]), Path(path).name])
@@ -76,13 +80,13 @@ class _Parser:
         self.files = files
         self.read = read
         self.references = references
-        self.scopes: list[dict[str, Node]] = []
+        self.scopes: list[dict[str, ConfigNode]] = []
         self.depth = 0
 
-    def parse(self) -> dict[str, Node]:
-        top: dict[str, Node] = {}
+    def parse(self) -> dict[str, ConfigNode]:
+        top: dict[str, ConfigNode] = {}
         self.scopes.append(top)
-        braces: list[Position] = []
+        braces: list[SourcePosition] = []
         lexer = self.lexer
         while True:
             lexer.skip(" \t\r\n\v\f,;" if braces else " \t\r\n\v\f")
@@ -91,9 +95,9 @@ class _Parser:
                 lexer.at += 1
                 continue
             token = lexer.entry()
-            if token.kind is Kind.END and token.text == "":
+            if token.kind is TokenKind.END and token.text == "":
                 break
-            if token.kind is Kind.END:
+            if token.kind is TokenKind.END:
                 lexer.at += 1
                 if braces:
                     braces.pop()
@@ -107,9 +111,9 @@ class _Parser:
             raise ConfigError.syntax(braces[-1], "the { round the configuration is not closed")
         return top
 
-    def _entry(self, token: Token, into: dict[str, Node], *, in_map: bool) -> None:
+    def _entry(self, token: Token, into: dict[str, ConfigNode], *, in_map: bool) -> None:
         lexer = self.lexer
-        if token.kind is Kind.INCLUDE:
+        if token.kind is TokenKind.INCLUDE:
             into.update(self._include(token))
         else:
             if not lexer.separator(in_map=in_map):
@@ -121,7 +125,7 @@ class _Parser:
             into[token.text] = node
         lexer.end_of_entry(closable=in_map)
 
-    def _include(self, token: Token) -> dict[str, Node]:
+    def _include(self, token: Token) -> dict[str, ConfigNode]:
         directory = Path(token.position.file).parent
         path = directory / token.text.lstrip("/")
         try:
@@ -134,51 +138,51 @@ class _Parser:
                 ) from None
             raise
 
-    def _value(self) -> Node:
+    def _value(self) -> ConfigNode:
         token = self.lexer.value()
-        if token.kind is Kind.VARIABLE:
+        if token.kind is TokenKind.VARIABLE:
             return self._variable(token)
-        if token.kind in (Kind.LIST, Kind.MAP):
+        if token.kind in (TokenKind.LIST, TokenKind.MAP):
             self.depth += 1
             if self.depth > MAX_DEPTH:
                 raise ConfigError.syntax(token.position, f"maps and lists are nested deeper than {MAX_DEPTH}")
-            value: Value = self._list() if token.kind is Kind.LIST else self._map(token.position)
+            value: Value = self._list() if token.kind is TokenKind.LIST else self._map(token.position)
             self.depth -= 1
-            return Node(value, token.position)
-        return Node(_scalar(token), token.position)
+            return ConfigNode(value, token.position)
+        return ConfigNode(_scalar(token), token.position)
 
-    def _list(self) -> list[Node]:
-        items: list[Node] = []
+    def _list(self) -> list[ConfigNode]:
+        items: list[ConfigNode] = []
         while self.lexer.element_or_end():
             items.append(self._value())
             if not self.lexer.end_of_element():
                 break
         return items
 
-    def _map(self, start: Position) -> dict[str, Node]:
-        entries: dict[str, Node] = {}
+    def _map(self, start: SourcePosition) -> dict[str, ConfigNode]:
+        entries: dict[str, ConfigNode] = {}
         self.scopes.append(entries)
         while True:
             token = self.lexer.entry()
-            if token.kind is Kind.END:
+            if token.kind is TokenKind.END:
                 if token.text == "":
                     raise ConfigError.syntax(start, "the map that starts here is not closed")
                 self.lexer.at += 1
                 break
-            if token.text.startswith("]") and token.kind is Kind.KEY:
+            if token.text.startswith("]") and token.kind is TokenKind.KEY:
                 raise ConfigError.syntax(token.position, "unexpected ] in a map")
             self._entry(token, entries, in_map=True)
         self.scopes.pop()
         return entries
 
-    def _variable(self, token: Token) -> Node:
+    def _variable(self, token: Token) -> ConfigNode:
         name = token.text
         if name.startswith("2a$"):
-            return Node("$" + name, token.position)
+            return ConfigNode("$" + name, token.position)
         for scope in reversed(self.scopes):
             if name in scope:
                 scope[name].used = True
-                return Node(scope[name].value, token.position)
+                return ConfigNode(scope[name].value, token.position)
         if name in self.references:
             raise ConfigError.at(token.position, f"variable reference cycle for '{name}'")
         text = self.environment.get(name)
@@ -198,23 +202,23 @@ class _Parser:
             ) from None
         if found is None:
             raise ConfigError.at(token.position, f"variable reference for '{name}' can not be found")
-        return Node(found.value, token.position)
+        return ConfigNode(found.value, token.position)
 
 
 def _scalar(token: Token) -> Value:
     text = token.text
-    if token.kind is Kind.BOOL:
+    if token.kind is TokenKind.BOOL:
         return BOOLS[text]
-    if token.kind is Kind.FLOAT:
+    if token.kind is TokenKind.FLOAT:
         return float(text)
-    if token.kind is Kind.DATE:
+    if token.kind is TokenKind.DATE:
         try:
             return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         except ValueError:
             raise ConfigError.at(
                 token.position, f"expected a date as YYYY-MM-DDTHH:MM:SSZ, but got {text}"
             ) from None
-    if token.kind is Kind.INTEGER:
+    if token.kind is TokenKind.INTEGER:
         digits = text.rstrip("kKmMgGtTpPeEbBiI")
         if len(digits) > 20:
             raise ConfigError.at(token.position, f"integer '{text}' is out of the range")

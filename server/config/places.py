@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .options import Options
-from .tree import Problem
+from .tree import ConfigProblem
 
 
-def problems(options: Options) -> list[Problem]:
+def problems(options: Options) -> list[ConfigProblem]:
     """Why a server could not start with these options, as far as the disk tells."""
     where = options.positions
-    found: list[Problem] = []
+    found: list[ConfigProblem] = []
     jetstream = options.jetstream
     if jetstream.enabled and jetstream.store_dir:
         position = where.get("jetstream.store_dir") or where.get("store_dir")
-        found += [Problem(position, text) for text in _store(Path(jetstream.store_dir))]
+        found += [ConfigProblem(position, text) for text in _store(Path(jetstream.store_dir))]
     for option, look, what in _FILES:
         path = getattr(options, option)
         code = look(Path(path)) if path else 0
         if code:
-            found.append(Problem(where.get(option), f"{what} {path}: {os.strerror(code)}"))
+            found.append(ConfigProblem(where.get(option), f"{what} {path}: {os.strerror(code)}"))
     return found
 
 

@@ -28,7 +28,7 @@ _LOGIN = re.compile(r"""(?<=://)[^\s'"]*@""")
 _TOKEN = re.compile(r"\beyJ[\w-]+\.[\w.-]+")
 
 
-class Change(NamedTuple):
+class OptionChange(NamedTuple):
     """An option that differs, by its path; values as they may be shown (no secrets)."""
 
     path: str
@@ -40,7 +40,7 @@ class Change(NamedTuple):
 class Reload:
     """The comparison. `refused` is empty when the new configuration can be applied."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[OptionChange] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
 
@@ -57,7 +57,7 @@ def _switch(found: Reload, old: Options, new: Options) -> tuple[str, ...]:
     if before and after:
         return ()
     if before != after:
-        change = Change("jetstream.enabled", str(before), str(after))
+        change = OptionChange("jetstream.enabled", str(before), str(after))
         if old.cluster is None and new.cluster is None and new.jetstream.extension_hint != "will_extend":
             found.changes.append(change)
         else:
@@ -78,7 +78,7 @@ def _compare(found: Reload, old: Any, new: Any, path: str, but: tuple[str, ...] 
             assert spec.section is not None
             _compare(found, before or spec.section(), after or spec.section(), here)
             continue
-        change = Change(here, _shown(before, spec), _shown(after, spec))
+        change = OptionChange(here, _shown(before, spec), _shown(after, spec))
         if _can_follow(here, before, after, spec) and not _needs_leafs(here, old):
             found.changes.append(change)
         else:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from .options import Options
 from .options.leafnodes import CompressionOptions
-from .tree import Position, Problem
+from .tree import ConfigProblem, SourcePosition
 
 
-class Row(NamedTuple):
+class UnsupportedOption(NamedTuple):
     """A dotted path of an option (`*` for each of a list or map), what happens, and why.
 
     served: values that ask for no more than there is; any other that is written counts, the default too.
@@ -36,73 +36,79 @@ _NO_COMPRESSION = "connections to other servers are not compressed yet"
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 _UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
 
-UNSERVED: tuple[Row, ...] = (
-    Row(
+UNSERVED: tuple[UnsupportedOption, ...] = (
+    UnsupportedOption(
         "authorization.auth_callout",
         "refuse",
         "auth callout is not served yet, and users could not be checked",
     ),
-    Row("authorization.proxy_required", "refuse", _NO_PROXY),
-    Row("authorization.users.*.proxy_required", "refuse", _NO_PROXY),
-    Row("accounts.*.users.*.proxy_required", "refuse", _NO_PROXY),
-    Row("leafnodes.authorization.proxy_required", "refuse", _NO_PROXY),
-    Row(
+    UnsupportedOption("authorization.proxy_required", "refuse", _NO_PROXY),
+    UnsupportedOption("authorization.users.*.proxy_required", "refuse", _NO_PROXY),
+    UnsupportedOption("accounts.*.users.*.proxy_required", "refuse", _NO_PROXY),
+    UnsupportedOption("leafnodes.authorization.proxy_required", "refuse", _NO_PROXY),
+    UnsupportedOption(
         "proxy_protocol",
         "refuse",
         "the PROXY protocol is not served yet, and its header would break connections",
     ),
-    Row("proxies", "warn", "trusted proxies are not served yet"),
-    Row("jetstream.key", "refuse", _NO_CRYPT),
-    Row("jetstream.prev_key", "refuse", _NO_CRYPT),
-    Row("jetstream.tpm", "refuse", _NO_CRYPT),
-    Row("tls.verify_and_map", "refuse", "users from certificates are not served yet"),
-    Row("leafnodes.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
-    Row("tls.ocsp_peer", "refuse", _NO_OCSP),
-    Row("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP),
-    Row("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP),
-    Row(
+    UnsupportedOption("proxies", "warn", "trusted proxies are not served yet"),
+    UnsupportedOption("jetstream.key", "refuse", _NO_CRYPT),
+    UnsupportedOption("jetstream.prev_key", "refuse", _NO_CRYPT),
+    UnsupportedOption("jetstream.tpm", "refuse", _NO_CRYPT),
+    UnsupportedOption("tls.verify_and_map", "refuse", "users from certificates are not served yet"),
+    UnsupportedOption("leafnodes.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
+    UnsupportedOption("tls.ocsp_peer", "refuse", _NO_OCSP),
+    UnsupportedOption("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP),
+    UnsupportedOption("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP),
+    UnsupportedOption(
         "leafnodes.remotes.*.proxy",
         "refuse",
         "proxies are not served yet, and the hub would be dialled directly",
     ),
-    Row("ocsp", "warn", "OCSP stapling is not served yet"),
-    Row("ocsp_cache", "warn", "OCSP is not served yet"),
-    Row("cluster.accounts", "warn", "all accounts share one connection between two servers"),
-    Row("cluster.pool_size", "warn", "all accounts share one connection between two servers", (-1, 1)),
-    Row("cluster.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
-    Row("leafnodes.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
-    Row("leafnodes.remotes.*.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
-    Row("feature_flags", "warn", "they switch what only nats-server has, and have no effect"),
-    Row("gateway", "warn", "gateways are not served yet"),
-    Row("websocket", "warn", "WebSocket is not served yet"),
-    Row("mqtt", "warn", "MQTT is not served yet"),
-    Row("syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"),
-    Row("remote_syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"),
-    Row("prof_port", "warn", "there is no Go profiler here"),
-    Row("prof_block_rate", "warn", "there is no Go profiler here"),
-    Row("accounts.*.msg_trace", "warn", "message traces are not served yet"),
-    Row("write_timeout", "warn", "a late write always closes the connection"),
-    Row("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
-    Row("tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
-    Row("leafnodes.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
-    Row("max_traced_msg_len", "warn", "traces are not cut"),
-    Row("jetstream.max_buffered_size", "warn", _NO_QUEUES),
-    Row("jetstream.max_buffered_msgs", "warn", _NO_QUEUES),
-    Row("jetstream.request_queue_limit", "warn", _FIXED_QUEUE),
-    Row("jetstream.info_queue_limit", "warn", _FIXED_QUEUE),
-    Row("jetstream.max_concurrent_io", "warn", _NO_QUEUES),
+    UnsupportedOption("ocsp", "warn", "OCSP stapling is not served yet"),
+    UnsupportedOption("ocsp_cache", "warn", "OCSP is not served yet"),
+    UnsupportedOption("cluster.accounts", "warn", "all accounts share one connection between two servers"),
+    UnsupportedOption(
+        "cluster.pool_size", "warn", "all accounts share one connection between two servers", (-1, 1)
+    ),
+    UnsupportedOption("cluster.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
+    UnsupportedOption("leafnodes.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
+    UnsupportedOption("leafnodes.remotes.*.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
+    UnsupportedOption("feature_flags", "warn", "they switch what only nats-server has, and have no effect"),
+    UnsupportedOption("gateway", "warn", "gateways are not served yet"),
+    UnsupportedOption("websocket", "warn", "WebSocket is not served yet"),
+    UnsupportedOption("mqtt", "warn", "MQTT is not served yet"),
+    UnsupportedOption(
+        "syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"
+    ),
+    UnsupportedOption(
+        "remote_syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"
+    ),
+    UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
+    UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),
+    UnsupportedOption("accounts.*.msg_trace", "warn", "message traces are not served yet"),
+    UnsupportedOption("write_timeout", "warn", "a late write always closes the connection"),
+    UnsupportedOption("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
+    UnsupportedOption("tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
+    UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
+    UnsupportedOption("max_traced_msg_len", "warn", "traces are not cut"),
+    UnsupportedOption("jetstream.max_buffered_size", "warn", _NO_QUEUES),
+    UnsupportedOption("jetstream.max_buffered_msgs", "warn", _NO_QUEUES),
+    UnsupportedOption("jetstream.request_queue_limit", "warn", _FIXED_QUEUE),
+    UnsupportedOption("jetstream.info_queue_limit", "warn", _FIXED_QUEUE),
+    UnsupportedOption("jetstream.max_concurrent_io", "warn", _NO_QUEUES),
 )
 
 
-def unserved(options: Options) -> tuple[list[Problem], list[Problem]]:
+def unserved(options: Options) -> tuple[list[ConfigProblem], list[ConfigProblem]]:
     """What these options ask for that is not there: (warnings, refusals), each with its place."""
-    found: dict[str, list[Problem]] = {"warn": [], "refuse": []}
+    found: dict[str, list[ConfigProblem]] = {"warn": [], "refuse": []}
     for row in UNSERVED:
         for path in _set_paths(options, row.path.split("."), "", row.served, options.positions):
             position = _position(options, path)
-            found[row.action].append(Problem(position, f"{path}: {row.why}"))
+            found[row.action].append(ConfigProblem(position, f"{path}: {row.why}"))
     found["warn"] += [
-        Problem(_position(options, path), f"{path}: {why}")
+        ConfigProblem(_position(options, path), f"{path}: {why}")
         for path, why in (*_of_accounts(options), *_of_remotes(options))
     ]
     return found["warn"], found["refuse"]
@@ -136,7 +142,7 @@ def _of_remotes(options: Options) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _position(options: Options, path: str) -> Position | None:
+def _position(options: Options, path: str) -> SourcePosition | None:
     while path:
         if path in options.positions:
             return options.positions[path]

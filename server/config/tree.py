@@ -1,7 +1,7 @@
 """The parsed configuration: values with the place they were written at, and what can be wrong with them.
 
-A `Node` holds a Python value: str, bool, int, float, datetime, list[Node] or dict[str, Node]. Its position is
-that of its key (where it has one), which is where a person looks first.
+A `ConfigNode` holds a Python value: str, bool, int, float, datetime, list[ConfigNode] or dict[str,
+ConfigNode]. Its position isthat of its key (where it has one), which is where a person looks first.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-Value: TypeAlias = "str | bool | int | float | datetime | list[Node] | dict[str, Node]"
+Value: TypeAlias = "str | bool | int | float | datetime | list[ConfigNode] | dict[str, ConfigNode]"
 
 
-class Position(NamedTuple):
+class SourcePosition(NamedTuple):
     """A place in a file: line from 1, column from 1. The file is "" for text that is in none."""
 
     file: str
@@ -25,12 +25,12 @@ class Position(NamedTuple):
         return f"{self.file}:{self.line}:{self.column}" if self.file else f"{self.line}:{self.column}"
 
 
-class Node:
+class ConfigNode:
     """A value and its position. `used`: it was referred to as a variable, so its key may be unknown."""
 
     __slots__ = ("position", "used", "value")
 
-    def __init__(self, value: Value, position: Position) -> None:
+    def __init__(self, value: Value, position: SourcePosition) -> None:
         self.value = value
         self.position = position
         self.used = False
@@ -56,10 +56,10 @@ _KINDS: dict[type, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """One thing wrong, where, and what may help. A warning does not keep the server from starting."""
 
-    position: Position | None
+    position: SourcePosition | None
     message: str
     hint: str = ""
 
@@ -72,16 +72,16 @@ class Problem:
 class ConfigError(Exception):
     """The configuration cannot be used. `problems` is everything that was found, in order; never empty."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[ConfigProblem]) -> None:
         self.problems = problems
         super().__init__("\n".join(str(p) for p in problems))
 
     @classmethod
-    def syntax(cls, position: Position | None, message: str, hint: str = "") -> ConfigError:
+    def syntax(cls, position: SourcePosition | None, message: str, hint: str = "") -> ConfigError:
         """An error of one problem: the text is none of the language. Test helpers look for these words."""
         return cls.at(position, f"Parse error: {message}", hint)
 
     @classmethod
-    def at(cls, position: Position | None, message: str, hint: str = "") -> ConfigError:
+    def at(cls, position: SourcePosition | None, message: str, hint: str = "") -> ConfigError:
         """An error of one problem."""
-        return cls([Problem(position, message, hint)])
+        return cls([ConfigProblem(position, message, hint)])

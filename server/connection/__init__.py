@@ -7,9 +7,9 @@ that says when TLS begins, and a `Listener`. Between them lies a `Wire`: a trans
 from __future__ import annotations
 
 from .connection import Connection
-from .host import Host
+from .host import ConnectionHost
 from .listener import Listener
 from .socket_protocol import SocketProtocol
 from .wire import Wire
 
-__all__ = ["Connection", "Host", "Listener", "SocketProtocol", "Wire"]
+__all__ = ["Connection", "ConnectionHost", "Listener", "SocketProtocol", "Wire"]

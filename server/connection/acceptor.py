@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..logging import Log
+    from ..logging import Logger
     from .socket_protocol import SocketProtocol
 
 _QUEUE = 65_535  # the kernel takes its own limit if that is lower
@@ -60,7 +60,7 @@ async def bind(host: str, port: int) -> list[socket.socket]:
 class Acceptor:
     """See the module. Makes a protocol for each connection."""
 
-    def __init__(self, make: Callable[[], SocketProtocol], sockets: list[socket.socket], log: Log) -> None:
+    def __init__(self, make: Callable[[], SocketProtocol], sockets: list[socket.socket], log: Logger) -> None:
         self._loop = asyncio.get_running_loop()
         self._make = make
         self._sockets = sockets

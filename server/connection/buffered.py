@@ -1,4 +1,4 @@
-"""Buffered: the bytes that are held for all connections together, and who waits when they are too many.
+"""BufferBudget: the bytes that are held for all connections together, and who waits when they are too many.
 
 Counted are messages of which a part has come, and what was written and not taken by its peer. Above `limit`
 memory is short, until an eighth of it is free again. While it is short,
@@ -24,7 +24,7 @@ from ..clock import SECOND
 
 if TYPE_CHECKING:
     from ..clock import Clock
-    from ..logging import Log
+    from ..logging import Logger
     from .connection import Connection
     from .outbound import Outbound
 
@@ -35,7 +35,7 @@ _STRIKES = 3
 _TICK = SECOND // 10
 
 
-class Part:
+class PartialMessage:
     """A message of which a part has come. size: bytes of it here; need: of all of it. strikes: seconds in
     which too little came.
     """
@@ -52,10 +52,10 @@ class Part:
         self.seen_at = 0
 
 
-class Buffered:
+class BufferBudget:
     """See the module. limit: bytes. short: whether they are exceeded. waits: how often somebody waited."""
 
-    def __init__(self, clock: Clock, log: Log, limit: int) -> None:
+    def __init__(self, clock: Clock, log: Logger, limit: int) -> None:
         self.limit = limit
         self.short = False
         self.waits = 0
@@ -63,7 +63,7 @@ class Buffered:
         self._log = log
         self._incoming = 0
         self._outgoing = 0
-        self._parts: dict[Connection, Part] = {}  # oldest first
+        self._parts: dict[Connection, PartialMessage] = {}  # oldest first
         self._behind: dict[Outbound, int] = {}  # what each has not taken, when it was last asked
         self._producers: dict[Connection, None] = {}
         self._generosity = 1
@@ -92,7 +92,7 @@ class Buffered:
                 return
         begins = part is None
         if part is None:
-            part = self._parts[connection] = Part(connection)
+            part = self._parts[connection] = PartialMessage(connection)
             part.seen_at = self._clock.now()
         self._incoming += size - part.size
         part.size, part.need = size, need
@@ -156,7 +156,7 @@ class Buffered:
             connection.proceed()
         self._log.info(f"{self.size} bytes are held for connections: nobody waits any more")
 
-    def _drop(self, part: Part) -> None:
+    def _drop(self, part: PartialMessage) -> None:
         del self._parts[part.connection]
         self._incoming -= part.size
         self._go_on(part)
@@ -189,13 +189,13 @@ class Buffered:
                 self._wait(part)
             first = False
 
-    def _wait(self, part: Part) -> None:
+    def _wait(self, part: PartialMessage) -> None:
         if not part.waits:
             part.waits = True
             self.waits += 1
             part.connection.wait()
 
-    def _go_on(self, part: Part) -> None:
+    def _go_on(self, part: PartialMessage) -> None:
         if part.waits:
             part.waits = False
             part.strikes, part.seen, part.seen_at = 0, part.size, self._clock.now()

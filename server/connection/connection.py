@@ -15,18 +15,18 @@ from ...protocol.wire import encode
 from ..accounts.parcel import Message
 from .buffered import SMALL
 from .outbound import Outbound
-from .unread import Unread
+from .unread import InputBuffer
 
 if TYPE_CHECKING:
     from ...protocol.errors import PeerError
     from ...protocol.wire.ops import Op
     from ...protocol.wire.parser import Parser
     from ..accounts import Account
-    from ..accounts.plan import Outbox, Plan
-    from ..accounts.source import Kind, Source
-    from .heartbeat import Heartbeat
-    from .host import Host
-    from .secure import Agreed
+    from ..accounts.plan import OutboundQueue, Plan
+    from ..accounts.source import ConnectionKind, MessageSource
+    from .heartbeat import PingTimer
+    from .host import ConnectionHost
+    from .secure import TLSState
     from .wire import Wire
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
@@ -41,13 +41,13 @@ class Connection(Outbound):
     back.
     """
 
-    kind: Kind
+    kind: ConnectionKind
     tag: ClassVar[str]  # of its id in the log
     description: ClassVar[Mapping[str, str]]  # what `client_info` says of its kind
     parser: Parser
-    heartbeat: Heartbeat
+    heartbeat: PingTimer
 
-    def __init__(self, host: Host, wire: Wire, peer: tuple[str, int], write_deadline: int) -> None:
+    def __init__(self, host: ConnectionHost, wire: Wire, peer: tuple[str, int], write_deadline: int) -> None:
         super().__init__(wire, host.flusher, host.buffered, host.options.max_pending, write_deadline)
         self.host = host
         self.id = host.next_id()
@@ -59,8 +59,8 @@ class Connection(Outbound):
         self.in_bytes = 0
         self.stalls = 0
         self.closed_reason = ""
-        self.secure: Agreed | None = None
-        self._unread = Unread()
+        self.secure: TLSState | None = None
+        self._unread = InputBuffer()
         self._backlog: list[Op] = []  # parsed, and not served yet
         self._held = self._stalled = self._paused = self._scheduled = self._over = False
         self._until = 0
@@ -246,7 +246,7 @@ class Connection(Outbound):
         self._waits -= 1
         self._read_on()
 
-    def stall(self, behind: list[Outbox]) -> None:
+    def stall(self, behind: list[OutboundQueue]) -> None:
         """Read nothing until the first of those behind has caught up, or for a moment; while memory is short,
         until it no longer is.
         """
@@ -272,7 +272,7 @@ class Connection(Outbound):
 
     @staticmethod
     def _call_back(
-        plan: Plan, account: Account, source: Source, reply: bytes, header: bytes, body: bytes
+        plan: Plan, account: Account, source: MessageSource, reply: bytes, header: bytes, body: bytes
     ) -> None:
         """Give a message to the internal subscribers of a plan."""
         shown = reply.decode("utf-8", "surrogateescape")

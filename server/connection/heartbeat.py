@@ -21,7 +21,7 @@ _REMEASURE = 3600 * SECOND
 _JITTER = 5  # a fifth
 
 
-class Heartbeat(Part["Connection"]):
+class PingTimer(Part["Connection"]):
     """rtt: ns, 0 while unknown. first: ns to the first ping, at most. always: none is left out."""
 
     __slots__ = ("_first", "_measured", "_outstanding", "_sent", "_timer", "always", "rtt")

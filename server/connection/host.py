@@ -1,4 +1,4 @@
-"""Host: what connections need of the server they are in."""
+"""ConnectionHost: what connections need of the server they are in."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from ..accounts import Registry
+    from ..accounts import AccountRegistry
     from ..accounts.flusher import Flusher
     from ..accounts.passwords import PasswordChecks
     from ..clock import Clock
     from ..config.options import Options
     from ..identity import ServerIdentity
-    from ..logging import Log
-    from .buffered import Buffered
+    from ..logging import Logger
+    from .buffered import BufferBudget
 
 
-class Host(Protocol):
+class ConnectionHost(Protocol):
     """All connections of one kind have it in common. options: those in force, which a reload replaces."""
 
     options: Options
-    registry: Registry
+    registry: AccountRegistry
     identity: ServerIdentity
     clock: Clock
     flusher: Flusher
-    buffered: Buffered
+    buffered: BufferBudget
     passwords: PasswordChecks
-    log: Log
+    log: Logger
     random_bytes: Callable[[int], bytes]
 
     def next_id(self) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
 
     from ..config.options import TLSOptions
-    from ..logging import Log
+    from ..logging import Logger
     from .socket_protocol import SocketProtocol
 
 _CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
@@ -25,7 +25,7 @@ _CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
 class Listener:
     """port: the real one, once started; 0 before."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Logger) -> None:
         self._log = log
         self._acceptor: Acceptor | None = None
         self._open: set[SocketProtocol] = set()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..accounts.flusher import Flusher
     from ..clock import Timer
-    from .buffered import Buffered
+    from .buffered import BufferBudget
     from .wire import Wire
 
 SLOW_PENDING = "Slow Consumer (Pending Bytes)"
@@ -32,7 +32,7 @@ class Outbound:
     """
 
     def __init__(
-        self, wire: Wire, flusher: Flusher, buffered: Buffered, max_pending: int, write_deadline: int
+        self, wire: Wire, flusher: Flusher, buffered: BufferBudget, max_pending: int, write_deadline: int
     ) -> None:
         self.wire = wire
         self.clock = flusher.clock

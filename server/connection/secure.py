@@ -2,7 +2,7 @@
 
 Why not the loop's own TLS: whether a client speaks TLS is seen only from its first byte (`allow_non_tls`,
 `handshake_first`), and that byte is then already read. Promises: nothing is written in the clear once it
-exists; `feed` raises HandshakeError or gives plain text, nothing else. What is encrypted or decrypted goes
+exists; `feed` raises TLSHandshakeError or gives plain text, nothing else. What is encrypted or decrypted goes
 through in pieces of 64 KiB, for OpenSSL's buffers never shrink.
 
 A handshake that hangs costs 53 KiB (1,000 measured; the reference: 40), whether one byte has come or a whole
@@ -25,11 +25,11 @@ FIRST_BYTE = 0x16  # of a TLS handshake record; no word of the client protocol s
 _CHUNK = 1 << 16
 
 
-class HandshakeError(Exception):
+class TLSHandshakeError(Exception):
     """The peer does not do TLS as it is asked to, or broke it later."""
 
 
-class Agreed(NamedTuple):
+class TLSState(NamedTuple):
     """What a handshake came to. version: the protocol, e.g. TLSv1.3. cipher: the suite. certificates: the
     peer's, in DER; none where none was asked for. subject: of the first, names and values in its order.
     """
@@ -54,7 +54,7 @@ class SecureWire:
         server_hostname: str | None = None,
     ) -> None:
         self.inner = inner
-        self.agreed: Agreed | None = None
+        self.agreed: TLSState | None = None
         self.ended = False
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -68,7 +68,7 @@ class SecureWire:
         )
 
     def feed(self, data: bytes) -> bytes:
-        """Take what the socket brought; give the plain text in it. Raises HandshakeError."""
+        """Take what the socket brought; give the plain text in it. Raises TLSHandshakeError."""
         plain: list[bytes] = []
         try:
             for start in range(0, len(data) or 1, _CHUNK):
@@ -77,7 +77,7 @@ class SecureWire:
                     self._read(plain)
         except ssl.SSLError as error:
             self._send()
-            raise HandshakeError(str(error)) from error
+            raise TLSHandshakeError(str(error)) from error
         self._send()
         return b"".join(plain)
 
@@ -136,11 +136,11 @@ class SecureWire:
             self.write(early)
         return True
 
-    def _agreement(self) -> Agreed:
+    def _agreement(self) -> TLSState:
         cipher = self._tls.cipher()
         certificate = self._tls.getpeercert(binary_form=True)
         told = cast("dict[str, Any]", self._tls.getpeercert() or {})
-        return Agreed(
+        return TLSState(
             self._tls.version() or "",
             cipher[0] if cipher else "",
             [] if certificate is None else [certificate],
@@ -152,7 +152,7 @@ class SecureWire:
             return
         certificate = self._tls.getpeercert(binary_form=True)
         if certificate is None or public_key_hash(certificate) not in self._pinned:
-            raise HandshakeError("certificate is not pinned")
+            raise TLSHandshakeError("certificate is not pinned")
 
     def _read(self, plain: list[bytes]) -> None:
         try:

@@ -15,7 +15,7 @@ from .wire import GONE
 if TYPE_CHECKING:
     from ..clock import Timer
     from .connection import Connection
-    from .host import Host
+    from .host import ConnectionHost
     from .listener import Listener
     from .secure import SecureWire
     from .wire import Wire
@@ -28,7 +28,7 @@ class SocketProtocol(asyncio.Protocol):
 
     failure: ClassVar[str] = "TLS handshake error"
 
-    def __init__(self, host: Host, listener: Listener) -> None:
+    def __init__(self, host: ConnectionHost, listener: Listener) -> None:
         self._host = host
         self._listener = listener
         self._transport: asyncio.Transport | None = None
@@ -130,12 +130,12 @@ class SocketProtocol(asyncio.Protocol):
         self._timer = self._host.clock.call_later(timeout, self._too_late)
 
     def _decrypt(self, connection: Connection, secure: SecureWire, data: bytes) -> bytes:
-        from .secure import HandshakeError
+        from .secure import TLSHandshakeError
 
         before = secure.ready
         try:
             plain = secure.feed(data)
-        except HandshakeError as error:
+        except TLSHandshakeError as error:
             self._fail(connection, str(error))
             return b""
         if secure.ready and not before:

@@ -1,4 +1,4 @@
-"""Unread: what came over a connection and was not parsed yet, handed out in pieces.
+"""InputBuffer: what came over a connection and was not parsed yet, handed out in pieces.
 
 One read may bring a quarter of a megabyte: ten messages, or twenty thousand. The pieces grow and shrink with
 the time that the last ones took, so that one of small messages is served in a few milliseconds and large ones
@@ -15,7 +15,7 @@ _SMALLEST = 1 << 12
 _LARGEST = 1 << 18
 
 
-class Unread:
+class InputBuffer:
     """Bytes in the order in which they came. `piece` is the size of the next one, in bytes."""
 
     __slots__ = ("_at", "_reads", "piece")

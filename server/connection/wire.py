@@ -27,7 +27,7 @@ class Wire(Protocol):
         """Read on."""
 
 
-class Gone:
+class ClosedWire:
     """The wire of a connection whose socket is closed: takes everything and does nothing."""
 
     def write(self, data: bytes) -> None:
@@ -50,4 +50,4 @@ class Gone:
         """See Wire."""
 
 
-GONE: Final = Gone()
+GONE: Final = ClosedWire()

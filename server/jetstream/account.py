@@ -19,12 +19,12 @@ from ...store.memory import MemoryStream
 from ..config.options import AccountJetStream
 from ..slices import InOrder, Steps, at_once
 from . import changes
-from .host import Host
+from .host import JetStreamHost
 from .quota import Quota
 from .stream.core import Stream
 from .stream.report import stamped
 from .stream.rules.create import checking
-from .stream.rules.world import World
+from .stream.rules.world import ValidationContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from ...store.meta import AccountDirectory
     from ...store.stream import StreamStore
     from ..accounts.account import Account
-    from .backup.restore import Restore
-    from .backup.staged import Staged
-    from .mark import Mark
-    from .stream.rules.subjects import Judged
+    from .backup.restore import StreamRestore
+    from .backup.staged import StagedStream
+    from .mark import ClusterMark
+    from .stream.rules.subjects import SubjectCheck
 
 UNLIMITED = -1
 
@@ -57,7 +57,7 @@ class JetStreamAccount:
     def __init__(
         self,
         account: Account,
-        host: Host,
+        host: JetStreamHost,
         directory: AccountDirectory,
         grants: dict[str, AccountJetStream],
         memory: Quota,
@@ -80,9 +80,9 @@ class JetStreamAccount:
         self.unopened: dict[str, StreamConfig] = {}
         self.surveyed = True
         self._origins_missing: list[Stream] = []
-        self.marks: dict[str, Mark] = {}
-        self.restores: dict[str, Restore] = {}
-        self.staged: dict[str, Staged] = {}
+        self.marks: dict[str, ClusterMark] = {}
+        self.restores: dict[str, StreamRestore] = {}
+        self.staged: dict[str, StagedStream] = {}
         self.api_total = 0
         self.api_errors = 0
 
@@ -130,10 +130,12 @@ class JetStreamAccount:
             raise api_error("JSNoLimitsErr")
         return share
 
-    def world(self, replicas: int = 1, *, pedantic: bool = False, judged: Judged | None = None) -> World:
+    def world(
+        self, replicas: int = 1, *, pedantic: bool = False, judged: SubjectCheck | None = None
+    ) -> ValidationContext:
         """What configurations of streams with so many replicas are judged against."""
         share = self.limits(replicas) or AccountJetStream()
-        return World(
+        return ValidationContext(
             lookup=self.config_of,
             duplicates_limit=self.host.duplicates_limit,
             max_bytes_required=share.max_bytes_required,
@@ -200,7 +202,7 @@ class JetStreamAccount:
         return at_once(changes.creating(self, config, pedantic=pedantic))
 
     def judging(
-        self, config: StreamConfig, *, pedantic: bool = False, judged: Judged | None = None
+        self, config: StreamConfig, *, pedantic: bool = False, judged: SubjectCheck | None = None
     ) -> Steps[StreamConfig]:
         """What a new stream's configuration comes to, by itself and the account's limits. Raises ApiError.
 

@@ -14,13 +14,13 @@ from ...protocol.timestamp import format_rfc3339
 if TYPE_CHECKING:
     from ..accounts.account import Account
     from ..accounts.parcel import Message
-    from .host import Host
+    from .host import JetStreamHost
 
 PREFIX = "$JS.EVENT.ADVISORY."
 TYPE_PREFIX = "io.nats.jetstream.advisory.v1."
 
 
-def publish(account: Account, host: Host, subject: str, kind: str, fields: dict[str, Any]) -> bool:
+def publish(account: Account, host: JetStreamHost, subject: str, kind: str, fields: dict[str, Any]) -> bool:
     """Send the advisory `kind` on `PREFIX + subject`; say whether anyone listens."""
     target = PREFIX + subject
     if not account.has_interest(target):
@@ -37,7 +37,7 @@ def publish(account: Account, host: Host, subject: str, kind: str, fields: dict[
     return True
 
 
-def stream_action(account: Account, host: Host, stream: str, action: str) -> bool:
+def stream_action(account: Account, host: JetStreamHost, stream: str, action: str) -> bool:
     """Tell that a stream was created ("create"), changed ("modify") or deleted ("delete")."""
     word = {"create": "CREATED", "modify": "UPDATED", "delete": "DELETED"}[action]
     return publish(
@@ -45,7 +45,7 @@ def stream_action(account: Account, host: Host, stream: str, action: str) -> boo
     )
 
 
-def audit(account: Account, host: Host, message: Message, response: str) -> bool:
+def audit(account: Account, host: JetStreamHost, message: Message, response: str) -> bool:
     """Tell of an API request and its response."""
     if not account.has_interest(f"{PREFIX}API"):
         return False  # the request may be long: nobody is to read it for nothing

@@ -1,4 +1,4 @@
-"""Closing: streams that stop, written out side by side.
+"""StreamCloser: streams that stop, written out side by side.
 
 Promises: what is stored is on the disk when `closed` tells so; the loop does little of it at a time, worker
 threads do what blocks; what a stream could not write is told to the log, and does not keep the others.
@@ -13,14 +13,14 @@ from ..slices import Slices, Steps, paced
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .stream.commit import Runner
+    from .stream.commit import TaskExecutor
     from .stream.core import Stream
 
 
-class Closing:
+class StreamCloser:
     """The streams of one account, on their way to the disk. closed: is called once all of them are there."""
 
-    def __init__(self, runner: Runner, streams: Sequence[Stream], closed: Callable[[], None]) -> None:
+    def __init__(self, runner: TaskExecutor, streams: Sequence[Stream], closed: Callable[[], None]) -> None:
         self._runner = runner
         self._left = 1 + len(streams)
         self._closed = closed

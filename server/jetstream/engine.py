@@ -23,27 +23,27 @@ from ...store.meta import Storage
 from ..accounts.mapping import Mapping
 from ..clock import SECOND
 from ..config.options import AccountJetStream
-from ..logging import Log, Silent
+from ..logging import Logger, NullLogger
 from .account import JetStreamAccount
 from .api import system as system_api
-from .api.absent import AbsentApi
-from .api.table import Api
-from .closing import Closing
+from .api.absent import DisabledApi
+from .api.table import AccountApi
+from .closing import StreamCloser
 from .directory import make_store_directory
-from .host import Host
+from .host import JetStreamHost
 from .lazydisk import LazyDisk
 from .quota import Quota, disk_share, memory_share
 from .recovery import Recovery
-from .stream.commit import LoopRunner
+from .stream.commit import LoopTaskExecutor
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
-    from ..accounts.registry import Registry
+    from ..accounts.registry import AccountRegistry
     from ..clock import Clock, Timer
     from ..config.options import Options
     from .api.system import SystemApi
-    from .domain.domain import Domain
-    from .stream.commit import Runner
+    from .domain.domain import JetStreamCluster
+    from .stream.commit import TaskExecutor
     from .stream.core import Stream
 
 WORKERS = 4
@@ -61,9 +61,9 @@ class JetStream:
     def __init__(
         self,
         options: Options,
-        registry: Registry,
+        registry: AccountRegistry,
         clock: Clock,
-        logger: Log | None = None,
+        logger: Logger | None = None,
         *,
         server_name: str = "pyjs",
         server_id: str = "",
@@ -77,15 +77,15 @@ class JetStream:
         self.files = Quota()
         self._lock: DirectoryLock | None = None
         self.running = False
-        self.host: Host | None = None
-        self.cluster: Domain | None = None
+        self.host: JetStreamHost | None = None
+        self.cluster: JetStreamCluster | None = None
         self._clock = clock
-        self._log: Log = logger or Silent()
+        self._log: Logger = logger or NullLogger()
         self._server_name = server_name
         self._server_id = server_id
         self._find = find
-        self._apis: dict[str, Api] = {}
-        self._absent: dict[str, AbsentApi] = {}
+        self._apis: dict[str, AccountApi] = {}
+        self._absent: dict[str, DisabledApi] = {}
         self._system_api: SystemApi | None = None
         self._executor: ThreadPoolExecutor | None = None
         self._readers: ThreadPoolExecutor | None = None
@@ -119,15 +119,15 @@ class JetStream:
         loop = asyncio.get_running_loop()
         self._executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="jetstream")
         self._readers = ThreadPoolExecutor(WORKERS, thread_name_prefix="recovery")
-        self._recovery = Recovery(LoopRunner(loop, self._readers))
+        self._recovery = Recovery(LoopTaskExecutor(loop, self._readers))
         if options.sync_interval:
             self._lazy = LazyDisk()
             self._sync_later()
         self._storage = Storage(options.store_dir, fs=self._lazy)
         limits = options.limits
-        self.host = Host(
+        self.host = JetStreamHost(
             clock=self._clock,
-            runner=LoopRunner(loop, self._executor),
+            runner=LoopTaskExecutor(loop, self._executor),
             server_name=self._server_name,
             server_id=self._server_id,
             cluster_name=self._cluster_name(),
@@ -141,10 +141,10 @@ class JetStream:
         )
         self.running = True
         if clustered:
-            from .domain.domain import Domain
+            from .domain.domain import JetStreamCluster
 
             assert self.registry.system is not None
-            self.cluster = Domain(self, self.registry.system)
+            self.cluster = JetStreamCluster(self, self.registry.system)
         for account, share in self._entitled():
             self._entitle(account, share)
         self._refuse_others()
@@ -162,7 +162,7 @@ class JetStream:
         await done.wait()
 
     @property
-    def reader(self) -> Runner:
+    def reader(self) -> TaskExecutor:
         """Who reads what is stored."""
         assert self._recovery is not None
         return self._recovery.runner
@@ -262,7 +262,7 @@ class JetStream:
         wanted = account.name not in self.accounts and account is not self.registry.system
         absent = self._absent.get(account.name)
         if absent is None and wanted:
-            self._absent[account.name] = absent = AbsentApi(account, self._answers)
+            self._absent[account.name] = absent = DisabledApi(account, self._answers)
             absent.start()
         elif absent is not None and not wanted:
             self._absent.pop(account.name).stop()
@@ -391,7 +391,7 @@ class JetStream:
             self._recovery.add(held)
         else:
             directory.unstage()
-        self._apis[account.name] = api = Api(held, None if self.cluster is None else self.cluster.gate)
+        self._apis[account.name] = api = AccountApi(held, None if self.cluster is None else self.cluster.gate)
         api.start()
         if self.cluster is not None:
             self.cluster.account_came(held)
@@ -416,7 +416,7 @@ class JetStream:
             if not self._closing:
                 self._closed.set()
 
-        Closing(self.host.runner, streams, closed)
+        StreamCloser(self.host.runner, streams, closed)
 
     def _stop_account(self, name: str) -> None:
         held = self.accounts.pop(name)

@@ -1,4 +1,4 @@
-"""Host: what JetStream needs of the server it runs in.
+"""JetStreamHost: what JetStream needs of the server it runs in.
 
 Promises: plain values and protocols; tests make one with a fake clock and a runner that runs at once.
 """
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from ...protocol import headers
 from ...protocol.identifier import new_id
 from ..clock import Clock
-from ..logging import Log, Silent
+from ..logging import Logger, NullLogger
 from ..slices import Shared
 
 if TYPE_CHECKING:
-    from .stream.commit import Runner
+    from .stream.commit import TaskExecutor
 
 DEFAULT_MAX_PENDING = 64 * 1024 * 1024
 MOST_WAITING = 10_000  # requests of all accounts, for their turn
 
 
 @dataclass(slots=True)
-class Host:
+class JetStreamHost:
     """The surroundings of JetStream. Durations in ns, sizes in bytes, 0 = no limit.
 
     server_name is shown in advisories and as the leader; domain "" is none. turns: what takes long takes
@@ -34,7 +34,7 @@ class Host:
     """
 
     clock: Clock
-    runner: Runner
+    runner: TaskExecutor
     server_name: str = "pyjs"
     server_id: str = ""
     cluster_name: str = ""
@@ -44,7 +44,7 @@ class Host:
     max_ack_pending: int = 0
     max_request_batch: int = 0
     max_pending: int = DEFAULT_MAX_PENDING
-    log: Log = field(default_factory=Silent)
+    log: Logger = field(default_factory=NullLogger)
     random_bytes: Callable[[int], bytes] = random.randbytes
     turns: Shared = field(init=False)
     deliveries: Shared = field(init=False)

@@ -1,4 +1,4 @@
-"""Mark: what a stream's document on the disk says of the cluster that it belongs to."""
+"""ClusterMark: what a stream's document on the disk says of the cluster that it belongs to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ClusterMark:
     """What the disk says besides of a cluster's stream. group: its name.
 
     replicated: its messages belong to a replica of that group, whose log may know more.
@@ -21,7 +21,7 @@ class Mark:
         return {"group": self.group, **({"replicated": True} if self.replicated else {})}
 
     @classmethod
-    def of(cls, document: dict[str, Any]) -> Mark | None:
+    def of(cls, document: dict[str, Any]) -> ClusterMark | None:
         """The mark in a stream's document; None for a stream that no cluster ever had."""
         group = document.get("group")
         return cls(group, bool(document.get("replicated"))) if group else None

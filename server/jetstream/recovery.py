@@ -23,15 +23,15 @@ from ...store.errors import StoreError
 from ..slices import Slices, Steps, at_once, paced
 from .consumer import lifecycle
 from .stream.core import Stream
-from .waiting import Room, Waiting
+from .waiting import PendingLimit, PendingPublishes
 
 if TYPE_CHECKING:
     from ...store.file import FileStream
-    from ...store.meta import Asset
-    from ..logging import Log
+    from ...store.meta import StoredConfig
+    from ..logging import Logger
     from .account import JetStreamAccount
     from .consumer.core import Consumer
-    from .stream.commit import Runner
+    from .stream.commit import TaskExecutor
 
 SIDE_BY_SIDE = 4  # streams of an account that are being read at the same time
 _FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
@@ -42,15 +42,15 @@ class UnsupportedError(ValueError):
 
 
 @dataclass(slots=True)
-class Loaded:
+class LoadedStream:
     """A stream as the disk has it, read and not started."""
 
     stream: Stream
     store: FileStream
-    consumers: list[lifecycle.Recovered]
+    consumers: list[lifecycle.RecoveredConsumer]
 
 
-def read_config(asset: Asset) -> StreamConfig:
+def read_config(asset: StoredConfig) -> StreamConfig:
     """A stream's configuration. Raises ApiError, ValueError, KeyError."""
     if asset.document is None:
         raise ValueError(asset.damage)
@@ -63,7 +63,7 @@ def read_config(asset: Asset) -> StreamConfig:
     return config
 
 
-def load(account: JetStreamAccount, asset: Asset) -> Loaded:
+def load(account: JetStreamAccount, asset: StoredConfig) -> LoadedStream:
     """Read a stream with its consumers. Blocks; in any thread, as nobody has the stream yet.
 
     Raises ApiError, StoreError, OSError, ValueError, KeyError.
@@ -84,10 +84,10 @@ def load(account: JetStreamAccount, asset: Asset) -> Loaded:
     except BaseException:
         store.abandon()
         raise
-    return Loaded(stream, store, consumers)
+    return LoadedStream(stream, store, consumers)
 
 
-def adopt(loaded: Loaded, ended: Callable[[Consumer], None] | None = None) -> Steps[None]:
+def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None) -> Steps[None]:
     """Let the consumers of a stream go on, bit by bit, and tell the log what was found.
 
     ended: is told of consumers that have come to their end, see `lifecycle.adopt`.
@@ -107,7 +107,7 @@ def adopt(loaded: Loaded, ended: Callable[[Consumer], None] | None = None) -> St
         account.alarm(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
 
 
-def tell_mended(log: Log, name: str, store: FileStream) -> None:
+def tell_mended(log: Logger, name: str, store: FileStream) -> None:
     """Tell the log what a store mended on opening: a warning where it was damage, and not only a kill."""
     for mended in store.mended:
         log.warning(f"{name}: {mended}")
@@ -116,7 +116,7 @@ def tell_mended(log: Log, name: str, store: FileStream) -> None:
 
 
 def bring_back(
-    account: JetStreamAccount, asset: Asset, ended: Callable[[Consumer], None] | None = None
+    account: JetStreamAccount, asset: StoredConfig, ended: Callable[[Consumer], None] | None = None
 ) -> Stream | None:
     """Open a stream at once, not started yet; None: it is in `offline` now. ended: see `adopt`."""
     try:
@@ -138,9 +138,9 @@ def _text(fault: BaseException) -> str:
 class Recovery:
     """The recovery of a server's accounts. runner: its workers may be busy for long."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: TaskExecutor) -> None:
         self.runner = runner
-        self.room = Room()
+        self.room = PendingLimit()
         self._accounts: dict[str, _Account] = {}
         self._holds: dict[str, int] = {}  # why an account may not be read yet, counted
         self._held: dict[str, JetStreamAccount] = {}
@@ -242,9 +242,9 @@ class _Account:
         self.total = 0
         self._owner = owner
         self._runner = owner.runner
-        self._found: list[tuple[Asset, StreamConfig | str]] = []
-        self._queue: deque[Asset] = deque()
-        self._waits: dict[str, Waiting] = {}
+        self._found: list[tuple[StoredConfig, StreamConfig | str]] = []
+        self._queue: deque[StoredConfig] = deque()
+        self._waits: dict[str, PendingPublishes] = {}
         self._busy = 0
         self._stopped = self._opening = False
 
@@ -286,7 +286,7 @@ class _Account:
             self.total += 1
             account.expect(config)
             self._queue.append(asset)
-            self._waits[config.name] = waiting = Waiting(account, config, self._owner.room)
+            self._waits[config.name] = waiting = PendingPublishes(account, config, self._owner.room)
             for _ in waiting.starting():
                 yield
                 if self._stopped:
@@ -330,7 +330,7 @@ class _Account:
         if not self._busy:
             self._owner.release(self.account.name)
 
-    def _loaded(self, asset: Asset, found: _Found, error: BaseException | None) -> None:
+    def _loaded(self, asset: StoredConfig, found: _Found, error: BaseException | None) -> None:
         loaded = found.loaded
         if error is not None or loaded is None:
             self._failed(asset.name, None, error or StoreError("it was not read"))
@@ -342,7 +342,7 @@ class _Account:
                 lambda fault: self._failed(asset.name, loaded, fault),
             )
 
-    def _starting(self, loaded: Loaded) -> Steps[None]:
+    def _starting(self, loaded: LoadedStream) -> Steps[None]:
         """Let a stream that was read begin, and give it what has waited."""
         stream = loaded.stream
         for steps in (adopt(loaded), stream.starting()):
@@ -353,7 +353,7 @@ class _Account:
         if not self._stopped:
             yield from self._waits[stream.name].drain(stream.ingest.receive)
 
-    def _started(self, loaded: Loaded) -> None:
+    def _started(self, loaded: LoadedStream) -> None:
         self._busy -= 1
         if self._stopped:
             close(loaded)
@@ -363,7 +363,7 @@ class _Account:
             self.account.opened(loaded.stream)
         self._next()
 
-    def _failed(self, name: str, loaded: Loaded | None, fault: BaseException) -> None:
+    def _failed(self, name: str, loaded: LoadedStream | None, fault: BaseException) -> None:
         self._busy -= 1
         if loaded is not None:
             close(loaded)
@@ -379,14 +379,14 @@ class _Found:
     __slots__ = ("loaded",)
 
     def __init__(self) -> None:
-        self.loaded: Loaded | None = None
+        self.loaded: LoadedStream | None = None
 
-    def load(self, account: JetStreamAccount, asset: Asset) -> None:
+    def load(self, account: JetStreamAccount, asset: StoredConfig) -> None:
         """Read it."""
         self.loaded = load(account, asset)
 
 
-def close(loaded: Loaded) -> None:
+def close(loaded: LoadedStream) -> None:
     """Let go of a stream that is not going to be served."""
     try:
         loaded.stream.stop()

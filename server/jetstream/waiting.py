@@ -1,4 +1,4 @@
-"""Waiting: publishes to a stream that is not open yet are kept, and stored once it is.
+"""PendingPublishes: publishes to a stream that is not open yet are kept, and stored once it is.
 
 Nothing that a client sends vanishes because a server has just started: who asked for an acknowledgement gets
 it when the message is stored, as ever, or is told that JetStream is temporarily unavailable. Promises: the
@@ -26,7 +26,7 @@ MOST = 64 << 20  # bytes that wait, on one server
 OVERHEAD = 512  # bytes that a message counts besides what is in it
 
 
-class Room:
+class PendingLimit:
     """How much may still wait."""
 
     __slots__ = ("left",)
@@ -35,10 +35,10 @@ class Room:
         self.left = most
 
 
-class Waiting:
+class PendingPublishes:
     """The publishes to one stream."""
 
-    def __init__(self, account: JetStreamAccount, config: StreamConfig, room: Room) -> None:
+    def __init__(self, account: JetStreamAccount, config: StreamConfig, room: PendingLimit) -> None:
         self._account = account
         self._name = config.name
         self._subjects = [] if config.mirror is not None else config.subjects

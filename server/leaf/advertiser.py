@@ -1,4 +1,5 @@
-"""Advertiser: tells the peer of a leaf connection what is heard here, and nothing more than it needs to know.
+"""InterestAdvertiser: tells the peer of a leaf connection what is heard here, and nothing more than it needs
+to know.
 
 Counts the interest that the peer may know of by subject and queue: the first plain subscription is told and
 the last one's end, and every change of a queue group's size. Promises that the peer's picture is right after
@@ -10,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.wire import encode
-from ..accounts.source import Kind
+from ..accounts.source import ConnectionKind
 from ..connection.part import Part
 
 if TYPE_CHECKING:
-    from ..accounts.account import Watch
+    from ..accounts.account import InterestWatch
     from ..accounts.subscription import InterestChange, Subscription
     from .connection import LeafConnection
 
@@ -24,7 +25,7 @@ SERVICE_REPLY = "_R_."  # what was asked through an import is answered whatever 
 Key = tuple[str, str]  # subject, queue
 
 
-class Advertiser(Part["LeafConnection"]):
+class InterestAdvertiser(Part["LeafConnection"]):
     """What the peer of one connection was told."""
 
     __slots__ = ("_counts", "_watch")
@@ -32,7 +33,7 @@ class Advertiser(Part["LeafConnection"]):
     def __init__(self, connection: LeafConnection) -> None:
         super().__init__(connection)
         self._counts: dict[Key, int] = {}
-        self._watch: Watch | None = None
+        self._watch: InterestWatch | None = None
 
     def start(self) -> None:
         """Tell all present interest, and all changes from now on."""
@@ -99,13 +100,13 @@ class Advertiser(Part["LeafConnection"]):
         if subscription.subject.startswith(LOOP_PREFIX):
             return True
         kind = subscription.kind
-        if kind == Kind.IMPORT and subscription.subject.startswith(SERVICE_REPLY):
+        if kind == ConnectionKind.IMPORT and subscription.subject.startswith(SERVICE_REPLY):
             return True
-        if kind == Kind.LEAF:
+        if kind == ConnectionKind.LEAF:
             # A hub passes on what its leafs hear; a spoke only what those hear that join it.
             if connection.isolated or (connection.is_spoke and getattr(sink, "is_spoke", False)):
                 return False
-        elif kind == Kind.ROUTER and connection.is_spoke:
+        elif kind == ConnectionKind.ROUTER and connection.is_spoke:
             return False
         return connection.gate.may_ask(subscription.subject)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING
 
-from ..accounts.auth import LEAFNODE, REFUSED, Credentials, Verdict, verify
+from ..accounts.auth import LEAFNODE, REFUSED, AuthResult, ClientCredentials, verify
 from ..accounts.passwords import check_for
 from ..accounts.permissions import Permissions
 from ..accounts.users import User
 
 if TYPE_CHECKING:
-    from ..accounts import Account, Registry
-    from ..accounts.auth import Gatekeeper
+    from ..accounts import Account, AccountRegistry
+    from ..accounts.auth import Authentication
     from ..config.options import Options
 
 _BCRYPT = ("$2a$", "$2b$", "$2x$", "$2y$")
@@ -21,7 +21,7 @@ _BCRYPT = ("$2a$", "$2b$", "$2x$", "$2y$")
 class LeafAuthenticator:
     """The leaf users of one configuration. `clients` judges when the block is silent."""
 
-    def __init__(self, options: Options, registry: Registry, clients: Gatekeeper) -> None:
+    def __init__(self, options: Options, registry: AccountRegistry, clients: Authentication) -> None:
         self._clients = clients
         self._users: dict[str, User] = {}
         self._nkey: User | None = None
@@ -49,21 +49,21 @@ class LeafAuthenticator:
         elif authorization.account and not clients.required:
             self._anyone = User(own)
 
-    def judge(self, given: Credentials, nonce: bytes, host: str) -> Verdict:
+    def judge(self, given: ClientCredentials, nonce: bytes, host: str) -> AuthResult:
         """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
         if self._anyone is not None:
-            return Verdict(self._anyone)
+            return AuthResult(self._anyone)
         if self._nkey is not None:
             right = given.nkey == self._nkey.nkey and verify(given.nkey, nonce, given.signature)
-            return Verdict(self._nkey) if right else REFUSED
+            return AuthResult(self._nkey) if right else REFUSED
         if self._users:
             user = self._users.get(given.user)
             return REFUSED if user is None else _compare(user, given.password)
         return self._clients.judge(given, nonce, LEAFNODE, host)
 
 
-def _compare(user: User, given: str) -> Verdict:
+def _compare(user: User, given: str) -> AuthResult:
     expected = user.password
     if expected.startswith(_BCRYPT):
-        return Verdict(user, check_for(expected, given))
-    return Verdict(user) if hmac.compare_digest(expected.encode(), given.encode()) else REFUSED
+        return AuthResult(user, check_for(expected, given))
+    return AuthResult(user) if hmac.compare_digest(expected.encode(), given.encode()) else REFUSED

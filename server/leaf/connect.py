@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..accounts.auth import Credentials
+from ..accounts.auth import ClientCredentials
 from ..connection import introduction
 
 
@@ -41,9 +41,9 @@ class LeafConnect:
         return cls(**known)
 
     @property
-    def credentials(self) -> Credentials:
+    def credentials(self) -> ClientCredentials:
         """What is judged."""
-        return Credentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
+        return ClientCredentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
 
 
 @dataclass(slots=True)

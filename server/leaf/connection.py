@@ -1,8 +1,9 @@
 """One leaf connection, of either end: bytes in, interest and messages routed, bytes out. Knows no socket.
 
-What differs between the ends until both know each other is the handshake's: `Accepted` or `Solicited`. From
-then on both do the same. Promises: operations are served in order; nothing of a connection is heard after it
-was closed; whatever a peer sends, the only exception out of `receive` is a defect of ours.
+What differs between the ends until both know each other is the handshake's: `AcceptedHandshake` or
+`SolicitedHandshake`. Fromthen on both do the same. Promises: operations are served in order; nothing of a
+connection is heard after itwas closed; whatever a peer sends, the only exception out of `receive` is a defect
+of ours.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from ...protocol.wire import encode
 from ...protocol.wire.leaf import LeafParser
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
 from ..accounts.leaving import Leaver, leave
-from ..accounts.parcel import Parcel
+from ..accounts.parcel import RoutedMessage
 from ..accounts.routing import route
-from ..accounts.source import Kind
+from ..accounts.source import ConnectionKind
 from ..clock import SECOND
 from ..connection import Connection
-from ..connection.heartbeat import Heartbeat
+from ..connection.heartbeat import PingTimer
 from ..connection.trace import control
-from .advertiser import Advertiser
+from .advertiser import InterestAdvertiser
 from .frames import ACK, leaf_frame, split_delivery
-from .gate import Gate
-from .handshake import Accepted, Handshake, Solicited
+from .gate import LeafPermissions
+from .handshake import AcceptedHandshake, LeafHandshake, SolicitedHandshake
 from .subscriptions import LeafSubscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.plan import Outbox, Plan
+    from ..accounts.plan import OutboundQueue, Plan
     from ..connection import Wire
     from .leafs import Leafs
-    from .remote import Remote
+    from .remote import LeafRemote
 
 _FIRST_PING = SECOND
 
@@ -49,11 +50,13 @@ class LeafConnection(Connection):
     leafs hear. States: greeting, joined, closed. settled: the peer has told what it hears, too.
     """
 
-    kind = Kind.LEAF
+    kind = ConnectionKind.LEAF
     tag = "lid"
     description: ClassVar = {"kind": "Leafnode"}
 
-    def __init__(self, leafs: Leafs, wire: Wire, peer: tuple[str, int], remote: Remote | None = None) -> None:
+    def __init__(
+        self, leafs: Leafs, wire: Wire, peer: tuple[str, int], remote: LeafRemote | None = None
+    ) -> None:
         options = leafs.options
         deadline = options.leafnodes.write_deadline or options.write_deadline
         super().__init__(leafs, wire, peer, deadline)
@@ -71,12 +74,14 @@ class LeafConnection(Connection):
         self.joined = False
         self.settled = False
         self.parser = LeafParser(options.max_control_line, options.max_payload)
-        self.gate = Gate()
+        self.gate = LeafPermissions()
         # A spoke's pings keep the way to the hub open through what stands between.
-        self.heartbeat = Heartbeat(self, _FIRST_PING, always=self.is_spoke)
+        self.heartbeat = PingTimer(self, _FIRST_PING, always=self.is_spoke)
         self.subscriptions = LeafSubscriptions(self)
-        self.advertiser = Advertiser(self)
-        self.handshake: Handshake = Accepted(self) if remote is None else Solicited(self, remote)
+        self.advertiser = InterestAdvertiser(self)
+        self.handshake: LeafHandshake = (
+            AcceptedHandshake(self) if remote is None else SolicitedHandshake(self, remote)
+        )
 
     # --- life
 
@@ -221,7 +226,7 @@ class LeafConnection(Connection):
             plan = account.plan(subject)
             served = queues or None
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        route(plan, Parcel(account, self, subject, reply, header_size, size, tail, shown), served)
+        route(plan, RoutedMessage(account, self, subject, reply, header_size, size, tail, shown), served)
 
     def _may_speak(self) -> bool:
         """Whether anything but the handshake's words is served; if not, the connection is closed."""
@@ -283,11 +288,11 @@ class LeafConnection(Connection):
         """See LeafSink."""
         return self.gate.may_send(subject)
 
-    def quick(self, subject: bytes) -> tuple[Outbox, bytes, bytes]:
+    def quick(self, subject: bytes) -> tuple[OutboundQueue, bytes, bytes]:
         """See LeafSink."""
         return self, b"LMSG %b " % subject, b"HMSG %b " % subject
 
-    def deliver_leaf(self, parcel: Parcel, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         """See LeafSink."""
         if self.closed_reason or not self.joined:
             return False

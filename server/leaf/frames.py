@@ -15,7 +15,7 @@ from ...protocol import headers as header_block
 from ...protocol.wire import encode
 
 if TYPE_CHECKING:
-    from ..accounts.parcel import Parcel
+    from ..accounts.parcel import RoutedMessage
 
 ACK = b"$JS.ACK."
 _REQUEST_INFO = b"Nats-Request-Info"
@@ -34,7 +34,7 @@ def split_delivery(reply: bytes) -> tuple[bytes, bytes]:
 
 
 def leaf_frame(
-    parcel: Parcel, queues: tuple[bytes, ...], headers: bool, accounts: Mapping[str, str]
+    parcel: RoutedMessage, queues: tuple[bytes, ...], headers: bool, accounts: Mapping[str, str]
 ) -> tuple[bytes, bytes, int]:
     """(prefix, tail, size) of the frame for one peer.
 

@@ -1,4 +1,4 @@
-"""Gate: what may pass over one leaf connection, in either direction.
+"""LeafPermissions: what may pass over one leaf connection, in either direction.
 
 Permissions of the user that the leaf logged in as, deny lists of the remote's configuration and those of
 JetStream domains come together here. Decisions about subjects only, remembered in bounded caches.
@@ -20,7 +20,7 @@ _SERVICE_REPLY = "_R_."
 _ACK = "$JS.ACK."
 
 
-class Lists:
+class AllowDeny:
     """Subjects allowed (None: all) and denied."""
 
     __slots__ = ("allow", "deny")
@@ -30,7 +30,7 @@ class Lists:
         self.deny = tuple(deny)
 
     @classmethod
-    def from_info(cls, given: Any) -> Lists:
+    def from_info(cls, given: Any) -> AllowDeny:
         """One of `import` and `export` in INFO: an object with allow and deny, each a list or absent."""
         if not isinstance(given, dict):
             return cls()
@@ -49,10 +49,10 @@ class Lists:
             document["deny"] = list(self.deny)
         return document or None
 
-    def denying(self, subjects: Iterable[str]) -> Lists:
+    def denying(self, subjects: Iterable[str]) -> AllowDeny:
         """With more denied."""
         more = tuple(s for s in subjects if s not in self.deny)
-        return Lists(self.allow, (*self.deny, *more))
+        return AllowDeny(self.allow, (*self.deny, *more))
 
     @property
     def open(self) -> bool:
@@ -77,21 +77,21 @@ class Lists:
         return not any(matches(s, subject) for s in self.deny)
 
 
-def user_lists(permissions: Permissions | None) -> tuple[Lists, Lists]:
+def user_lists(permissions: Permissions | None) -> tuple[AllowDeny, AllowDeny]:
     """A user's permissions as (what it may publish, what it may hear); entries for queues apart."""
     if permissions is None:
-        return Lists(), Lists()
+        return AllowDeny(), AllowDeny()
 
     def plain(entries: Iterable[tuple[str, str]] | None) -> list[str] | None:
         return None if entries is None else [subject for subject, queue in entries if not queue]
 
     return (
-        Lists(plain(permissions.publish_allow), plain(permissions.publish_deny) or ()),
-        Lists(plain(permissions.subscribe_allow), plain(permissions.subscribe_deny) or ()),
+        AllowDeny(plain(permissions.publish_allow), plain(permissions.publish_deny) or ()),
+        AllowDeny(plain(permissions.subscribe_allow), plain(permissions.subscribe_deny) or ()),
     )
 
 
-class Gate:
+class LeafPermissions:
     """send: what goes to the peer. ask: what the peer is asked for. accept: what is taken from the peer.
 
     replies: (messages, ns) by which what was sent with a reply may be answered though `accept` says no.
@@ -100,15 +100,15 @@ class Gate:
     __slots__ = ("_may_ask", "_may_send", "_replies", "accept", "ask", "replies", "send")
 
     def __init__(self) -> None:
-        self.send = Lists()
-        self.ask = Lists()
-        self.accept = Lists()
+        self.send = AllowDeny()
+        self.ask = AllowDeny()
+        self.accept = AllowDeny()
         self.replies: tuple[int, int] | None = None
         self._may_send: dict[str, bool] = {}
         self._may_ask: dict[str, bool] = {}
         self._replies: dict[str, tuple[int, int]] = {}
 
-    def set(self, *, send: Lists, ask: Lists, accept: Lists) -> None:
+    def set(self, *, send: AllowDeny, ask: AllowDeny, accept: AllowDeny) -> None:
         """Other rules from now on."""
         self.send, self.ask, self.accept = send, ask, accept
         self._may_send.clear()

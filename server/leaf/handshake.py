@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
-from ..accounts.auth import Credentials, Verdict
+from ..accounts.auth import AuthResult, ClientCredentials
 from ..clock import SECOND
 from ..connection.introduction import new_nonce
 from ..connection.part import Part
 from .connect import HubInfo, LeafConnect
-from .credentials import CredentialsError
-from .gate import Lists, user_lists
+from .credentials import LeafCredentialsError
+from .gate import AllowDeny, user_lists
 
 if TYPE_CHECKING:
     from ..accounts.users import User
     from ..clock import Timer
     from .connection import LeafConnection
-    from .remote import Remote
+    from .remote import LeafRemote
 
 _FINISH = 2 * SECOND  # for the acceptor to answer CONNECT
 _REFUSED = "Authentication Failure"
@@ -33,7 +33,7 @@ _VIOLATION = "Protocol Violation"
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 
 
-class Handshake(Protocol):
+class LeafHandshake(Protocol):
     """One end's part."""
 
     def begin(self) -> None:
@@ -55,14 +55,14 @@ class Handshake(Protocol):
         """What the peer told of itself when it logged in, as client info has it."""
 
 
-class Accepted(Part["LeafConnection"]):
+class AcceptedHandshake(Part["LeafConnection"]):
     """The acceptor's part. user: who the leaf is, None before."""
 
     def __init__(self, connection: LeafConnection) -> None:
         super().__init__(connection)
         self._timer: Timer | None = None
         self._nonce = b""
-        self._credentials = Credentials()
+        self._credentials = ClientCredentials()
         self._version = ""
         self._denied: list[str] = []
         self.user: User | None = None
@@ -138,7 +138,7 @@ class Accepted(Part["LeafConnection"]):
         self._version = given.version
         verdict = self._judge()
 
-        def come(final: Verdict) -> None:
+        def come(final: AuthResult) -> None:
             if not connection.closed_reason:
                 self._decided(given, final)
                 connection.leafs.flusher.flush()
@@ -152,17 +152,17 @@ class Accepted(Part["LeafConnection"]):
             self.stop()  # it has said who it is in time
             connection.leafs.passwords(
                 verdict.check,
-                lambda passed: come(Verdict(verdict.user if passed else None)),
+                lambda passed: come(AuthResult(verdict.user if passed else None)),
                 connection.peer[0],
             )
         else:
             self._decided(given, verdict)
 
-    def _judge(self) -> Verdict:
+    def _judge(self) -> AuthResult:
         connection = self._connection
         return connection.leafs.authenticator.judge(self._credentials, self._nonce, connection.peer[0])
 
-    def _decided(self, given: LeafConnect, verdict: Verdict) -> None:
+    def _decided(self, given: LeafConnect, verdict: AuthResult) -> None:
         self.stop()
         connection, user = self._connection, verdict.user
         if verdict.why:
@@ -228,7 +228,7 @@ class Accepted(Part["LeafConnection"]):
         connection.advertiser.start()
         leafs.announce(connection)
 
-    def _permit(self, user: User) -> tuple[Lists, Lists]:
+    def _permit(self, user: User) -> tuple[AllowDeny, AllowDeny]:
         """Let pass what the user may; gives what it may hear and what it may publish."""
         publishes, hears = user_lists(user.permissions)
         gate = self._connection.gate
@@ -268,10 +268,10 @@ class Accepted(Part["LeafConnection"]):
         self._connection.fail("Authentication Timeout", "Authentication Timeout")
 
 
-class Solicited(Part["LeafConnection"]):
+class SolicitedHandshake(Part["LeafConnection"]):
     """The solicitor's part."""
 
-    def __init__(self, connection: LeafConnection, remote: Remote) -> None:
+    def __init__(self, connection: LeafConnection, remote: LeafRemote) -> None:
         super().__init__(connection)
         self._remote = remote
         self._timer: Timer | None = None
@@ -354,7 +354,7 @@ class Solicited(Part["LeafConnection"]):
         self._permit(info)
         try:
             credentials = self._remote.credentials(info.nonce)
-        except CredentialsError as error:
+        except LeafCredentialsError as error:
             leafs.log.error(f"{connection} - {error}")  # noqa: TRY400 - the peer's side needs no traceback
             connection.close("Credentials unusable")
             return False
@@ -367,10 +367,10 @@ class Solicited(Part["LeafConnection"]):
         """Follow the hub's permissions and our own deny lists."""
         connection = self._connection
         options = self._remote.options
-        send = Lists.from_info(info.given.get("export")).denying(options.deny_exports)
-        ask = Lists.from_info(info.given.get("import")).denying(options.deny_imports)
+        send = AllowDeny.from_info(info.given.get("export")).denying(options.deny_exports)
+        ask = AllowDeny.from_info(info.given.get("import")).denying(options.deny_imports)
         # A hub takes what its spokes send; a spoke takes what it could have asked for.
-        connection.gate.set(send=send, ask=ask, accept=ask if connection.is_spoke else Lists())
+        connection.gate.set(send=send, ask=ask, accept=ask if connection.is_spoke else AllowDeny())
         if connection.joined:
             connection.leafs.deny_jetstream(connection)
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.identifier import new_id
 from ..accounts.mapping import Mapping
-from ..connection import Host, Listener
+from ..connection import ConnectionHost, Listener
 from ..connection.addresses import EVERYWHERE, reachable
 from .authentication import LeafAuthenticator
 from .domains import Side, default_mappings, denials, local_mappings
 from .info import LeafDocuments
-from .remote import Remote
+from .remote import LeafRemote
 from .socket_protocol import LeafProtocol
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.auth import Gatekeeper
+    from ..accounts.auth import Authentication
     from ..config.options import Options
     from .connection import LeafConnection
 
@@ -31,10 +31,10 @@ DUPLICATE = "Duplicate Remote LeafNode Connection"
 SHUTDOWN = "Server Shutdown"
 
 
-class LeafHost(Host, Protocol):
+class LeafHost(ConnectionHost, Protocol):
     """A server's clients: their users may join as leafs, too."""
 
-    authenticator: Gatekeeper
+    authenticator: Authentication
 
 
 FindAccount = Callable[[str], Awaitable["Account | None"]]
@@ -75,7 +75,7 @@ class Leafs:
         self.events: LeafEvents | None = None
         self.spans = False
         self.connections: dict[int, LeafConnection] = {}
-        self.remotes: list[Remote] = []
+        self.remotes: list[LeafRemote] = []
         self.remote_accounts: dict[str, str] = {}
         self.documents = LeafDocuments(self.options, self.identity)
         self.documents.jetstream = jetstream
@@ -105,7 +105,7 @@ class Leafs:
 
     def _solicit(self, options: Any) -> None:
         if not options.disabled:
-            remote = Remote(self, options)
+            remote = LeafRemote(self, options)
             self.remotes.append(remote)
             remote.start()
 

@@ -1,4 +1,4 @@
-"""Remote: one hub that this server joins; dials, and dials again when the connection is lost.
+"""LeafRemote: one hub that this server joins; dials, and dials again when the connection is lost.
 
 Promises one connection or one attempt at a time, a growing distance to nobody: attempts are a reconnect
 interval and up to as much of jitter apart, and half a minute after the hub said that it will not have us.
@@ -15,7 +15,7 @@ from ..clock import SECOND
 from ..connection.dial import dial
 from .credentials import read_credentials, sign
 from .socket_protocol import LeafProtocol
-from .targets import Targets
+from .targets import RemoteUrls
 
 if TYPE_CHECKING:
     from ..clock import Timer
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..connection import Wire
     from ..connection.secure import SecureWire
     from .leafs import Leafs
-    from .targets import Target
+    from .targets import RemoteUrl
 
 LONG = 30 * SECOND
 _SHORT = 5 * SECOND
@@ -37,14 +37,14 @@ _BLAMES = {
 _REPORT_EVERY = 120  # attempts
 
 
-class Remote:
+class LeafRemote:
     """`connection`: the present one, joined or not. attempts: in vain since it was last joined."""
 
     def __init__(self, leafs: Leafs, options: RemoteOptions) -> None:
         self._leafs = leafs
         self.options = options
-        self.targets = Targets(options.urls, None if options.no_randomize else random.shuffle)
-        self.target: Target | None = None
+        self.targets = RemoteUrls(options.urls, None if options.no_randomize else random.shuffle)
+        self.target: RemoteUrl | None = None
         self.attempts = 0
         self._protocol: LeafProtocol | None = None
         self._task: asyncio.Task[None] | None = None
@@ -168,7 +168,7 @@ class Remote:
         finally:
             self._task = None
 
-    def _failed(self, target: Target, error: Exception) -> None:
+    def _failed(self, target: RemoteUrl, error: Exception) -> None:
         self.attempts += 1
         reason = str(error) or "dial timeout"
         text = (

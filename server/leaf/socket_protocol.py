@@ -15,7 +15,7 @@ from .connection import LeafConnection
 if TYPE_CHECKING:
     from ..connection import Connection, Wire
     from .leafs import Leafs
-    from .remote import Remote
+    from .remote import LeafRemote
 
 _LONGEST_INFO = 1 << 16
 
@@ -25,7 +25,7 @@ class LeafProtocol(SocketProtocol):
 
     failure = "TLS leafnode handshake error"
 
-    def __init__(self, leafs: Leafs, remote: Remote | None = None) -> None:
+    def __init__(self, leafs: Leafs, remote: LeafRemote | None = None) -> None:
         super().__init__(leafs, leafs.listener)
         self._leafs = leafs
         self._remote = remote

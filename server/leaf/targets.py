@@ -10,7 +10,7 @@ _PORT = 7422
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RemoteUrl:
     """One address. secure: TLS is asked for by the scheme. user and password of the URL, None if absent."""
 
     scheme: str
@@ -20,7 +20,7 @@ class Target:
     password: str | None = None
 
     @classmethod
-    def parse(cls, url: str) -> Target:
+    def parse(cls, url: str) -> RemoteUrl:
         """Raises ValueError when it is no URL with a host."""
         parts = urlsplit(url)
         if not parts.hostname:
@@ -43,13 +43,13 @@ class Target:
         return f"{self.host}:{self.port}"
 
 
-class Targets:
+class RemoteUrls:
     """Where to dial next. What the hub tells comes first in the list, as it is the latest word."""
 
     __slots__ = ("_configured", "_index", "_urls")
 
-    def __init__(self, urls: Iterable[str], shuffle: Callable[[list[Target]], None] | None) -> None:
-        self._configured = [Target.parse(url) for url in urls]
+    def __init__(self, urls: Iterable[str], shuffle: Callable[[list[RemoteUrl]], None] | None) -> None:
+        self._configured = [RemoteUrl.parse(url) for url in urls]
         if shuffle is not None:
             shuffle(self._configured)
         self._urls = list(self._configured)
@@ -68,7 +68,7 @@ class Targets:
         """A host name that was configured: what a certificate is checked for if an address has none."""
         return self._configured[0].host
 
-    def next(self) -> Target:
+    def next(self) -> RemoteUrl:
         """The next one, round and round."""
         self._index = (self._index + 1) % len(self._urls)
         return self._urls[self._index]
@@ -79,7 +79,7 @@ class Targets:
         found = []
         for address in addresses:
             try:
-                target = Target.parse(f"nats-leaf://{address}")
+                target = RemoteUrl.parse(f"nats-leaf://{address}")
             except ValueError:
                 continue
             if (target.host, target.port) not in known:

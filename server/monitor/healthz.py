@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..cluster.meta.health import Problem
+from ..cluster.meta.health import HealthzError
 from ..slices import Steps
 from .request import asked
 from .view import Monitored
 
 if TYPE_CHECKING:
-    from ..jetstream.domain.domain import Domain
+    from ..jetstream.domain.domain import JetStreamCluster
     from ..jetstream.engine import JetStream
     from ..jetstream.stream.core import Stream
 
@@ -40,7 +40,7 @@ def healthz(server: Monitored, request: HealthzRequest | None = None) -> Steps[t
     if (
         not problems and not server.accepting
     ):  # not yet, or no more in lame duck mode; as nats-server's healthz
-        code, problems = CLOSED, [Problem("CONNECTION", "failed to be ready for connections: server")]
+        code, problems = CLOSED, [HealthzError("CONNECTION", "failed to be ready for connections: server")]
     if not problems:
         return OK, {"status": "ok"}
     if request.details:
@@ -49,18 +49,18 @@ def healthz(server: Monitored, request: HealthzRequest | None = None) -> Steps[t
     return code, {"status": status, "error": problems[0].error}
 
 
-def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[Problem]]]:
+def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[HealthzError]]]:
     """(status, what is wrong), the worst first."""
     wanted = _mistake(request)
     if wanted:
         text = f'"{wanted}" must not be empty when checking {_finer(wanted)} health'
-        return BAD_REQUEST, [Problem("BAD_REQUEST", text)]
+        return BAD_REQUEST, [HealthzError("BAD_REQUEST", text)]
     engine = server.jetstream
     if request.js_server_only:
         return OK, []
     if engine is None or not engine.running:
         if server.options.jetstream.enabled:
-            return UNAVAILABLE, [Problem("JETSTREAM", "JetStream not enabled")]
+            return UNAVAILABLE, [HealthzError("JETSTREAM", "JetStream not enabled")]
         return OK, []
     if request.js_enabled_only or request.js_enabled:
         return OK, []
@@ -75,7 +75,7 @@ def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[P
         return OK, []
     recovering = engine.recovering()
     if recovering and not _is_open(engine, request):
-        return UNAVAILABLE, [Problem("JETSTREAM", recovering)]
+        return UNAVAILABLE, [HealthzError("JETSTREAM", recovering)]
     missing = _missing(engine, request) if cluster is None else _unassigned(cluster, request)
     if missing is not None:
         return NOT_FOUND, [missing]
@@ -95,15 +95,15 @@ def _finer(what: str) -> str:
     return {"account": "stream", "stream": "consumer"}[what]
 
 
-def _absent(request: HealthzRequest, what: str) -> Problem:
+def _absent(request: HealthzRequest, what: str) -> HealthzError:
     account, stream, consumer = request.account, request.stream, request.consumer
     if what == "account":
-        return Problem("ACCOUNT", f'JetStream account "{account}" not found', account)
+        return HealthzError("ACCOUNT", f'JetStream account "{account}" not found', account)
     if what == "stream":
         text = f'JetStream stream "{stream}" not found on account "{account}"'
-        return Problem("STREAM", text, account, stream)
+        return HealthzError("STREAM", text, account, stream)
     text = f'JetStream consumer "{consumer}" not found for stream "{stream}" on account "{account}"'
-    return Problem("CONSUMER", text, account, stream, consumer)
+    return HealthzError("CONSUMER", text, account, stream, consumer)
 
 
 def _is_open(engine: JetStream, request: HealthzRequest) -> bool:
@@ -112,7 +112,7 @@ def _is_open(engine: JetStream, request: HealthzRequest) -> bool:
     return account is not None and request.stream in account.streams
 
 
-def _missing(engine: JetStream, request: HealthzRequest) -> Problem | None:
+def _missing(engine: JetStream, request: HealthzRequest) -> HealthzError | None:
     """What is asked for and not there, on a single server."""
     if not request.account:
         return None
@@ -127,7 +127,7 @@ def _missing(engine: JetStream, request: HealthzRequest) -> Problem | None:
     return None
 
 
-def _unassigned(cluster: Domain, request: HealthzRequest) -> Problem | None:
+def _unassigned(cluster: JetStreamCluster, request: HealthzRequest) -> HealthzError | None:
     """What is asked for and not assigned to this server of several."""
     state, account, name = cluster.state, request.account, request.stream
     if account and not state.streams.get(account):
@@ -140,7 +140,7 @@ def _unassigned(cluster: Domain, request: HealthzRequest) -> Problem | None:
     return None
 
 
-def _cluster_problems(cluster: Domain | None, request: HealthzRequest) -> Steps[list[Problem]]:
+def _cluster_problems(cluster: JetStreamCluster | None, request: HealthzRequest) -> Steps[list[HealthzError]]:
     if cluster is None:
         return []
     from ..jetstream.domain.monitoring import stream_problems
@@ -151,16 +151,16 @@ def _cluster_problems(cluster: Domain | None, request: HealthzRequest) -> Steps[
     return [one for one in found if request.consumer in ("", one.consumer) or not one.consumer]
 
 
-def _damage(engine: JetStream, request: HealthzRequest) -> Steps[list[Problem]]:
+def _damage(engine: JetStream, request: HealthzRequest) -> Steps[list[HealthzError]]:
     """What damage has taken: streams that are off or lost messages, consumers that are off or went back."""
-    found: list[Problem] = []
+    found: list[HealthzError] = []
     for name, account in list(engine.accounts.items()):
         if request.account not in ("", name):
             continue
         for stream, reason in list(account.offline.items()):
             if request.stream in ("", stream):
                 text = f"JetStream stream '{name} > {stream}' is offline: {reason}"
-                found.append(Problem("STREAM", text, name, stream))
+                found.append(HealthzError("STREAM", text, name, stream))
                 yield
         for one in list(account.streams.values()):
             if request.stream in ("", one.name) and not one.stopped:
@@ -169,15 +169,15 @@ def _damage(engine: JetStream, request: HealthzRequest) -> Steps[list[Problem]]:
     return found
 
 
-def _stream_damage(account: str, stream: Stream, consumer: str) -> Iterator[Problem]:
+def _stream_damage(account: str, stream: Stream, consumer: str) -> Iterator[HealthzError]:
     what = f"{account} > {stream.name}"
     damaged = stream.store.damaged()
     if damaged:
         text = f"JetStream stream '{what}' has lost {len(damaged)} messages"
-        yield Problem("STREAM", text, account, stream.name)
+        yield HealthzError("STREAM", text, account, stream.name)
     faults = {name: f"is offline: {reason}" for name, reason in stream.offline_consumers.items()}
     faults |= {one.name: f"went back: {one.fault}" for one in stream.consumers.values() if one.fault}
     for name, fault in sorted(faults.items()):
         if consumer in ("", name):
             text = f"JetStream consumer '{what} > {name}' {fault}"
-            yield Problem("CONSUMER", text, account, stream.name, name)
+            yield HealthzError("CONSUMER", text, account, stream.name, name)

@@ -35,7 +35,7 @@ from .view import Monitored
 if TYPE_CHECKING:
     import ssl
 
-    from ..logging import Log
+    from ..logging import Logger
 
 HEAD_LIMIT = 16 * 1024
 REQUEST_SECONDS = 10.0
@@ -61,7 +61,7 @@ PAGES: dict[str, Callable[[Monitored, Query], Document]] = {
 ALIASES = {"/subscriptionsz": "/subsz"}
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What goes back."""
 
     status: int
@@ -73,7 +73,7 @@ class Monitor:
     """The listener; a part of the server. port: the real one, once started."""
 
     def __init__(
-        self, server: Monitored, host: str, port: int, log: Log, tls: ssl.SSLContext | None = None
+        self, server: Monitored, host: str, port: int, log: Logger, tls: ssl.SSLContext | None = None
     ) -> None:
         self._server = server
         self._host = host
@@ -154,7 +154,7 @@ class Monitor:
         lines = raw.decode("latin-1").split("\r\n")
         words = lines[0].split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            self._write(writer, Answer(400, _TEXT, b"400 Bad Request"), keep=False, body=True)
+            self._write(writer, HttpResponse(400, _TEXT, b"400 Bad Request"), keep=False, body=True)
             return False
         headers = dict(_header(line) for line in lines[1:])
         keep = words[2] != "HTTP/1.0" and headers.get("connection", "").lower() != "close"
@@ -162,7 +162,7 @@ class Monitor:
             keep = False  # a body is not read
         answer = await self.answer(words[1])
         if self._unsent + len(answer.body) > UNSENT and self._unsent:
-            answer = Answer(503, _TEXT, b"503 Service Unavailable\n")
+            answer = HttpResponse(503, _TEXT, b"503 Service Unavailable\n")
         self._unsent += len(answer.body)
         try:
             self._write(writer, answer, keep=keep, body=words[0] != "HEAD")
@@ -171,7 +171,7 @@ class Monitor:
             self._unsent -= len(answer.body)
         return keep
 
-    def _write(self, writer: asyncio.StreamWriter, answer: Answer, *, keep: bool, body: bool) -> None:
+    def _write(self, writer: asyncio.StreamWriter, answer: HttpResponse, *, keep: bool, body: bool) -> None:
         lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
         if answer.kind == _JSON:
             lines.append("Access-Control-Allow-Origin: *")
@@ -186,35 +186,35 @@ class Monitor:
         """Where it listens, `http://host:port`."""
         return f"{'https' if self._tls else 'http'}://{self._host}:{self.port}"
 
-    async def answer(self, target: str) -> Answer:
+    async def answer(self, target: str) -> HttpResponse:
         """The answer for a request target, such as `/connz?limit=5`."""
         try:
             parts = urlsplit(target)
             query = dict(parse_qsl(parts.query, keep_blank_values=True))
         except ValueError:
-            return Answer(400, _TEXT, b"400 Bad Request")
+            return HttpResponse(400, _TEXT, b"400 Bad Request")
         if not parts.path.startswith(self._base):
-            return Answer(404, _TEXT, b"404 page not found\n")
+            return HttpResponse(404, _TEXT, b"404 page not found\n")
         path = parts.path[len(self._base) :].rstrip("/") or "/"
         path = ALIASES.get(path, path)
         try:
             async with self._building:
                 return await finish(self._turns, paced(self._page(path, query)))
         except RequestError as error:
-            return Answer(400, _TEXT, str(error).encode())
+            return HttpResponse(400, _TEXT, str(error).encode())
         except Exception as error:
             self._log.error(f"Monitoring {path} failed: {type(error).__name__}: {error}")
-            return Answer(500, _TEXT, b"500 Internal Server Error\n")
+            return HttpResponse(500, _TEXT, b"500 Internal Server Error\n")
 
-    def _page(self, path: str, query: Query) -> Steps[Answer]:
+    def _page(self, path: str, query: Query) -> Steps[HttpResponse]:
         if path != "/varz" and path not in PAGES and path not in ("/healthz", "/"):
-            return Answer(404, _TEXT, b"404 page not found\n")
+            return HttpResponse(404, _TEXT, b"404 page not found\n")
         self.requests[path] += 1
         if path == "/":
-            return Answer(200, "text/html; charset=utf-8", self._index())
+            return HttpResponse(200, "text/html; charset=utf-8", self._index())
         if path == "/healthz":
             status, document = yield from healthz(self._server, from_query(HealthzRequest, query))
-            return Answer(status, _JSON, json.dumps(document, separators=(",", ":")).encode())
+            return HttpResponse(status, _JSON, json.dumps(document, separators=(",", ":")).encode())
         if path == "/varz":
             found: Document = varz(self._server, self.requests)
         else:
@@ -223,7 +223,7 @@ class Monitor:
         del found
         body = yield from indented(held[0])
         yield from let_go(held)
-        return Answer(200, _JSON, body)
+        return HttpResponse(200, _JSON, body)
 
     def _index(self) -> bytes:
         links = "".join(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..cluster.meta.assignment import ConsumerAssignment, StreamAssignment
     from ..jetstream.account import JetStreamAccount
-    from ..jetstream.domain.asset import Asset
+    from ..jetstream.domain.asset import LocalStream
     from ..jetstream.engine import JetStream
     from ..jetstream.stream.core import Stream
 
@@ -146,7 +146,7 @@ def account_jsz(server: Monitored, request: JszRequest) -> Steps[dict[str, Any]]
 
 
 def _account(
-    name: str, account: JetStreamAccount, request: JszRequest, assets: Mapping[tuple[str, str], Asset]
+    name: str, account: JetStreamAccount, request: JszRequest, assets: Mapping[tuple[str, str], LocalStream]
 ) -> Steps[dict[str, Any]]:
     for stream in list(account.streams.values()):
         stream.settle()
@@ -175,7 +175,7 @@ def _account(
     return detail
 
 
-def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> Steps[dict[str, Any]]:
+def _stream(stream: Stream, request: JszRequest, asset: LocalStream | None) -> Steps[dict[str, Any]]:
     """A stream; `asset`: what it is in a cluster."""
     info = (report.info(stream) if asset is None else asset.info()).to_json()
     consumers = [] if asset is None else asset.consumers()
@@ -203,7 +203,7 @@ def _stream(stream: Stream, request: JszRequest, asset: Asset | None) -> Steps[d
     return detail
 
 
-def _consumers(stream: Stream, request: JszRequest, asset: Asset | None) -> Steps[list[dict[str, Any]]]:
+def _consumers(stream: Stream, request: JszRequest, asset: LocalStream | None) -> Steps[list[dict[str, Any]]]:
     found = []
     names = stream.public_consumers() if asset is None else asset.consumers()
     for name in [consumer.name for consumer in names]:

@@ -14,9 +14,9 @@ from .request import asked
 from .view import Monitored
 
 if TYPE_CHECKING:
-    from ..cluster.group import Group
+    from ..cluster.group import RaftNode
     from ..cluster.meta.report import GroupView
-    from ..jetstream.domain.domain import Domain
+    from ..jetstream.domain.domain import JetStreamCluster
 
 META = "_meta_"
 
@@ -45,7 +45,7 @@ def raftz(server: Monitored, request: RaftzRequest | None = None) -> dict[str, A
     return {account: found} if found else {}
 
 
-def _groups(domain: Domain, account: str, system: str) -> Iterator[tuple[str, Group, GroupView]]:
+def _groups(domain: JetStreamCluster, account: str, system: str) -> Iterator[tuple[str, RaftNode, GroupView]]:
     if account == system and domain.group is not None:
         from ..jetstream.domain.monitoring import meta_view
 
@@ -56,7 +56,9 @@ def _groups(domain: Domain, account: str, system: str) -> Iterator[tuple[str, Gr
             yield asset.assignment.group, membership.group, view
 
 
-def _group(domain: Domain, group: Group, view: GroupView, account: str, system: str) -> dict[str, Any]:
+def _group(
+    domain: JetStreamCluster, group: RaftNode, view: GroupView, account: str, system: str
+) -> dict[str, Any]:
     names = domain.servers.seen.names()
     members, node = group.members, group.node
     found: dict[str, Any] = {
@@ -94,7 +96,7 @@ def _group(domain: Domain, group: Group, view: GroupView, account: str, system: 
     return found
 
 
-def _state(group: Group) -> str:
+def _state(group: RaftNode) -> str:
     if group.failure:
         return "CLOSED"
     node = group.node

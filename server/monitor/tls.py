@@ -11,7 +11,7 @@ from ..config.tls import file_not_after, public_key_hash
 
 if TYPE_CHECKING:
     from ..config.options import TLSOptions
-    from ..connection.secure import Agreed
+    from ..connection.secure import TLSState
 
 _SHORT = {
     "commonName": "CN",
@@ -36,7 +36,7 @@ def certificate_end(tls: TLSOptions) -> dict[str, str]:
         return {}
 
 
-def tls_facts(secure: Agreed, *, peers: bool) -> dict[str, Any]:
+def tls_facts(secure: TLSState, *, peers: bool) -> dict[str, Any]:
     """Version and cipher suite of a connection, and with `peers` who showed a certificate."""
     facts: dict[str, Any] = {
         "tls_version": secure.version.removeprefix("TLSv"),

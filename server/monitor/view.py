@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...protocol.timestamp import format_rfc3339
 
 if TYPE_CHECKING:
-    from ..accounts import Registry
+    from ..accounts import AccountRegistry
     from ..client import Clients
     from ..clock import Clock
     from ..config.options import Options
     from ..identity import ServerIdentity
     from ..jetstream.engine import JetStream
     from ..leaf import Leafs
-    from ..operator import Operator
+    from ..operator import OperatorMode
     from ..route import Routes
 
 SECOND = 1_000_000_000
@@ -25,9 +25,9 @@ class Monitored(Protocol):
 
     options: Options
     identity: ServerIdentity
-    registry: Registry
+    registry: AccountRegistry
     clients: Clients
-    operator: Operator | None
+    operator: OperatorMode | None
     jetstream: JetStream | None
     leafs: Leafs | None
     routes: Routes | None

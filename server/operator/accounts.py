@@ -13,21 +13,21 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from ...keys import Reason, Refusal, Role, is_public
-from ...keys.chain import judge_account
-from ..accounts import Account, Charter
-from ..accounts.surplus import close_surplus
+from ...keys import KeyRole, Reason, Refusal, is_public
+from ...keys.chain import authorize_account
+from ..accounts import Account, AccountToken
+from ..accounts.surplus import close_excess
 from ..clock import SECOND
-from ..logging import Log, Silent
+from ..logging import Logger, NullLogger
 from ..slices import InOrder, Shared, Steps, paced
 from . import translate
-from .reading import Reader, Reading, read
-from .wiring import MISSING, Wiring
+from .reading import ParsedToken, TokenParser, read
+from .wiring import MISSING, ImportResolver
 
 if TYPE_CHECKING:
     from ...keys import AccountClaims, Trust
-    from ..accounts import Registry
-    from ..accounts.draft import Draft
+    from ..accounts import AccountRegistry
+    from ..accounts.draft import AccountSpec
     from ..clock import Clock, Timer
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ EXPIRED_ERROR = "Account Authentication Expired"
 EXPIRED_REASON = "Authentication Expired"
 
 
-class Fetcher(Protocol):
+class TokenFetcher(Protocol):
     """What is asked of a resolver (see `resolver`)."""
 
     async def fetch(self, key: str) -> str:
@@ -60,26 +60,26 @@ class OperatorAccounts:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: AccountRegistry,
         trust: Trust,
-        resolver: Fetcher,
+        resolver: TokenFetcher,
         clock: Clock,
-        log: Log | None = None,
+        log: Logger | None = None,
         *,
         cluster: str = "",
-        reader: Reader | None = None,
+        reader: TokenParser | None = None,
     ) -> None:
         self.trust = trust
         self.resolver = resolver
-        self.reader = reader or Reader(cluster=cluster)
+        self.reader = reader or TokenParser(cluster=cluster)
         self.observers: list[Callable[[Account], Steps[None] | None]] = []
         self.eager = False
         self._registry = registry
         self._clock = clock
-        self._log: Log = log or Silent()
+        self._log: Logger = log or NullLogger()
         self._cluster = cluster
         self._work = InOrder(Shared(partial(clock.call_later, 0)))
-        self._wiring = Wiring(clock, self._log, self._apply)
+        self._wiring = ImportResolver(clock, self._log, self._apply)
         self._held: dict[str, Account] = {}
         self._loading: dict[str, asyncio.Task[Account | Refusal]] = {}
         self._completing: dict[str, asyncio.Task[None]] = {}
@@ -125,7 +125,7 @@ class OperatorAccounts:
         A long token should have been read before (see `reader`). `settled` tells when it is applied.
         """
         reading = read(token)
-        claims = judge_account(reading.claims, reading.faults, self.trust, self._clock.now())
+        claims = authorize_account(reading.claims, reading.faults, self.trust, self._clock.now())
         if isinstance(claims, Refusal):
             return claims
         if self._past(claims) and self._concerns(claims.sub, token):
@@ -144,7 +144,7 @@ class OperatorAccounts:
             return self.eager or self._wiring.awaited(key)
         return not _in_force(held, token)
 
-    def _updating(self, reading: Reading, claims: AccountClaims) -> Steps[None]:
+    def _updating(self, reading: ParsedToken, claims: AccountClaims) -> Steps[None]:
         if not self._concerns(claims.sub, reading.token):
             return
         drafted = reading.take_draft(claims, self._cluster)
@@ -198,7 +198,7 @@ class OperatorAccounts:
 
     async def _resolve(self, key: str) -> Account | Refusal:
         """Look up one account, not what it imports from: two accounts may import from each other."""
-        if not is_public(key, Role.ACCOUNT):
+        if not is_public(key, KeyRole.ACCOUNT):
             return Refusal(Reason.WRONG_ROLE, f"{key!r} is no public key of an account")
         held = self._held.get(key)
         charter = held.charter if held is not None else None
@@ -213,7 +213,7 @@ class OperatorAccounts:
         account = self.account(key)
         if account is not None:  # an update was faster
             return account
-        claims = judge_account(reading.claims, reading.faults, self.trust, self._clock.now(), key=key)
+        claims = authorize_account(reading.claims, reading.faults, self.trust, self._clock.now(), key=key)
         if isinstance(claims, Refusal):
             self._log.warning(f"Account {key} refused: {claims}")
             return claims
@@ -259,7 +259,7 @@ class OperatorAccounts:
     def _failed(self, error: Exception) -> None:
         self._log.error(f"Applying an account's token failed: {type(error).__name__}: {error}")
 
-    def _making(self, reading: Reading, claims: AccountClaims) -> Steps[Account]:
+    def _making(self, reading: ParsedToken, claims: AccountClaims) -> Steps[Account]:
         """The account of a token that was looked up, unless one came another way meanwhile."""
         account = self.account(claims.sub)
         if account is not None:
@@ -268,7 +268,11 @@ class OperatorAccounts:
         return (yield from self._adopting(reading.token, claims, drafted, reading.unserved))
 
     def _adopting(
-        self, token: str, claims: AccountClaims, drafted: tuple[Draft, dict[str, str]], unserved: list[str]
+        self,
+        token: str,
+        claims: AccountClaims,
+        drafted: tuple[AccountSpec, dict[str, str]],
+        unserved: list[str],
     ) -> Steps[Account]:
         key = claims.sub
         account = self._held.get(key)
@@ -288,17 +292,17 @@ class OperatorAccounts:
         return account
 
     def _applying(
-        self, account: Account, token: str, claims: AccountClaims, draft: Draft, faults: dict[str, str]
+        self, account: Account, token: str, claims: AccountClaims, draft: AccountSpec, faults: dict[str, str]
     ) -> Steps[None]:
         key = account.name
         yield from draft.settling(account)
         account.nkey = key
         account.display = claims.name or key
-        account.charter = Charter(token, claims, self._clock.now(), faults=faults)
+        account.charter = AccountToken(token, claims, self._clock.now(), faults=faults)
         draft.apply(account)
         yield from self._wiring.changed(account)
         self._set_timer(key, claims)
-        close_surplus(account)
+        close_excess(account)
 
     def _telling(self, account: Account) -> Steps[None]:
         for observer in list(self.observers):

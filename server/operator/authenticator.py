@@ -11,16 +11,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 
-from ...keys import Connection, Reason, Refusal, judge, open_user
-from ..accounts.auth import STANDARD, Verdict
+from ...keys import ConnectInfo, Reason, Refusal, authorize, open_user
+from ..accounts.auth import STANDARD, AuthResult
 from ..clock import SECOND
-from .session import Sessions
+from .session import TokenSessions
 from .translate.draft import callout
 
 if TYPE_CHECKING:
     from ...keys import AccountClaims, UserClaims
     from ..accounts import Account
-    from ..accounts.auth import Credentials
+    from ..accounts.auth import ClientCredentials
     from ..accounts.users import User
     from ..clock import Clock
     from ..config.options import Options
@@ -39,7 +39,7 @@ class OperatorAuthenticator:
     no_auth_user: User | None = None
 
     def __init__(self, accounts: OperatorAccounts, clock: Clock, options: Options) -> None:
-        self.sessions = Sessions(accounts, clock)
+        self.sessions = TokenSessions(accounts, clock)
         self.not_pinned = 0
         self._accounts = accounts
         self._clock = clock
@@ -64,8 +64,8 @@ class OperatorAuthenticator:
         return None
 
     def judge(
-        self, given: Credentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
-    ) -> Verdict:
+        self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
+    ) -> AuthResult:
         """Decide about one CONNECT; the verdict has a `lookup` when its account must be looked up."""
         now = self._clock.now()
         token = given.jwt
@@ -74,26 +74,26 @@ class OperatorAuthenticator:
             token = self._sentinel
             found = open_user(token, now)
         if isinstance(found, Refusal):
-            return Verdict(None, why=str(found) if token else "authentication requires a user JWT")
+            return AuthResult(None, why=str(found) if token else "authentication requires a user JWT")
         if self._pinned and found.account not in self._pinned:
             self.not_pinned += 1
-            return Verdict(None, why=f"account {found.account} is none of resolver_pinned_accounts")
+            return AuthResult(None, why=f"account {found.account} is none of resolver_pinned_accounts")
         login = _Login(found, token, given.signature, nonce, connection_type, host)
         account = self._accounts.ready(found.account)
         if account is not None:
             return self._decide(login, account)
-        return Verdict(None, lookup=lambda decided: self._look_up(login, decided))
+        return AuthResult(None, lookup=lambda decided: self._look_up(login, decided))
 
-    def _look_up(self, login: _Login, decided: Callable[[Verdict], None]) -> None:
+    def _look_up(self, login: _Login, decided: Callable[[AuthResult], None]) -> None:
         async def find() -> None:
             try:
                 found = await self._accounts.fetch(login.user.account)
             except Exception as error:  # a mistake of ours must not keep the client waiting
                 why = f"looking up account {login.user.account} failed: {type(error).__name__}: {error}"
-                decided(Verdict(None, why=why))
+                decided(AuthResult(None, why=why))
                 return
             if isinstance(found, Refusal):
-                decided(Verdict(None, why=str(found)))
+                decided(AuthResult(None, why=str(found)))
             else:
                 decided(self._decide(login, found))
 
@@ -101,24 +101,24 @@ class OperatorAuthenticator:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _decide(self, login: _Login, account: Account) -> Verdict:
+    def _decide(self, login: _Login, account: Account) -> AuthResult:
         claims = self._accounts.claims(account.name)
         if claims is None:
-            return Verdict(None, why=f"account {account.name} has expired")
+            return AuthResult(None, why=f"account {account.name} has expired")
         now = self._clock.now()
-        connection = Connection(
+        connection = ConnectInfo(
             nonce=login.nonce,
             signature=login.signature,
             kind=login.kind,
             host=login.host,
             zone=_zone(now),
         )
-        granted = judge(login.user, claims, self._accounts.trust, now, connection)
+        granted = authorize(login.user, claims, self._accounts.trust, now, connection)
         if isinstance(granted, Refusal):
-            return Verdict(None, why=str(granted))
+            return AuthResult(None, why=str(granted))
         if callout(claims) and not _exempt(claims, login.user):
-            return Verdict(None, why=f"auth callout of account {account.name} is not served yet")
-        return Verdict(self.sessions.user(account, login.token, granted))
+            return AuthResult(None, why=f"auth callout of account {account.name} is not served yet")
+        return AuthResult(self.sessions.user(account, login.token, granted))
 
 
 class _Login:

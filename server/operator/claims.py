@@ -1,4 +1,5 @@
-"""Claims: the services of the system account that take, list, hand out and delete the tokens of accounts.
+"""ClaimsServices: the services of the system account that take, list, hand out and delete the tokens of
+accounts.
 
 Promises one answer for each request with a reply, in the shape of nats-server's, when what was asked for
 is in force; that requests are served in the order in which they came; a token that is refused
@@ -12,20 +13,20 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...keys import GenericClaims, IdentityError, Refusal, Role, decode, is_public
+from ...keys import GenericClaims, IdentityError, KeyRole, Refusal, decode, is_public
 from ...protocol import gojson
 from ..clock import SECOND
-from .reading import Intake, Reader, Reading
+from .reading import ParsedToken, TokenParser, TokenQueue
 from .resolver import ResolverError
 from .resolver.folder import FolderResolver
 
 if TYPE_CHECKING:
     from ...keys import AccountClaims, OperatorClaims, Trust
-    from ..accounts import Account, Message, Registry, Subscription
+    from ..accounts import Account, AccountRegistry, Message, Subscription
     from ..clock import Clock
-    from ..logging import Log
+    from ..logging import Logger
     from .resolver import Resolver
-    from .resolver.sync import Sync
+    from .resolver.sync import DirectorySync
 
 UPDATE = "$SYS.REQ.CLAIMS.UPDATE"
 LIST = "$SYS.REQ.CLAIMS.LIST"
@@ -33,14 +34,14 @@ DELETE = "$SYS.REQ.CLAIMS.DELETE"
 ACCOUNT_UPDATES = ("$SYS.REQ.ACCOUNT.*.CLAIMS.UPDATE", "$SYS.ACCOUNT.*.CLAIMS.UPDATE")
 LOOKUP = "$SYS.REQ.ACCOUNT.*.CLAIMS.LOOKUP"
 DONE, FAILED = 200, 500
-Service = Callable[["Message", Reading], "dict[str, Any]"]
+Service = Callable[["Message", ParsedToken], "dict[str, Any]"]
 
 
-class Accounts(Protocol):
+class ClaimsAccounts(Protocol):
     """What is done with the accounts in use (see `accounts.OperatorAccounts`)."""
 
     trust: Trust
-    reader: Reader
+    reader: TokenParser
 
     def settled(self, done: Callable[[], None]) -> None:
         """Call `done` when all that was changed until now is applied."""
@@ -60,7 +61,7 @@ class ClaimsError(Exception):
         self.account = account
 
 
-class Claims:
+class ClaimsServices:
     """The services. `sender` gives the `server` member of answers; `operator`: the one that may demand
     tokens signed by signing keys.
     """
@@ -68,12 +69,12 @@ class Claims:
     def __init__(
         self,
         resolver: Resolver,
-        accounts: Accounts,
-        registry: Registry,
+        accounts: ClaimsAccounts,
+        registry: AccountRegistry,
         sender: Callable[[], dict[str, Any]],
         *,
         clock: Clock,
-        log: Log,
+        log: Logger,
         operator: OperatorClaims | None = None,
     ) -> None:
         self._resolver = resolver
@@ -83,10 +84,10 @@ class Claims:
         self._clock = clock
         self._log = log
         self._operator = operator
-        self._intake = Intake(accounts.reader, clock)
+        self._intake = TokenQueue(accounts.reader, clock)
         self._system: Account | None = None
         self._subscriptions: list[Subscription] = []
-        self._sync: Sync | None = None
+        self._sync: DirectorySync | None = None
         self._word = "jwt update cache" if resolver.kind == "cache" else "jwt update"
 
     def start(self) -> None:
@@ -103,10 +104,10 @@ class Claims:
         self._on(LIST, self._list)
         self._on(DELETE, self._delete)
         if self._resolver.kind == "full":
-            from .resolver.sync import Sync
+            from .resolver.sync import DirectorySync
 
             self._subscriptions.append(system.subscribe(LOOKUP, self._lookup))
-            self._sync = Sync(
+            self._sync = DirectorySync(
                 self._resolver, system, self._clock, self._log, self._apply, self._accounts.reader
             )
             self._sync.start()
@@ -132,7 +133,7 @@ class Claims:
 
         self._subscriptions.append(self._system.subscribe(subject, heard))
 
-    def _serve(self, subject: str, service: Service, message: Message, reading: Reading) -> None:
+    def _serve(self, subject: str, service: Service, message: Message, reading: ParsedToken) -> None:
         """Do what a request asks for, and answer when it is in force."""
         try:
             answer = service(message, reading)
@@ -161,12 +162,12 @@ class Claims:
 
     # --- updates
 
-    def _update(self, _message: Message, reading: Reading) -> dict[str, Any]:
+    def _update(self, _message: Message, reading: ParsedToken) -> dict[str, Any]:
         claims = self._claims(reading, "n/a")
         self._refuse_identity(claims, claims.sub)
         return self._take(reading, claims, claims.sub)
 
-    def _update_account(self, message: Message, reading: Reading) -> dict[str, Any]:
+    def _update_account(self, message: Message, reading: ParsedToken) -> dict[str, Any]:
         words = message.subject.split(".")
         key = words[3] if words[1] == "REQ" else words[2]
         claims = self._claims(reading, "n/a" if self._resolver.kind == "full" else key)
@@ -175,7 +176,7 @@ class Claims:
         self._refuse_identity(claims, key)
         return self._take(reading, claims, key)
 
-    def _claims(self, reading: Reading, account: str) -> AccountClaims:
+    def _claims(self, reading: ParsedToken, account: str) -> AccountClaims:
         if not reading.token and not isinstance(self._resolver, FolderResolver):
             raise ClaimsError("jwt update error", "request body is empty", account)
         if isinstance(reading.claims, Refusal):
@@ -189,7 +190,7 @@ class Claims:
                 f"{self._word} resulted in error", "operator requires issuer to be a signing key", key
             )
 
-    def _take(self, reading: Reading, claims: AccountClaims, key: str) -> dict[str, Any]:
+    def _take(self, reading: ParsedToken, claims: AccountClaims, key: str) -> dict[str, Any]:
         """Keep the token, where tokens are kept, and apply it."""
         token = reading.token
         kind = self._resolver.kind
@@ -213,7 +214,7 @@ class Claims:
             self._resolver.store(key, token, newer_only=False)
         return self._done("jwt updated cache" if kind == "cache" else "jwt updated", key)
 
-    def _validate(self, reading: Reading, claims: AccountClaims, key: str) -> None:
+    def _validate(self, reading: ParsedToken, claims: AccountClaims, key: str) -> None:
         words = (
             f"{self._word} validation failed" if self._resolver.kind == "cache" else "jwt validation failed"
         )
@@ -241,7 +242,7 @@ class Claims:
 
     # --- the other services
 
-    def _list(self, _message: Message, _reading: Reading) -> dict[str, Any]:
+    def _list(self, _message: Message, _reading: ParsedToken) -> dict[str, Any]:
         return {"data": self._resolver.keys(), "server": self._sender()}
 
     def _lookup(self, message: Message) -> None:
@@ -251,7 +252,7 @@ class Claims:
         token = self._resolver.known(message.subject.split(".")[3])
         self._system.publish(message.reply, token.encode())
 
-    def _delete(self, message: Message, _reading: Reading) -> dict[str, Any]:
+    def _delete(self, message: Message, _reading: ParsedToken) -> dict[str, Any]:
         assert isinstance(self._resolver, FolderResolver)
         who, keys = "", []
         try:
@@ -289,7 +290,7 @@ class Claims:
         if not isinstance(keys, list):
             raise ValueError("malformed request")  # noqa: TRY004 it came over the wire
         for key in keys:
-            if not isinstance(key, str) or not is_public(key, Role.ACCOUNT):
+            if not isinstance(key, str) or not is_public(key, KeyRole.ACCOUNT):
                 raise ValueError("malformed request")
             if self._system is not None and key == self._system.name:
                 raise ValueError("not allowed to delete system account")

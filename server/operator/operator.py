@@ -1,4 +1,4 @@
-"""Operator: operator mode's part of a server, put together.
+"""OperatorMode: operator mode's part of a server, put together.
 
 Promises: `start` returns when the resolver answers and the system account is there, or raises; `stop` leaves
 no task and no timer.
@@ -13,44 +13,44 @@ from typing import TYPE_CHECKING, Any
 
 from ...keys import AccountClaims, Refusal
 from ..clock import SECOND
-from ..logging import Log, Silent
+from ..logging import Logger, NullLogger
 from ..slices import Steps
 from .accounts import OperatorAccounts
 from .authenticator import OperatorAuthenticator
-from .reading import Elsewhere, Reader, in_place
+from .reading import TokenParser, WorkerPool, in_place
 from .resolver import ResolverError, make_resolver, reloading_resolver
 from .trust import OperatorError, Trusted
 
 if TYPE_CHECKING:
-    from ..accounts import Account, Registry
+    from ..accounts import Account, AccountRegistry
     from ..clock import Clock, Timer
     from ..config.options import Options
-    from .claims import Claims
+    from .claims import ClaimsServices
 
 _AGAIN = 10 * SECOND  # between two look-ups of an account that could not be had
 
 
-class Operator:
+class OperatorMode:
     """accounts: those made from tokens. authenticator: who decides about clients and leafs."""
 
     def __init__(
         self,
         trusted: Trusted,
         options: Options,
-        registry: Registry,
+        registry: AccountRegistry,
         clock: Clock,
-        log: Log | None = None,
+        log: Logger | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
-        elsewhere: Elsewhere = in_place,
+        elsewhere: WorkerPool = in_place,
     ) -> None:
         """elsewhere: where long tokens are read. Raises OperatorError."""
         self.trusted = trusted
         self.options = options
         self._registry = registry
         self._clock = clock
-        self._log: Log = log or Silent()
+        self._log: Logger = log or NullLogger()
         cluster = options.cluster.name if options.cluster is not None else ""
-        reader = Reader(elsewhere, cluster)
+        reader = TokenParser(elsewhere, cluster)
         try:
             self.resolver = make_resolver(
                 options,
@@ -67,7 +67,7 @@ class Operator:
             registry, trusted.trust, self.resolver, clock, self._log, cluster=cluster, reader=reader
         )
         self.authenticator = OperatorAuthenticator(self.accounts, clock, options)
-        self._claims: Claims | None = None
+        self._claims: ClaimsServices | None = None
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
@@ -164,9 +164,9 @@ class Operator:
         """Serve the claims of accounts on the system account. `sender`: what answers say of this server."""
         if self._registry.system is None:
             return
-        from .claims import Claims
+        from .claims import ClaimsServices
 
-        self._claims = Claims(
+        self._claims = ClaimsServices(
             self.resolver,
             self.accounts,
             self._registry,

@@ -1,4 +1,4 @@
-"""Sessions: connections that stand on a token, for as long as it and its account allow.
+"""TokenSessions: connections that stand on a token, for as long as it and its account allow.
 
 Promises that a session ends when its token or its hours do, and that with every change of its account it is
 judged anew: it goes on with what is allowed now, or is closed with the words of nats-server.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...keys import Reason, Refusal, standing
+from ...keys import Reason, Refusal, account_status
 from ..accounts.users import User
 from ..slices import Steps
 from . import translate
@@ -16,7 +16,7 @@ from . import translate
 if TYPE_CHECKING:
     from ...keys import Admission
     from ..accounts import Account
-    from ..accounts.users import Holder
+    from ..accounts.users import AuthenticatedConnection
     from ..clock import Clock, Timer
     from .accounts import OperatorAccounts
 
@@ -25,25 +25,25 @@ REVOKED = "Credentials Revoked"
 VIOLATION = "Authentication Failure"
 
 
-class Sessions:
+class TokenSessions:
     """Those that stand, by account."""
 
     def __init__(self, accounts: OperatorAccounts, clock: Clock) -> None:
         self.accounts = accounts
         self.clock = clock
-        self._standing: dict[str, dict[Session, None]] = {}
+        self._standing: dict[str, dict[TokenSession, None]] = {}
         accounts.observers.append(self._changed)
 
     def user(self, account: Account, token: str, granted: Admission) -> User:
         """Who is let in."""
-        session = Session(self, token, granted)
+        session = TokenSession(self, token, granted)
         return session.user(account, granted)
 
-    def add(self, session: Session) -> None:
+    def add(self, session: TokenSession) -> None:
         """It stands."""
         self._standing.setdefault(session.account, {})[session] = None
 
-    def remove(self, session: Session) -> None:
+    def remove(self, session: TokenSession) -> None:
         """It stands no more."""
         held = self._standing.get(session.account, {})
         held.pop(session, None)
@@ -56,16 +56,16 @@ class Sessions:
             yield
 
 
-class Session:
+class TokenSession:
     """One login. See accounts.users.Session."""
 
-    def __init__(self, sessions: Sessions, token: str, granted: Admission) -> None:
+    def __init__(self, sessions: TokenSessions, token: str, granted: Admission) -> None:
         self._sessions = sessions
         self._token = token
         self._claims = granted.user
         self._scope = granted.account.scope(granted.user.iss)
         self._signing_key = granted.signing_key
-        self._holder: Holder | None = None
+        self._holder: AuthenticatedConnection | None = None
         self._timer: Timer | None = None
         self.account = granted.account.sub
         self.expires = granted.deadline
@@ -81,7 +81,7 @@ class Session:
             session=self,
         )
 
-    def begin(self, holder: Holder) -> None:
+    def begin(self, holder: AuthenticatedConnection) -> None:
         """Stand from now on, until the token or the hours end."""
         self._holder = holder
         self._sessions.add(self)
@@ -108,7 +108,7 @@ class Session:
         account, claims = accounts.account(self.account), accounts.claims(self.account)
         if holder is None or account is None or claims is None:
             return
-        granted = standing(self._claims, claims, accounts.trust, self._sessions.clock.now())
+        granted = account_status(self._claims, claims, accounts.trust, self._sessions.clock.now())
         if isinstance(granted, Refusal):
             self._refused(holder, granted)
         elif claims.scope(self._claims.iss) != self._scope:
@@ -116,7 +116,7 @@ class Session:
         else:
             holder.apply(self.user(account, granted))
 
-    def _refused(self, holder: Holder, refusal: Refusal) -> None:
+    def _refused(self, holder: AuthenticatedConnection, refusal: Refusal) -> None:
         match refusal.reason:
             case Reason.USER_REVOKED:
                 holder.fail(refusal.reason.live_error, REVOKED)

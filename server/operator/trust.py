@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...keys import Trust
 from ..accounts import AccountsError
-from ..config.check.operator import operator_token, read_operators, settle
+from ..config.check.operator import fill_in, operator_token, read_operators
 
 if TYPE_CHECKING:
     from ...keys import OperatorClaims
@@ -30,7 +30,7 @@ class Trusted:
     @classmethod
     def of(cls, options: Options) -> Trusted:
         """Read the operators and fill in what the options leave to their tokens. Raises OperatorError."""
-        faults = settle(options)
+        faults = fill_in(options)
         if faults:
             raise OperatorError("; ".join(fault.text for fault in faults))
         if not options.operator:

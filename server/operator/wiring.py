@@ -1,4 +1,4 @@
-"""Wiring: the imports of accounts made from tokens, kept right while those accounts change.
+"""ImportResolver: the imports of accounts made from tokens, kept right while those accounts change.
 
 Promises that an import is served exactly as long as its exporter is there, exports it to the importer, and it
 brings nothing round in a circle. Of imports that together form a circle the ones that were served first stay;
@@ -11,11 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ...keys import Refusal, judge_import
+from ...keys import Refusal, validate_import
 from ...keys.grants import Offer, activation_deadline
-from ..accounts.draft import SERVICE, STREAM, AccountsError, AnyExport, Link, Links, comes_round, make_import
+from ..accounts.draft import (
+    SERVICE,
+    STREAM,
+    AccountsError,
+    AnyExport,
+    ImportSpec,
+    ImportSpecs,
+    comes_round,
+    make_import,
+)
 from ..accounts.imports import ServiceImport, StreamImport
-from ..accounts.rewire import setting_imports
+from ..accounts.rewire import replace_imports
 from ..slices import Steps, each
 from . import translate
 
@@ -23,23 +32,23 @@ if TYPE_CHECKING:
     from ...keys import AccountClaims, Import
     from ..accounts import Account
     from ..clock import Clock, Timer
-    from ..logging import Log
+    from ..logging import Logger
 
 MISSING = "its account is not known here"
 CYCLE = "it forms a cycle"
-_NONE = Links()
+_NONE = ImportSpecs()
 
 
-class Wiring:
+class ImportResolver:
     """The imports of all accounts that are here, by public key."""
 
-    def __init__(self, clock: Clock, log: Log, apply: Callable[[Steps[None]], None]) -> None:
+    def __init__(self, clock: Clock, log: Logger, apply: Callable[[Steps[None]], None]) -> None:
         """apply: has steps taken after those of the changes before."""
         self._clock = clock
         self._apply = apply
         self._log = log
         self._accounts: dict[str, Account] = {}
-        self._links: dict[str, Links] = {}  # served, by importer
+        self._links: dict[str, ImportSpecs] = {}  # served, by importer
         self._importers: dict[str, set[str]] = {}  # whose claims name it, by exporter
         self._exporters: dict[str, set[str]] = {}
         self._offers: dict[str, _Exporter] = {}  # what importers' rights depend on, by exporter
@@ -93,7 +102,7 @@ class Wiring:
         if account is None or account.charter is None:
             return
         now = self._clock.now()  # once: what is judged to hold must have a timer that ends it
-        served = self._links[key] = Links()
+        served = self._links[key] = ImportSpecs()
         same: set[tuple[str, str, str]] = set()
         made: list[StreamImport | ServiceImport] = []
         faults: dict[str, str] = {}
@@ -108,7 +117,7 @@ class Wiring:
                 served.add(link)
                 made.append(found)
             yield
-        yield from setting_imports(
+        yield from replace_imports(
             account,
             [each for each in made if isinstance(each, StreamImport)],
             [each for each in made if isinstance(each, ServiceImport)],
@@ -125,14 +134,14 @@ class Wiring:
         yield from self._set_timer(key, claims, now)
 
     def _make(
-        self, account: Account, exporter: _Exporter, item: Import, link: Link, now: int, *, twice: bool
+        self, account: Account, exporter: _Exporter, item: Import, link: ImportSpec, now: int, *, twice: bool
     ) -> StreamImport | ServiceImport | str:
         """The import, or why it cannot be."""
         importer = _claims(account)
         assert importer is not None
         if exporter.account is None or exporter.offer is None:
             return MISSING
-        refused = judge_import(item, importer, exporter.offer, now)
+        refused = validate_import(item, importer, exporter.offer, now)
         if isinstance(refused, Refusal):
             return refused.detail
         export = exporter.export(item)
@@ -213,6 +222,6 @@ def _equal(before: _Exporter | None, after: _Exporter) -> Steps[bool]:
     return True
 
 
-def _same(link: Link) -> tuple[str, str, str]:
+def _same(link: ImportSpec) -> tuple[str, str, str]:
     """Equal for imports that are the same: streams by what is imported, services by their name here."""
     return link.kind, link.account, link.subject if link.kind == STREAM else link.heard

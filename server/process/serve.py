@@ -19,7 +19,7 @@ from ..config.reload import Reload, compare
 from ..config.support import unserved
 from ..config.tls import TLSConfigError
 from ..config.tree import ConfigError
-from ..logging import Logger
+from ..logging import ServerLogger
 from ..slices import Shared, finish, paced
 from .collector import Collector
 from .files import ports_path, write_pid, write_ports
@@ -28,7 +28,7 @@ from .settled import read_settled
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..config import Options, Problem
+    from ..config import ConfigProblem, Options
     from ..config.flags import CommandLine
     from .signals import HeldSignals
 
@@ -41,8 +41,8 @@ class _Read(NamedTuple):
     """A configuration that was read again, and what of it can be applied."""
 
     options: Options
-    warnings: list[Problem]
-    refusals: list[Problem]
+    warnings: list[ConfigProblem]
+    refusals: list[ConfigProblem]
     compared: Reload
     tokens: list[object]  # known as long as they are held
     files: Files  # as they were after it was read
@@ -55,7 +55,7 @@ class Process:
     """
 
     def __init__(
-        self, line: CommandLine, options: Options, log: Logger, program: str, held: HeldSignals
+        self, line: CommandLine, options: Options, log: ServerLogger, program: str, held: HeldSignals
     ) -> None:
         self.line = line
         self.options = options
@@ -70,7 +70,7 @@ class Process:
         self._reloading: asyncio.Task[None] | None = None
         self._ports_file: Path | None = None
 
-    async def run(self, warnings: list[Problem]) -> int:
+    async def run(self, warnings: list[ConfigProblem]) -> int:
         """Serve until a signal ends it. The exit code: 0, or 1 when the server could not start."""
         for warning in warnings:
             self.log.warning(str(warning))

@@ -20,21 +20,21 @@ from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
 from ...protocol.wire.route import RouteParser
 from ..accounts.leaving import leave
-from ..accounts.parcel import Parcel
+from ..accounts.parcel import RoutedMessage
 from ..accounts.routing import route
-from ..accounts.source import Kind
+from ..accounts.source import ConnectionKind
 from ..clock import SECOND
 from ..connection import Connection
-from ..connection.heartbeat import Heartbeat
+from ..connection.heartbeat import PingTimer
 from ..leaf.frames import ACK, split_delivery
-from .introduction import PeerInfo, RouteConnect
-from .share import Share
+from .introduction import RouteConnect, RouteInfo
+from .share import AccountRoute
 
 if TYPE_CHECKING:
-    from ..accounts.plan import Outbox, Plan
+    from ..accounts.plan import OutboundQueue, Plan
     from ..clock import Timer
     from ..connection import Wire
-    from .remote import Remote
+    from .remote import RouteRemote
     from .routes import Routes
 
 _FIRST_PING = SECOND
@@ -52,24 +52,24 @@ class RouteConnection(Connection):
     greeting, joined, closed.
     """
 
-    kind = Kind.ROUTER
+    kind = ConnectionKind.ROUTER
     parser: RouteParser
     tag = "rid"
     description: ClassVar = {"kind": "Router"}
 
-    def __init__(self, routes: Routes, wire: Wire, peer: tuple[str, int], remote: Remote | None) -> None:
+    def __init__(self, routes: Routes, wire: Wire, peer: tuple[str, int], remote: RouteRemote | None) -> None:
         cluster = routes.cluster
         super().__init__(routes, wire, peer, cluster.write_deadline or routes.options.write_deadline)
         self.max_pending = sys.maxsize  # closed for lateness only: what it misses, a whole server misses
         self.routes = routes
         self.remote = remote
-        self.info: PeerInfo | None = None
+        self.info: RouteInfo | None = None
         self.peer_lnoc = self.peer_lnocu = False
         self.joined = False
-        self.shares: dict[bytes, Share] = {}
+        self.shares: dict[bytes, AccountRoute] = {}
         # What a peer lets in goes through, as far as any server's max_payload may reach.
         self.parser = RouteParser(routes.options.max_control_line, _MOST_PAYLOAD)
-        self.heartbeat = Heartbeat(self, _FIRST_PING)
+        self.heartbeat = PingTimer(self, _FIRST_PING)
         self._timer: Timer | None = None
         self._greeting: Timer | None = None
         self._greeted = False
@@ -117,14 +117,14 @@ class RouteConnection(Connection):
             self.routes.log.error(f"{self} - {text}")
         super().fail(text, reason)
 
-    def stall(self, behind: list[Outbox]) -> None:
+    def stall(self, behind: list[OutboundQueue]) -> None:
         """Never: who is slow here must not hold up what everyone else hears of the peer."""
 
-    def share(self, name: bytes) -> Share:
+    def share(self, name: bytes) -> AccountRoute:
         """The part of the route that is an account's."""
         found = self.shares.get(name)
         if found is None:
-            found = self.shares[name] = Share(self, name)
+            found = self.shares[name] = AccountRoute(self, name)
             account = self.routes.registry.get(name.decode("utf-8", "surrogateescape"))
             if account is not None:
                 found.bind(account)
@@ -150,7 +150,7 @@ class RouteConnection(Connection):
 
     def _serve(self, operations: Iterator[Op]) -> None:
         dirty = self.routes.flusher.dirty
-        share: Share | None = None
+        share: AccountRoute | None = None
         count = size_sum = 0
         for operation in operations:
             if operation[0] != LMSG or not self.joined:
@@ -224,7 +224,7 @@ class RouteConnection(Connection):
         else:
             self._control_operation(operation)
 
-    def _message(self, share: Share, plan: Plan, operation: Op) -> None:
+    def _message(self, share: AccountRoute, plan: Plan, operation: Op) -> None:
         """The careful way of a message. Mappings were applied over there."""
         _, subject, reply, queues, header_size, size, payload, *lead = operation
         account = share.account
@@ -236,7 +236,7 @@ class RouteConnection(Connection):
             reply, shown = split_delivery(reply)
         share.remote_cluster = lead[0].decode("utf-8", "surrogateescape") if len(lead) > 1 else ""
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        parcel = Parcel(account, share, subject, reply, header_size, size, tail, shown)
+        parcel = RoutedMessage(account, share, subject, reply, header_size, size, tail, shown)
         route(plan, parcel, queues)
 
     def _control_operation(self, operation: Op) -> None:
@@ -293,7 +293,7 @@ class RouteConnection(Connection):
     def _info(self, raw: bytes) -> None:
         """INFO: of the peer itself, or of a server that it knows."""
         try:
-            info = PeerInfo.parse(raw)
+            info = RouteInfo.parse(raw)
         except PeerError as fault:
             self.routes.log.warning(f"{self} - {fault.reason}")
             self.close("Protocol Violation")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from ...protocol.wire import encode
 
 if TYPE_CHECKING:
-    from ..accounts.parcel import Parcel
+    from ..accounts.parcel import RoutedMessage
 
 
 def route_frame(
-    account: bytes, parcel: Parcel, queues: tuple[bytes, ...], origin: bytes, headers: bool
+    account: bytes, parcel: RoutedMessage, queues: tuple[bytes, ...], origin: bytes, headers: bool
 ) -> tuple[bytes, bytes, int]:
     """(prefix, tail, size) of the frame for one peer. origin: the cluster of the leaf it came from."""
     reply, size, tail = parcel.reply, parcel.size, parcel.tail

@@ -31,7 +31,7 @@ class RouteConnect:
 
 
 @dataclass(slots=True)
-class PeerInfo:
+class RouteInfo:
     """INFO of a peer, or, passed on by one, of a third server. given: the whole document."""
 
     server_id: str = ""
@@ -57,11 +57,11 @@ class PeerInfo:
     given: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, raw: bytes) -> PeerInfo:
+    def parse(cls, raw: bytes) -> RouteInfo:
         """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
         known, given = introduction.read(raw, "INFO", _INFO)
         return cls(**known, given=given)
 
 
 _CONNECT = introduction.kinds(RouteConnect)
-_INFO = introduction.kinds(PeerInfo)
+_INFO = introduction.kinds(RouteInfo)

@@ -27,7 +27,7 @@ _REPORT_EVERY = 3600  # attempts
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RouteAddress:
     """Where, and as whom."""
 
     host: str
@@ -36,7 +36,7 @@ class Address:
     password: str = ""
 
     @classmethod
-    def parse(cls, url: str) -> Address:
+    def parse(cls, url: str) -> RouteAddress:
         """Read `nats-route://[user:password@]host:port`. Raises ValueError."""
         parts = urlsplit(url if "://" in url else f"nats-route://{url}")
         if not parts.hostname or not parts.port:
@@ -47,10 +47,10 @@ class Address:
         return f"{self.host}:{self.port}"
 
 
-class Remote:
+class RouteRemote:
     """explicit: configured. server_id: who is behind the address, as far as known. attempts: in vain."""
 
-    def __init__(self, routes: Routes, target: Address, *, explicit: bool) -> None:
+    def __init__(self, routes: Routes, target: RouteAddress, *, explicit: bool) -> None:
         self._routes = routes
         self.target = target
         self.explicit = explicit

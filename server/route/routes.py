@@ -17,7 +17,7 @@ from ..accounts.permissions import Permissions
 from ..clock import SECOND
 from ..connection import Listener, introduction
 from ..connection.addresses import EVERYWHERE, bracketed, reachable
-from .remote import Address, Remote
+from .remote import RouteAddress, RouteRemote
 from .socket_protocol import RouteProtocol
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..client import Clients
     from ..config.options import ClusterOptions, Options, PermissionsOptions
     from .connection import RouteConnection
-    from .introduction import PeerInfo
+    from .introduction import RouteInfo
 
 PROTOCOL = 3
 SHUTDOWN = "Server Shutdown"
@@ -66,7 +66,7 @@ class Routes:
         self.next_id = clients.next_id
         self.jetstream = jetstream
         self.peers: dict[str, RouteConnection] = {}
-        self.remotes: list[Remote] = []
+        self.remotes: list[RouteRemote] = []
         self.listener = Listener(self.log)
         self.leaf_urls: list[str] = []
         self.tell_leafs: Callable[[list[str]], None] = lambda urls: None
@@ -112,7 +112,7 @@ class Routes:
             await self.listener.listen(lambda: RouteProtocol(self), cluster.host, cluster.port)
             self.log.info(f"Listening for route connections on {cluster.host}:{self.port}")
         for url in cluster.routes:
-            self._dial(Address.parse(url), explicit=True)
+            self._dial(RouteAddress.parse(url), explicit=True)
         self._tell_others()
 
     async def stop(self) -> None:
@@ -136,7 +136,7 @@ class Routes:
         self._take(options)
         if self.dynamic and not self.cluster.name:
             self.cluster.name = name
-        wanted = [Address.parse(url) for url in self.cluster.routes]
+        wanted = [RouteAddress.parse(url) for url in self.cluster.routes]
         for remote in [r for r in self.remotes if r.explicit and r.target not in wanted]:
             remote.stop()
             self.remotes.remove(remote)
@@ -214,7 +214,7 @@ class Routes:
         document.update((key, value) for key, value in optional.items() if value)
         return encode.info(document)
 
-    def connect(self, remote: Remote) -> bytes:
+    def connect(self, remote: RouteRemote) -> bytes:
         """CONNECT to a peer."""
         given = self.cluster.authorization
         user = remote.target.user or (given.user if given is not None else "")
@@ -267,7 +267,7 @@ class Routes:
             self.dynamic = dynamic
         return True
 
-    def introduced(self, connection: RouteConnection, info: PeerInfo) -> None:
+    def introduced(self, connection: RouteConnection, info: RouteInfo) -> None:
         """A peer has said who it is: take it, or close."""
         remote = connection.remote
         if info.server_id == self.identity.id:
@@ -301,7 +301,7 @@ class Routes:
         dialler = self.identity.id if connection.remote is not None else server_id
         return dialler == min(self.identity.id, server_id)
 
-    def _joined(self, connection: RouteConnection, info: PeerInfo) -> None:
+    def _joined(self, connection: RouteConnection, info: RouteInfo) -> None:
         connection.join()
         self._pass_on(connection, info)
         self._tell_others()
@@ -311,7 +311,7 @@ class Routes:
             observer.route_joined()
         self.flusher.flush()
 
-    def _pass_on(self, connection: RouteConnection, info: PeerInfo) -> None:
+    def _pass_on(self, connection: RouteConnection, info: RouteInfo) -> None:
         """Tell the others of a new peer, and where to find it."""
         url = info.ip or f"nats-route://{_host(info.host, connection.peer[0])}:{info.port}/"
         document = {key: value for key, value in info.given.items() if key != "nonce"} | {"ip": url}
@@ -321,12 +321,12 @@ class Routes:
             if server_id != info.server_id:
                 peer.send_line(encode.info(document))
 
-    def learnt(self, info: PeerInfo) -> None:
+    def learnt(self, info: RouteInfo) -> None:
         """A peer tells of a server: dial it unless it is known."""
         if info.server_id == self.identity.id or self.has(info.server_id) or not info.ip:
             return
         try:
-            target = Address.parse(info.ip)
+            target = RouteAddress.parse(info.ip)
         except ValueError:
             return
         if any(
@@ -346,7 +346,7 @@ class Routes:
         for peer in self.peers.values():
             peer.send_line(info)
 
-    def renewed(self, connection: RouteConnection, before: PeerInfo) -> None:
+    def renewed(self, connection: RouteConnection, before: RouteInfo) -> None:
         """A peer's INFO has changed."""
         self._tell_others()
         assert connection.info is not None
@@ -367,14 +367,14 @@ class Routes:
         for remote in list(self.remotes):
             remote.peer_gone(info.server_id)
 
-    def forget(self, remote: Remote) -> None:
+    def forget(self, remote: RouteRemote) -> None:
         """Dial an address no more."""
         remote.stop()
         if remote in self.remotes:
             self.remotes.remove(remote)
 
-    def _dial(self, target: Address, *, explicit: bool) -> None:
-        remote = Remote(self, target, explicit=explicit)
+    def _dial(self, target: RouteAddress, *, explicit: bool) -> None:
+        remote = RouteRemote(self, target, explicit=explicit)
         self.remotes.append(remote)
         remote.start()
 

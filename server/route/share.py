@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.subject import is_valid
 from ...protocol.wire import encode
 from ..accounts.leaving import Leaver
-from ..accounts.source import Kind
+from ..accounts.source import ConnectionKind
 from ..accounts.subscription import Subscription
 from .frames import route_frame
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.account import Watch
-    from ..accounts.parcel import Parcel
-    from ..accounts.plan import Outbox
+    from ..accounts.account import InterestWatch
+    from ..accounts.parcel import RoutedMessage
+    from ..accounts.plan import OutboundQueue
     from ..accounts.subscription import InterestChange
     from .connection import RouteConnection
 
@@ -28,10 +28,10 @@ SERVICE_REPLY = "_R_."  # answers to what was asked through an import find their
 Key = tuple[str, str, str]  # subject, queue, cluster of the leaf it comes from
 
 
-class Share:
+class AccountRoute:
     """A LeafSink and a Source of the account. remote_cluster: of the leaf that a message is from."""
 
-    kind = Kind.ROUTER
+    kind = ConnectionKind.ROUTER
     is_spoke = False
     fast = True
 
@@ -44,7 +44,7 @@ class Share:
         self.remote_cluster = ""
         self._held: dict[tuple[bytes, bytes, bytes], Subscription] = {}
         self._counts: dict[Key, int] = {}
-        self._watch: Watch | None = None
+        self._watch: InterestWatch | None = None
 
     # --- what the peer hears
 
@@ -179,11 +179,11 @@ class Share:
     def _concerns(self, subscription: Subscription) -> bool:
         """Whether the peer is to know: not what peers told, nor what each server imports or joins itself."""
         kind = subscription.kind
-        if kind == Kind.ROUTER:
+        if kind == ConnectionKind.ROUTER:
             return False
-        if kind == Kind.IMPORT and not subscription.subject.startswith(SERVICE_REPLY):
+        if kind == ConnectionKind.IMPORT and not subscription.subject.startswith(SERVICE_REPLY):
             return False
-        if kind == Kind.LEAF and getattr(subscription.sink, "is_spoke", False):
+        if kind == ConnectionKind.LEAF and getattr(subscription.sink, "is_spoke", False):
             return False
         return self.connection.may_ask(subscription.subject)
 
@@ -203,19 +203,19 @@ class Share:
         """See LeafSink."""
         return self.connection.may_send(subject)
 
-    def quick(self, subject: bytes) -> tuple[Outbox, bytes, bytes]:
+    def quick(self, subject: bytes) -> tuple[OutboundQueue, bytes, bytes]:
         """See LeafSink."""
         rest = b"%b %b " % (self.name, subject)
         return self.connection, b"RMSG " + rest, b"HMSG " + rest
 
-    def deliver_leaf(self, parcel: Parcel, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         """See LeafSink."""
         connection = self.connection
         if connection.closed_reason:
             return False
         origin = b""
         source: Any = parcel.source
-        if source.kind == Kind.LEAF and connection.peer_lnoc:
+        if source.kind == ConnectionKind.LEAF and connection.peer_lnoc:
             origin = source.remote_cluster.encode("utf-8", "surrogateescape")
         prefix, tail, size = route_frame(self.name, parcel, queues, origin, connection.headers)
         connection.send_message(prefix, tail, size)

@@ -10,7 +10,7 @@ from .connection import RouteConnection
 
 if TYPE_CHECKING:
     from ..connection import Connection, Wire
-    from .remote import Remote
+    from .remote import RouteRemote
     from .routes import Routes
 
 
@@ -19,7 +19,7 @@ class RouteProtocol(SocketProtocol):
 
     failure = "TLS route handshake error"
 
-    def __init__(self, routes: Routes, remote: Remote | None = None) -> None:
+    def __init__(self, routes: Routes, remote: RouteRemote | None = None) -> None:
         super().__init__(routes, routes.listener)
         self._routes = routes
         self._remote = remote

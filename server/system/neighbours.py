@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol import gojson
 from ..accounts.registry import GLOBAL
-from ..accounts.source import Kind
-from ..accounts.surplus import close_surplus
+from ..accounts.source import ConnectionKind
+from ..accounts.surplus import close_excess
 from ..clock import SECOND
 from .envelope import Envelope, encode
 
@@ -126,13 +126,13 @@ class Neighbours:
         self._heard(server)
         if clients or leafs:
             account.elsewhere[server["id"]] = (clients, leafs)
-            close_surplus(account, *account.elsewhere_sums())
+            close_excess(account, *account.elsewhere_sums())
         else:
             account.elsewhere.pop(server["id"], None)
 
     def _sender(self, message: Message) -> dict[str, Any]:
         """The other server that speaks, with its `id`; {} for what is from this one, or from a client."""
-        if message.source is None or message.source.kind not in (Kind.ROUTER, Kind.LEAF):
+        if message.source is None or message.source.kind not in (ConnectionKind.ROUTER, ConnectionKind.LEAF):
             return {}
         server = _read(message.body).get("server")
         if not isinstance(server, dict) or not isinstance(server.get("id"), str):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ...protocol.timestamp import format_rfc3339
 from ..accounts.registry import GLOBAL
-from ..accounts.source import Kind
+from ..accounts.source import ConnectionKind
 from ..clock import SECOND
 from ..monitor import Monitored, OthersAskedError, RequestError
 from ..monitor.accountz import account_statistics
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..client.connection import ClientConnection
     from ..clock import Timer
     from ..leaf import LeafConnection
-    from ..logging import Log
+    from ..logging import Logger
 
 STATSZ_INTERVAL = 10 * SECOND
 FIRST_STATSZ = SECOND // 4  # from there on twice as long each time
@@ -56,7 +56,7 @@ class System:
     """Services and events of one server. `reloader` is there when the server has a configuration file."""
 
     def __init__(
-        self, server: Monitored, log: Log, random_bytes: Callable[[int], bytes] = os.urandom
+        self, server: Monitored, log: Logger, random_bytes: Callable[[int], bytes] = os.urandom
     ) -> None:
         self._server = server
         self._log = log
@@ -243,7 +243,7 @@ class System:
 
     def _user(self, _subject: str, message: Message) -> dict[str, Any] | None:
         source = message.source
-        if source is None or source.kind is not Kind.CLIENT:
+        if source is None or source.kind is not ConnectionKind.CLIENT:
             return None  # a leaf's server answers for its own users
         return self._envelope.answer(user_info(source))
 
@@ -327,7 +327,7 @@ class System:
 
     def _gone(self, connection: ClientConnection | LeafConnection, reason: str) -> dict[str, Any]:
         client = _client_of(connection) | {"stop": format_rfc3339(self._server.clock.now())}
-        if connection.account is None and connection.kind == Kind.CLIENT:
+        if connection.account is None and connection.kind == ConnectionKind.CLIENT:
             client |= _stranger(cast("ClientConnection", connection))
         fields = {
             "client": client,

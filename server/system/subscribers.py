@@ -12,7 +12,7 @@ from ...protocol import gojson
 from ...protocol import headers as header_block
 from ...protocol.identifier import new_id
 from ...protocol.subject import has_wildcard, is_subset, matches
-from ..accounts.source import Kind
+from ..accounts.source import ConnectionKind
 from ..clock import SECOND
 
 if TYPE_CHECKING:
@@ -41,7 +41,13 @@ class Subscribers:
     def _asked(self, message: Message) -> None:
         words = message.body.decode(errors="replace").split()
         source, system = message.source, self._server.registry.system
-        if not message.reply or not words or system is None or source is None or source.kind != Kind.CLIENT:
+        if (
+            not message.reply
+            or not words
+            or system is None
+            or source is None
+            or source.kind != ConnectionKind.CLIENT
+        ):
             return
         account = self._account(message, system)
         if account is None:
@@ -87,7 +93,7 @@ class Subscribers:
 
     def _asked_by_server(self, message: Message) -> None:
         source, system = message.source, self._server.registry.system
-        if not message.reply or system is None or source is None or source.kind == Kind.INTERNAL:
+        if not message.reply or system is None or source is None or source.kind == ConnectionKind.INTERNAL:
             return
         try:
             request = gojson.decode(message.body)
@@ -113,9 +119,9 @@ def count(account: Account, subject: str, queue: str = "") -> int:
 
 
 def _counts(subscription: Subscription) -> bool:
-    if subscription.kind == Kind.LEAF:
+    if subscription.kind == ConnectionKind.LEAF:
         return not getattr(subscription.sink, "is_spoke", False)
-    return subscription.kind == Kind.CLIENT
+    return subscription.kind == ConnectionKind.CLIENT
 
 
 def _go_bytes(text: str) -> str:

@@ -12,7 +12,7 @@ from itertools import compress
 from zlib import crc32
 
 from .. import record
-from .header import HEADER_SIZE, Header
+from .header import HEADER_SIZE, BlockHeader
 
 # Looked up once per message, so kept near.
 _pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
@@ -61,7 +61,7 @@ class Block:
         "tombs",
     )
 
-    def __init__(self, path: str, header: Header) -> None:
+    def __init__(self, path: str, header: BlockHeader) -> None:
         self.path = path
         self.header = header
         self.seed = header.seed

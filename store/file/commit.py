@@ -18,7 +18,7 @@ from .ownership import sidecar_path
 
 
 @dataclass(slots=True)
-class Write:
+class BlockWrite:
     """Bytes for one block file; `header` if the file is to be made first."""
 
     block: Block
@@ -53,7 +53,7 @@ class StreamCommit:
         self.last_seq = last_seq
         self.error: BaseException | None = None
         self.done = False
-        self.writes: list[Write] = []
+        self.writes: list[BlockWrite] = []
         # Blocks now sealed, with their lengths and the stream's subjects as of this commit.
         self.sidecars: list[tuple[Block, array[int], list[str]]] = []
         self.erasures: list[Erasure] = []
@@ -80,7 +80,7 @@ class StreamCommit:
             self.error = error
             raise
 
-    def _write(self, write: Write) -> None:
+    def _write(self, write: BlockWrite) -> None:
         if write.header:
             self._fs.make_directory(self._directory)
             write_file(self._fs, write.block.path, write.header)

@@ -19,7 +19,7 @@ _COPY = _LAYOUT.size + _CHECKSUM.size
 HEADER_SIZE = 2 * _COPY
 
 
-class Header(NamedTuple):
+class BlockHeader(NamedTuple):
     """A block's beginning.
 
     `identity` is the stream's, 0 if none is told. `number` counts the stream's blocks; after a merge one file
@@ -45,7 +45,7 @@ class Header(NamedTuple):
         return (fields + _CHECKSUM.pack(crc32(fields))) * 2
 
     @classmethod
-    def decode(cls, data: bytes) -> "Header | None":
+    def decode(cls, data: bytes) -> "BlockHeader | None":
         """Read a header from the beginning of a file; None if both copies are damaged."""
         for start in (0, _COPY):
             fields = data[start : start + _LAYOUT.size]

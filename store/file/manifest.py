@@ -20,7 +20,7 @@ from .. import record
 from ..fs import FileSystem, read_file
 from ..handles import Handles
 from .block import Block
-from .header import Header
+from .header import BlockHeader
 
 NAME = "manifest"
 _MAGIC = b"pyjsman2"
@@ -53,7 +53,7 @@ class Witness:
     sidecar: bool = False
     tombs: "array[int]" = field(default_factory=lambda: array("Q"))
 
-    def names(self, header: Header) -> bool:
+    def names(self, header: BlockHeader) -> bool:
         """Whether it speaks of a block of this number and generation."""
         return (self.number, self.generation) == (header.number, header.generation)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..fs import FileSystem, read_file, set_aside
 from ..identity import ANYBODY, Foreign, Identity
 from . import sidecar
-from .header import HEADER_SIZE, Header
+from .header import HEADER_SIZE, BlockHeader
 from .manifest import NAME, Witness, read_manifest
 
 _MOST = 1 << 31  # of a block's number and generation
@@ -44,7 +44,7 @@ class BlockFile:
     path: str
     number: int
     generation: int
-    header: Header | None
+    header: BlockHeader | None
     doubled: bool
     size: int
 
@@ -128,7 +128,9 @@ def _read(fs: FileSystem, path: str, place: tuple[int, int]) -> BlockFile:
     file = fs.open(path)
     try:
         first = fs.read(file, HEADER_SIZE, 0)
-        return BlockFile(path, *place, Header.decode(first), Header.is_doubled(first), fs.size(file))
+        return BlockFile(
+            path, *place, BlockHeader.decode(first), BlockHeader.is_doubled(first), fs.size(file)
+        )
     finally:
         fs.close(file)
 

@@ -19,16 +19,16 @@ from ..indexed import MOST_NAMED
 from ..subjects import SubjectIndex
 from . import sidecar
 from .block import LENGTH, Block, accounted
-from .header import HEADER_SIZE, Header
+from .header import HEADER_SIZE, BlockHeader
 from .manifest import NAME as MANIFEST
 from .manifest import Witness
 from .ownership import Own, block_path, own_files, place_of, set_strange_aside, sidecar_path
-from .scan import Scan, last_commit, scan
-from .sidecar import Index
+from .scan import BlockScan, last_commit, scan
+from .sidecar import BlockIndex
 
 
 @dataclass(slots=True)
-class Recovered:
+class RecoveredStream:
     """A stream as it was found. faults: what is damaged; mended: what was, and can be told from the rest.
 
     missing: second files that are not there, as after a kill; they are written anew.
@@ -63,15 +63,15 @@ class Recovered:
 @dataclass(slots=True)
 class _File:
     path: str
-    header: Header
+    header: BlockHeader
     size: int
 
 
 def recover(
     fs: FileSystem, directory: str, *, exact: bool = False, identity: Identity = ANYBODY
-) -> Recovered:
+) -> RecoveredStream:
     """Read a stream's folder. Raises OSError, and Foreign. exact, identity: see `FileStream`."""
-    found = Recovered()
+    found = RecoveredStream()
     own = own_files(fs, directory, identity, exact=exact)
     found.faults, found.mended = set_strange_aside(fs, own)
     files = _files(fs, directory, found, own)
@@ -106,7 +106,7 @@ def recover(
     return found
 
 
-def _judge_damage(found: Recovered) -> None:
+def _judge_damage(found: RecoveredStream) -> None:
     """Settle what is lost: not what was removed anyway, as where a crash tore an erasure."""
     if not (found.damage or found.lost):
         return
@@ -133,7 +133,7 @@ def _judge_damage(found: Recovered) -> None:
     found.lost = {seq: where for seq, where in found.lost.items() if needed(seq)}
 
 
-def _files(fs: FileSystem, directory: str, found: Recovered, own: Own) -> list[_File]:
+def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> list[_File]:
     """Find the block files that count, in order."""
     newest: dict[int, int] = {}
     for block in own.blocks:
@@ -161,7 +161,7 @@ def _files(fs: FileSystem, directory: str, found: Recovered, own: Own) -> list[_
 
 
 def _witnesses(
-    fs: FileSystem, directory: str, files: list[_File], found: Recovered, own: Own
+    fs: FileSystem, directory: str, files: list[_File], found: RecoveredStream, own: Own
 ) -> list[Witness]:
     """Give what the manifest says, and the sidecars of blocks that are gone; find out if the last one is."""
     witnesses = own.witnesses if own.manifest is None else [own.manifest, *own.witnesses]
@@ -176,7 +176,7 @@ def _witnesses(
     return witnesses
 
 
-def _hear(witnesses: list[Witness], blocks: list[Block], found: Recovered) -> None:
+def _hear(witnesses: list[Witness], blocks: list[Block], found: RecoveredStream) -> None:
     """Take over what is known of the stream; of what was removed, what the blocks do not say themselves."""
     said: set[tuple[int, int]] = set()
     same = {(block.header.number, block.header.generation): block.tombs for block in blocks}
@@ -194,7 +194,7 @@ def _hear(witnesses: list[Witness], blocks: list[Block], found: Recovered) -> No
                 found.tombs.extend(pair)
 
 
-def _cut_back(fs: FileSystem, files: list[_File], found: Recovered, witnesses: list[Witness]) -> None:
+def _cut_back(fs: FileSystem, files: list[_File], found: RecoveredStream, witnesses: list[Witness]) -> None:
     """Drop what was written after the last whole commit: blocks that only it began, and a block's end.
 
     What is known to have been on the disk is no such end: without it, the block is damaged.
@@ -244,8 +244,8 @@ def _synced(file: _File, witnesses: list[Witness]) -> tuple[int, int]:
 
 
 def _open_block(
-    fs: FileSystem, file: _File, following: _File | None, found: Recovered, witnesses: list[Witness]
-) -> Index:
+    fs: FileSystem, file: _File, following: _File | None, found: RecoveredStream, witnesses: list[Witness]
+) -> BlockIndex:
     """Read one block, by its sidecar if there is a good one."""
     side = sidecar_path(file.path)
     fault, where = "", found.mended
@@ -274,7 +274,7 @@ def _open_block(
     return result.index
 
 
-def _of(one: Witness | Header) -> tuple[int, int]:
+def _of(one: Witness | BlockHeader) -> tuple[int, int]:
     """Of which stream and block it is, besides its number."""
     return one.identity, one.seed
 
@@ -287,8 +287,8 @@ def _read_sidecar(fs: FileSystem, path: str) -> bytes:
 
 
 def _scan_block(
-    fs: FileSystem, file: _File, following: _File | None, found: Recovered, witnesses: list[Witness]
-) -> Scan:
+    fs: FileSystem, file: _File, following: _File | None, found: RecoveredStream, witnesses: list[Witness]
+) -> BlockScan:
     next_last = None if following is None else following.header.last_seq
     data = read_file(fs, file.path)
     synced, last_seq = _synced(file, witnesses)
@@ -319,14 +319,14 @@ def _resize(fs: FileSystem, path: str, size: int) -> None:
         fs.close(handle)
 
 
-def _write_sidecar(fs: FileSystem, path: str, index: Index) -> None:
+def _write_sidecar(fs: FileSystem, path: str, index: BlockIndex) -> None:
     try:
         write_file(fs, path, sidecar.encode(index.block, index.block.lengths, index.names))
     except OSError:
         return  # the block says the same, only slower
 
 
-def _note_missing(place: int, file: _File, indexes: list[Index], found: Recovered) -> None:
+def _note_missing(place: int, file: _File, indexes: list[BlockIndex], found: RecoveredStream) -> None:
     """Report the sequences that were in a block file, before this one, which is gone or cannot be read."""
     previous = indexes[place - 1].block if place else None
     header = file.header
@@ -340,12 +340,12 @@ def _note_missing(place: int, file: _File, indexes: list[Index], found: Recovere
     _lose(found, start, header.last_seq, f"before {file.path}")
 
 
-def _lose(found: Recovered, first: int, last: int, where: str) -> None:
+def _lose(found: RecoveredStream, first: int, last: int, where: str) -> None:
     """Name the sequences from `first` to `last` as lost, or as many of them as can be named."""
     found.lost.update(dict.fromkeys(range(max(first, last + 1 - MOST_NAMED), last + 1), where))
 
 
-def _ranges(found: Recovered) -> list[tuple[int, int]]:
+def _ranges(found: RecoveredStream) -> list[tuple[int, int]]:
     pairs = list(zip(found.tombs[::2], found.tombs[1::2], strict=True))
     for block in found.blocks:
         pairs.extend(zip(block.tombs[::2], block.tombs[1::2], strict=True))
@@ -356,7 +356,7 @@ def _clear(block: Block, start: int, end: int) -> None:
     block.lengths[start:end] = array("I", bytes(4 * (end - start)))
 
 
-def _apply_tombstones(found: Recovered) -> None:
+def _apply_tombstones(found: RecoveredStream) -> None:
     """Mark as removed what the DELETE records and the floor say."""
     blocks = found.blocks
     for block in blocks:
@@ -376,13 +376,13 @@ def _apply_tombstones(found: Recovered) -> None:
 class _Loader:
     """Enters blocks, in order, into a stream's index; gathers each subject's sequences over all blocks."""
 
-    def __init__(self, found: Recovered) -> None:
+    def __init__(self, found: RecoveredStream) -> None:
         self._found = found
         self._numbers: dict[str, int] = {}
         # By subject id: 0 while it has no message, its sequence while it has one, as in key-value buckets.
         self._held: list[int | array[int]] = []
 
-    def load(self, index: Index) -> None:
+    def load(self, index: BlockIndex) -> None:
         """Enter a block's live messages, and give its rows the stream's subject ids."""
         block, lengths = index.block, index.block.lengths
         known, held = self._numbers, self._held

@@ -12,8 +12,8 @@ from zlib import crc32
 from .. import record
 from ..indexed import MOST_NAMED
 from .block import HAS_HEADER, Block
-from .header import HEADER_SIZE, Header
-from .sidecar import Index
+from .header import HEADER_SIZE, BlockHeader
+from .sidecar import BlockIndex
 
 _U64 = Struct("<Q")
 
@@ -29,13 +29,13 @@ class Hole:
 
 
 @dataclass(slots=True)
-class Scan:
+class BlockScan:
     """What a block holds; where its records end; which bytes are bad, and which messages were there.
 
     cut: the bad ones are its end, so that nothing may be written behind them.
     """
 
-    index: Index
+    index: BlockIndex
     end: int
     cut: bool = False
     damage: list[tuple[str, list[int]]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Scan:
 class _Reader:
     """One pass over a block's bytes."""
 
-    def __init__(self, path: str, header: Header, data: bytes) -> None:
+    def __init__(self, path: str, header: BlockHeader, data: bytes) -> None:
         self.data = data
         self.block = Block(path, header)
         self.ids: dict[bytes, int] = {}
@@ -128,7 +128,7 @@ def _lost_in(data: bytes, hole: Hole) -> list[int]:
     return list(missing[-MOST_NAMED:])
 
 
-def last_commit(path: str, header: Header, data: bytes) -> tuple[int, bytes]:
+def last_commit(path: str, header: BlockHeader, data: bytes) -> tuple[int, bytes]:
     """Find where the last whole commit in a block ends (`HEADER_SIZE` if there is none), and its note."""
     reader = _Reader(path, header, data)
     reader.run()
@@ -136,13 +136,13 @@ def last_commit(path: str, header: Header, data: bytes) -> tuple[int, bytes]:
 
 
 def scan(
-    path: str, header: Header, data: bytes, *, next_last: int | None, synced: int = 0, last_seq: int = 0
-) -> Scan:
+    path: str, header: BlockHeader, data: bytes, *, next_last: int | None, synced: int = 0, last_seq: int = 0
+) -> BlockScan:
     """Read a block from its file's bytes.
 
     `next_last` is the last sequence before the block that follows; None for the last block, whose end may be
-    an unfinished write: `Scan.end` is then where that begins. It is none before `synced`, which is known to
-    have been on the disk; `last_seq` was the last sequence then.
+    an unfinished write: `BlockScan.end` is then where that begins. It is none before `synced`, which is known
+    tohave been on the disk; `last_seq` was the last sequence then.
     """
     reader = _Reader(path, header, data)
     reader.run()
@@ -164,7 +164,7 @@ def scan(
     block.tail_row = len(block)
     cut = bool(reader.holes) and reader.holes[-1].end == len(data)
     names = [name.decode("utf-8", "surrogateescape") for name in reader.ids]
-    result = Scan(Index(block, names), len(data), cut)
+    result = BlockScan(BlockIndex(block, names), len(data), cut)
     for hole in reader.holes:
         lost = _lost_in(data, hole)
         result.damage.append((f"{path}: bytes {hole.start} to {hole.end} damaged", lost))

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from ..record import pairs_from_bytes
 from .block import Block
-from .header import Header
+from .header import BlockHeader
 from .manifest import Witness
 
 _MAGIC = b"pyjsidx2"
@@ -26,7 +26,7 @@ _CHECKSUM = Struct("<I")
 
 
 @dataclass(slots=True)
-class Index:
+class BlockIndex:
     """A block's rows as a scan or a sidecar gives them; `block.subjects` holds places in `names`."""
 
     block: Block
@@ -106,7 +106,7 @@ def _names(keys: bytes, ends: list[int]) -> list[str]:
     return [keys[start:end].decode("utf-8", "surrogateescape") for start, end in spans]
 
 
-def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
+def decode(data: bytes, path: str, header: BlockHeader, size: int) -> BlockIndex | None:
     """Read the sidecar of the block file at `path`, which has this header and size.
 
     None if it is not that.
@@ -144,4 +144,4 @@ def decode(data: bytes, path: str, header: Header, size: int) -> Index | None:
     block.created = True
     block.end = block.taken = block.synced = block.indexed = end
     block.tail_row = rows
-    return Index(block, names)
+    return BlockIndex(block, names)

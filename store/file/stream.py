@@ -24,13 +24,13 @@ from ..message import StoredMessage
 from ..stream import Commit
 from ..subjects import Heap
 from .block import HAS_HEADER, LENGTH, Block
-from .commit import StreamCommit, Write, erasure, leave_sidecar
+from .commit import BlockWrite, StreamCommit, erasure, leave_sidecar
 from .compaction import Compaction, choose_run
-from .header import HEADER_SIZE, Header, make_seed
+from .header import HEADER_SIZE, BlockHeader, make_seed
 from .manifest import Manifest, delete_records
 from .ownership import block_path, sidecar_path
 from .reader import BlockReader
-from .recovery import Recovered, recover
+from .recovery import RecoveredStream, recover
 from .run import read_run
 
 BLOCK_SIZE = 16 << 20  # bytes; large enough that sealing (three syncs) is rare, small enough to scan in 0.2 s
@@ -86,7 +86,7 @@ class FileStream(IndexedStream):
         self.faults, self.mended, self.missing = found.faults, found.mended, found.missing
         self._adopt(found)
 
-    def _adopt(self, found: Recovered) -> None:
+    def _adopt(self, found: RecoveredStream) -> None:
         self._index = found.index
         self.bytes = found.bytes
         self.last_seq = max(found.last_seq, found.floor - 1)
@@ -192,7 +192,7 @@ class FileStream(IndexedStream):
         self._next_number += 1
         seed = make_seed(self.directory, self._identity, number, 0, self.last_seq, self.last_time)
         floor, of = self._first_needed(), (self._identity, number, number, 0)
-        header = Header(*of, seed, self.last_seq, floor, self.last_time, previous_size)
+        header = BlockHeader(*of, seed, self.last_seq, floor, self.last_time, previous_size)
         return Block(block_path(self.directory, number, 0), header)
 
     def _roll(self) -> Block:
@@ -377,7 +377,7 @@ class FileStream(IndexedStream):
     def _take(self, block: Block, commit: StreamCommit) -> None:
         offset = block.taken
         header = b"" if block.created else block.header.encode()
-        commit.writes.append(Write(block, offset, block.take(), block.end, header))
+        commit.writes.append(BlockWrite(block, offset, block.take(), block.end, header))
         block.created = True
 
     def _add_deletes(self, pairs: "array[int]") -> None:

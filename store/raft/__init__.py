@@ -6,8 +6,8 @@ term that precede it; then come records. A record with an index that is there al
 all after it.
 """
 
-from .segment import Record
-from .store import RaftStore, Stored
-from .table import Mark, StoredSnapshot, StoredState
+from .segment import LogRecord
+from .store import RaftStore, StoredRaft
+from .table import StoredSnapshot, StoredState, SyncMark
 
-__all__ = ["Mark", "RaftStore", "Record", "Stored", "StoredSnapshot", "StoredState"]
+__all__ = ["LogRecord", "RaftStore", "StoredRaft", "StoredSnapshot", "StoredState", "SyncMark"]

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 
 from ..errors import Damaged
 from ..fs import FileSystem, read_file
-from .segment import HEADER_SIZE, Header, Record, read_header, scan
-from .table import Mark
+from .segment import HEADER_SIZE, LogRecord, SegmentHeader, read_header, scan
+from .table import SyncMark
 
 PREFIX = "log."
 
 
 @dataclass(slots=True)
-class Reading:
+class LogReading:
     """segments: (header, bytes that are good) of each readable one. lost: what was, "" for nothing."""
 
     base: int = 0
     base_term: int = 0
-    entries: list[Record] = field(default_factory=list)
-    segments: list[tuple[Header, int]] = field(default_factory=list)
+    entries: list[LogRecord] = field(default_factory=list)
+    segments: list[tuple[SegmentHeader, int]] = field(default_factory=list)
     lost: str = ""
 
     @property
@@ -49,9 +49,9 @@ def numbers(fs: FileSystem, path: str) -> list[int]:
     return sorted(int(number) for number in found if number.isdigit())
 
 
-def read(fs: FileSystem, path: str, mark: Mark) -> Reading:
+def read(fs: FileSystem, path: str, mark: SyncMark) -> LogReading:
     """Read all segments, in order, up to the first fault. Raises OSError."""
-    reading = Reading()
+    reading = LogReading()
     present = numbers(fs, path)
     if not present or mark.number > present[-1]:  # one before the first was compacted away
         reading.lost = f"{path}: log.{mark.number or 1} is missing"
@@ -70,7 +70,7 @@ def read(fs: FileSystem, path: str, mark: Mark) -> Reading:
     return reading
 
 
-def _segment(reading: Reading, data: bytes, number: int) -> tuple[str, int, bool]:
+def _segment(reading: LogReading, data: bytes, number: int) -> tuple[str, int, bool]:
     """Add a segment's records; gives (fault, where the good part ends, whether it may be a torn tail)."""
     try:
         header = read_header(data, number)

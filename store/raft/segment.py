@@ -23,7 +23,7 @@ _SEARCHED = 4 << 20  # bytes that are searched for another write after damage
 HEADER_SIZE = _HEADER.size + 4
 
 
-class Record(NamedTuple):
+class LogRecord(NamedTuple):
     """One entry of the log."""
 
     term: int
@@ -31,7 +31,7 @@ class Record(NamedTuple):
     data: bytes
 
 
-class Header(NamedTuple):
+class SegmentHeader(NamedTuple):
     """base, base_term: what precedes the segment's first record."""
 
     number: int
@@ -39,13 +39,13 @@ class Header(NamedTuple):
     base_term: int
 
 
-def pack_header(header: Header) -> bytes:
+def pack_header(header: SegmentHeader) -> bytes:
     """The header's bytes."""
     body = _HEADER.pack(_MAGIC, *header)
     return body + crc32(body).to_bytes(4, "little")
 
 
-def read_header(data: bytes, number: int) -> Header:
+def read_header(data: bytes, number: int) -> SegmentHeader:
     """Read the header of segment `number`. Raises Damaged."""
     body = data[: _HEADER.size]
     if len(data) < HEADER_SIZE or crc32(body).to_bytes(4, "little") != data[_HEADER.size : HEADER_SIZE]:
@@ -53,7 +53,7 @@ def read_header(data: bytes, number: int) -> Header:
     magic, own, base, term = _HEADER.unpack(body)
     if magic != _MAGIC or own != number:
         raise Damaged(0, f"log.{number}: the header is another file's")
-    return Header(own, base, term)
+    return SegmentHeader(own, base, term)
 
 
 def pack_records(first: int, records: Sequence[tuple[int, int, bytes]]) -> bytes:
@@ -69,33 +69,33 @@ def pack_records(first: int, records: Sequence[tuple[int, int, bytes]]) -> bytes
     return b"".join(parts)
 
 
-class Scan(NamedTuple):
+class SegmentScan(NamedTuple):
     """What a segment holds: (index, record) in the order of writing; `end`: where the readable part ends;
     torn: after that there may be what a write left that the power cut short, and nothing else.
     """
 
-    records: list[tuple[int, Record]]
+    records: list[tuple[int, LogRecord]]
     end: int
     fault: str
     torn: bool = True
 
 
-def scan(data: bytes, number: int) -> Scan:
+def scan(data: bytes, number: int) -> SegmentScan:
     """Read a segment's records as far as they are whole."""
-    records: list[tuple[int, Record]] = []
+    records: list[tuple[int, LogRecord]] = []
     place, size = HEADER_SIZE, len(data)
     while place < size:
         record = _record(data, place)
         if record is None:
             fault = f"log.{number}: the record at byte {place} is damaged or cut off"
-            return Scan(records, place, fault, torn=not _write_follows(data, place + 1))
+            return SegmentScan(records, place, fault, torn=not _write_follows(data, place + 1))
         index, length, (term, kind, body) = record
-        records.append((index, Record(term, kind & ~_FIRST, body)))
+        records.append((index, LogRecord(term, kind & ~_FIRST, body)))
         place += _RECORD.size + length
-    return Scan(records, place, "")
+    return SegmentScan(records, place, "")
 
 
-def _record(data: bytes, place: int) -> tuple[int, int, Record] | None:
+def _record(data: bytes, place: int) -> tuple[int, int, LogRecord] | None:
     """(index, length, record) at a place; None: no whole one is there."""
     start = place + _RECORD.size
     if start > len(data):
@@ -106,7 +106,7 @@ def _record(data: bytes, place: int) -> tuple[int, int, Record] | None:
     body = data[start : start + length]
     if crc32(body, crc32(_COVERED.pack(length, kind, index, term))) != checksum:
         return None
-    return index, length, Record(term, kind, body)
+    return index, length, LogRecord(term, kind, body)
 
 
 def _write_follows(data: bytes, place: int) -> bool:

@@ -1,7 +1,7 @@
 """One Raft member's directory.
 
-Promises: what `write` returned for is read again by `open`, or its loss is told (`Stored.lost`). A loss is
-remembered as `recovering` in the state before anything is cut off, and damaged files are kept under another
+Promises: what `write` returned for is read again by `open`, or its loss is told (`StoredRaft.lost`). A loss
+isremembered as `recovering` in the state before anything is cut off, and damaged files are kept under another
 name. Without a readable state there is no saying what this member has promised: `open` raises Damaged, and
 the member must be replaced by a new one. `synced` is written after each sync and never synced itself: it may
 be old, never wrong.
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from ..copies import COPY
 from ..errors import Damaged, NotFound
 from ..fs import FileSystem, write_file
-from .reading import PREFIX, Reading, numbers, read
-from .segment import Header, Record, pack_header, pack_records
+from .reading import PREFIX, LogReading, numbers, read
+from .segment import LogRecord, SegmentHeader, pack_header, pack_records
 from .table import (
-    Mark,
     StoredSnapshot,
     StoredState,
+    SyncMark,
     pack_mark,
     read_mark,
     read_snapshot,
@@ -37,7 +37,7 @@ _STATE, _SNAPSHOT, _SYNCED = "state", "snapshot", "synced"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRaft:
     """What `open` found. entries come after `base`. lost: what was damaged, "" for nothing.
 
     mended: what was damaged, and is not needed.
@@ -47,7 +47,7 @@ class Stored:
     snapshot: StoredSnapshot
     base: int
     base_term: int
-    entries: list[Record]
+    entries: list[LogRecord]
     lost: str
     mended: str = ""
 
@@ -60,7 +60,7 @@ class RaftStore:
         self.failed = False
         self._fs = fs
         self._segment_bytes = segment_bytes
-        self._segments: list[Header] = []
+        self._segments: list[SegmentHeader] = []
         self._file = self._mark = -1
         self._size = 0
         self._last = self._last_term = 0
@@ -85,7 +85,7 @@ class RaftStore:
         write_state(self._fs, self._at(_STATE), state or StoredState())
         self.close()
 
-    def open(self) -> Stored:
+    def open(self) -> StoredRaft:
         """Read everything and be ready to write. The state's boot count is one more than the last time.
 
         Raises NotFound when nobody lives here, Damaged when the state is missing or cannot be read.
@@ -108,7 +108,7 @@ class RaftStore:
         else:
             self._go_on(reading, mark)
         mended = "; ".join(f"{one}, and is written anew" for one in (fault, mark_fault) if one)
-        return Stored(state, snapshot, reading.base, reading.base_term, reading.entries, lost, mended)
+        return StoredRaft(state, snapshot, reading.base, reading.base_term, reading.entries, lost, mended)
 
     def close(self) -> None:
         """Give the descriptors back; harmless when done twice."""
@@ -155,7 +155,7 @@ class RaftStore:
 
     # --- opening
 
-    def _snapshot(self, reading: Reading) -> tuple[StoredSnapshot, str]:
+    def _snapshot(self, reading: LogReading) -> tuple[StoredSnapshot, str]:
         """The snapshot and what was lost, of it or of the log."""
         try:
             snapshot = read_snapshot(self._fs, self._at(_SNAPSHOT))
@@ -175,13 +175,13 @@ class RaftStore:
                 self._fs.rename(self._at(name), self._at(f"damaged.{boot}.{name}"))
         self._fs.remove(self._at(_SYNCED))
 
-    def _rebuild(self, snapshot: StoredSnapshot, reading: Reading, number: int) -> None:
+    def _rebuild(self, snapshot: StoredSnapshot, reading: LogReading, number: int) -> None:
         """Begin the log anew with what could be read; what does not fit the snapshot is left out."""
         if not snapshot.members or reading.term(snapshot.index) != snapshot.term:
             reading.base, reading.base_term, reading.entries = snapshot.index, snapshot.term, []
         write_snapshot(self._fs, self._at(_SNAPSHOT), snapshot)
         old = numbers(self._fs, self.path)
-        header = Header(number, reading.base, reading.base_term)
+        header = SegmentHeader(number, reading.base, reading.base_term)
         data = pack_header(header) + pack_records(reading.base + 1, reading.entries)
         # In one step: before it the old segments count, after it this one alone.
         write_file(self._fs, self._segment_path(number), data)
@@ -193,7 +193,7 @@ class RaftStore:
         self._note_synced()
         self._remove(old)
 
-    def _go_on(self, reading: Reading, mark: Mark) -> None:
+    def _go_on(self, reading: LogReading, mark: SyncMark) -> None:
         """Write on where the log ends; a torn tail is cut off.
 
         What is not known to be synced is written again: after a sync that failed, the system may show what
@@ -235,7 +235,7 @@ class RaftStore:
         self._note_synced()
 
     def _begin_segment(self, number: int) -> None:
-        header = Header(number, self._last, self._last_term)
+        header = SegmentHeader(number, self._last, self._last_term)
         if self._file >= 0:
             self._fs.close(self._file)
             self._file = -1
@@ -253,7 +253,7 @@ class RaftStore:
         self._fs.sync(self._mark)  # so that the newest segment cannot vanish unseen
 
     def _note_synced(self) -> None:
-        self._fs.write(self._mark, pack_mark(Mark(self._segments[-1].number, self._size)), 0)
+        self._fs.write(self._mark, pack_mark(SyncMark(self._segments[-1].number, self._size)), 0)
 
     def _remove(self, old: list[int]) -> None:
         """Remove segments one after the other: a hole between two that are left would look like a loss."""

@@ -40,7 +40,7 @@ class StoredSnapshot:
     data: bytes = b""
 
 
-class Mark(NamedTuple):
+class SyncMark(NamedTuple):
     """Of segment `number` so many bytes are synced."""
 
     number: int
@@ -87,21 +87,21 @@ def read_snapshot(fs: FileSystem, path: str) -> StoredSnapshot:
         raise Damaged(0, f"{path}: {fault} is missing") from fault
 
 
-def pack_mark(mark: Mark) -> bytes:
+def pack_mark(mark: SyncMark) -> bytes:
     """A mark as it is written, always of the same length."""
     body = _MARK.pack(mark.number, mark.length, 0)[:-4]
     return body + crc32(body).to_bytes(4, "little")
 
 
-def read_mark(fs: FileSystem, path: str) -> tuple[Mark, str]:
+def read_mark(fs: FileSystem, path: str) -> tuple[SyncMark, str]:
     """Read the mark, and tell what is wrong with it; one that cannot be read says nothing. Raises OSError."""
     if not fs.exists(path):
-        return Mark(0, 0), f"{path} is missing"
+        return SyncMark(0, 0), f"{path} is missing"
     data = read_file(fs, path)
     if len(data) != _MARK.size or crc32(data[:-4]).to_bytes(4, "little") != data[-4:]:
-        return Mark(0, 0), f"{path} cannot be read"
+        return SyncMark(0, 0), f"{path} cannot be read"
     number, length, _ = _MARK.unpack(data)
-    return Mark(number, length), ""
+    return SyncMark(number, length), ""
 
 
 def _pack(about: dict[str, Any], data: bytes) -> bytes:

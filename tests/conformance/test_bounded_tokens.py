@@ -15,7 +15,7 @@ from lib.callbacks import Callbacks
 from lib.eventually import eventually
 from lib.operator_site import UPDATE, Deployment, OperatorSite
 from lib.process import ServerProcess
-from pyjs.keys import KeyPair, Role
+from pyjs.keys import KeyPair, KeyRole
 
 MANY = 4000
 
@@ -42,7 +42,7 @@ BODIES: dict[str, Callable[[int], dict[str, Any]]] = {
     },
     "mappings": lambda many: {"mappings": {f"m.{n}.*": [{"subject": f"t.{n}.$1"}] for n in range(many)}},
     "revocations": lambda many: {
-        "revocations": {KeyPair.create(Role.USER).public_key: 1_700_000_000 for _ in range(many)}
+        "revocations": {KeyPair.create(KeyRole.USER).public_key: 1_700_000_000 for _ in range(many)}
     },
     "unknown fields": lambda many: {"odd": [{"a": [n, None]} for n in range(many)]},
 }

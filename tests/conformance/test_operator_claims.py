@@ -22,7 +22,7 @@ from lib.operator_site import (
 )
 from lib.pool import START
 from lib.process import ServerProcess
-from pyjs.keys import KeyPair, Role
+from pyjs.keys import KeyPair, KeyRole
 
 EMPTY = b"\0" * 32
 
@@ -167,7 +167,7 @@ def test_a_push_of_another_operators_account_lets_nobody_in(op: Deployment) -> N
 def test_a_push_signed_by_another_operator_does_not_touch_sessions(op: Deployment) -> None:
     account = op.account("A")
     with account.user().connect(op.server) as wire:
-        op.ask(UPDATE, account.set(limits={"subs": 0}).token(by=KeyPair.create(Role.OPERATOR)))
+        op.ask(UPDATE, account.set(limits={"subs": 0}).token(by=KeyPair.create(KeyRole.OPERATOR)))
         wire.sub("subject")
         assert wire.sync() == []
 
@@ -210,7 +210,7 @@ def deletion(op: Deployment, *accounts: str, by: KeyPair) -> Any:
 
 def test_deletions_that_are_refused(op: Deployment) -> None:
     account = op.account("A")
-    stranger = KeyPair.create(Role.OPERATOR)
+    stranger = KeyPair.create(KeyRole.OPERATOR)
     for answer in (
         deletion(op, account.id, by=stranger),
         deletion(op, account.id, by=account.key),

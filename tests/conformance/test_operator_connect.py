@@ -14,7 +14,7 @@ import pytest
 from lib.operator_site import Deployment, OperatorSite, User, reheaded, soon, tampered, unsigned
 from lib.process import ServerProcess
 from lib.wire import Wire
-from pyjs.keys import KeyPair, Role, encode
+from pyjs.keys import KeyPair, KeyRole, encode
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]
 HOUR = 3600
@@ -123,7 +123,7 @@ def with_wrong_nonce(op: Deployment) -> tuple[User, dict[str, Any]]:
 
 
 def signed_by_another(op: Deployment) -> tuple[User, dict[str, Any]]:
-    return replace(fresh(op), key=KeyPair.create(Role.USER)), {}
+    return replace(fresh(op), key=KeyPair.create(KeyRole.USER)), {}
 
 
 def of_other_account(op: Deployment) -> tuple[User, dict[str, Any]]:
@@ -198,7 +198,7 @@ LET_IN: dict[str, Case] = {
     "valid-for-an-hour": lambda op: (fresh(op, nbf=soon(-HOUR)), {}),
     "revoked-before-issue": lambda op: revoked(op, later=-1),
     "revoked-by-star-before-issue": lambda op: revoked(op, "*", -1),
-    "another-is-revoked": lambda op: revoked(op, KeyPair.create(Role.USER).public_key),
+    "another-is-revoked": lambda op: revoked(op, KeyPair.create(KeyRole.USER).public_key),
     "connection-type": lambda op: (fresh(op, allowed_connection_types=["WEBSOCKET", "STANDARD"]), {}),
     "connection-type-small-letters": lambda op: (fresh(op, allowed_connection_types=["standard"]), {}),
     "source-network": lambda op: (fresh(op, src=["10.1.0.0/16", "127.0.0.0/8"]), {}),
@@ -278,7 +278,7 @@ def test_a_strict_operator_takes_no_account_that_its_identity_signed(strict: Dep
 
 def test_an_account_token_that_an_unknown_operator_signed(op: Deployment) -> None:
     account = op.site.account("A")
-    op.ask("$SYS.REQ.CLAIMS.UPDATE", account.token(by=KeyPair.create(Role.OPERATOR)))
+    op.ask("$SYS.REQ.CLAIMS.UPDATE", account.token(by=KeyPair.create(KeyRole.OPERATOR)))
     assert account.user().refusal(op.server) == VIOLATION
 
 

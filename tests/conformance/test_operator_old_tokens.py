@@ -14,7 +14,7 @@ import nats
 import pytest
 from lib.operator_site import OperatorSite, SiteAccount, User
 from lib.process import ServerProcess
-from pyjs.keys import KeyPair, Role
+from pyjs.keys import KeyPair, KeyRole
 from pyjs.keys.token import payload_of
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]
@@ -167,7 +167,7 @@ def test_a_signature_over_another_payload_does_not_count(
 ) -> None:
     account = site.account("A")
     user = old_user(account)
-    stranger = KeyPair.create(Role.ACCOUNT if which == "user" else Role.OPERATOR)
+    stranger = KeyPair.create(KeyRole.ACCOUNT if which == "user" else KeyRole.OPERATOR)
     server = launch(site.text('{ type: full, dir: "<store>/jwt" }', account))
     user.connect(server).close()
     if which == "user":

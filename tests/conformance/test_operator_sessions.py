@@ -8,7 +8,7 @@ import pytest
 from lib.eventually import eventually
 from lib.operator_site import Deployment, SiteAccount, User, soon
 from lib.wire import Msg, Wire
-from pyjs.keys import KeyPair, Role
+from pyjs.keys import KeyPair, KeyRole
 
 EXPIRED = [b"-ERR 'User Authentication Expired'"]
 REVOKED = [b"-ERR 'User Authentication Revoked'"]
@@ -48,7 +48,7 @@ def test_a_longer_token_for_the_account_comes_in_time(op: Deployment) -> None:
 @pytest.mark.parametrize("who", ["user", "*"])
 def test_a_revocation_ends_sessions_of_older_tokens(op: Deployment, who: str) -> None:
     account = op.account("A")
-    key = KeyPair.create(Role.USER)
+    key = KeyPair.create(KeyRole.USER)
     old = account.user(key=key)
     newer = account.user(key=key)
     bystander = account.user()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lib.operator_site import OperatorSite, User, tampered
 from lib.process import ServerProcess
-from pyjs.keys import KeyPair, OperatorClaims, Role
+from pyjs.keys import KeyPair, KeyRole, OperatorClaims
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]
 Launch = Callable[[str], ServerProcess]
@@ -40,7 +40,7 @@ def newer(site: OperatorSite) -> str:
 
 def self_signed_by_another(site: OperatorSite) -> str:
     claims = OperatorClaims.new(site.key.public_key, "OP")
-    return operator_named(site.sign(claims, KeyPair.create(Role.OPERATOR)), site)
+    return operator_named(site.sign(claims, KeyPair.create(KeyRole.OPERATOR)), site)
 
 
 STOPPED: dict[str, tuple[Case, str]] = {

@@ -9,15 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lib.process import ServerProcess
-from pyjs.pipeline.jetstream import Api
-from pyjs.pipeline.jetstream.range import Range, read
-from pyjs.pipeline.link import Address, Link
-from pyjs.pipeline.options import Settings
+from pyjs.pipeline.jetstream import JetStreamRequests
+from pyjs.pipeline.jetstream.range import StreamRange, read
+from pyjs.pipeline.link import BlockingConnection, ConnectionOptions
+from pyjs.pipeline.options import QuerySettings
 from pyjs.pipeline.options.docs import renewed
 from pyjs.pipeline.options.table import WRITE
-from pyjs.pipeline.sink.task import Task
-from pyjs.pipeline.sink.terms import Terms
-from pyjs.pipeline.sink.writer import Plan
+from pyjs.pipeline.sink.task import WriteTask
+from pyjs.pipeline.sink.terms import WriteOptions
+from pyjs.pipeline.sink.writer import WritePlan
 from pyjs.pipeline.source import queue
 from pyspark.sql.types import StringType, StructType
 
@@ -49,34 +49,36 @@ def test_the_permissions_of_the_page_suffice(
     serve: Callable[[str], ServerProcess], config: str, direct: bool, unique: str
 ) -> None:
     server = serve(config)
-    with Link.open(_address(server, "all")) as link:
-        _streams(Api(link), unique, direct=direct)
+    with BlockingConnection.open(_address(server, "all")) as link:
+        _streams(JetStreamRequests(link), unique, direct=direct)
         for number in range(5):
             link.request(f"in.{unique}", f"{number}".encode())
             link.request(f"work.{unique}", f"{number}".encode())
-    with Link.open(_address(server, "spark")) as link:
-        api = Api(link)
-        assert sum(batch.num_rows for batch in read(link, api, Range(f"IN{unique}", 1, 6))) == 5
+    with BlockingConnection.open(_address(server, "spark")) as link:
+        api = JetStreamRequests(link)
+        assert sum(batch.num_rows for batch in read(link, api, StreamRange(f"IN{unique}", 1, 6))) == 5
         work = api.stream(f"WORK{unique}")
         queue.ensure(api, work, "spark", ())
         assert queue.acknowledge(api, work.name, "spark", 4) == 3
         written = pa.RecordBatch.from_pydict({"subject": [f"out.{unique}"] * 2, "data": ["a", "b"]})
-        terms = Terms.of(_settings(server, f"OUT{unique}"))
+        terms = WriteOptions.of(_settings(server, f"OUT{unique}"))
         schema = StructType().add("subject", StringType()).add("data", StringType())
-        assert Plan.make(terms, schema).run(Task("w", 0, 0), iter([written])).rows == 2
+        assert WritePlan.make(terms, schema).run(WriteTask("w", 0, 0), iter([written])).rows == 2
         assert api.stream(f"OUT{unique}").messages == 2
         assert api.stream(f"WORK{unique}").messages == 2
 
 
-def _address(server: ServerProcess, user: str) -> Address:
-    return Address((server.url,), user=user, password=user)
+def _address(server: ServerProcess, user: str) -> ConnectionOptions:
+    return ConnectionOptions((server.url,), user=user, password=user)
 
 
-def _settings(server: ServerProcess, stream: str) -> Settings:
-    return Settings.of({"servers": server.url, "user": "spark", "password": "spark", "stream": stream}, WRITE)
+def _settings(server: ServerProcess, stream: str) -> QuerySettings:
+    return QuerySettings.of(
+        {"servers": server.url, "user": "spark", "password": "spark", "stream": stream}, WRITE
+    )
 
 
-def _streams(api: Api, unique: str, *, direct: bool) -> None:
+def _streams(api: JetStreamRequests, unique: str, *, direct: bool) -> None:
     for name, subject, more in (
         ("IN", f"in.{unique}", {"allow_direct": direct}),
         ("WORK", f"work.{unique}", {"retention": "workqueue"}),

@@ -7,9 +7,9 @@ import hashlib
 from typing import TypeVar
 
 import pytest
-from pyjs.keys.chain import Connection, Trust
+from pyjs.keys.chain import ConnectInfo, Trust
 from pyjs.keys.claims import AccountClaims, Claims, OperatorClaims, UserClaims, UserScope
-from pyjs.keys.nkey import KeyPair, Role, write_seed
+from pyjs.keys.nkey import KeyPair, KeyRole, write_seed
 from pyjs.keys.token import decode, encode
 
 NOW = 1_800_000_000 * 10**9
@@ -17,7 +17,7 @@ NONCE = b"a nonce"
 C = TypeVar("C", bound=Claims)
 
 
-def key(role: Role, name: str) -> KeyPair:
+def key(role: KeyRole, name: str) -> KeyPair:
     """The same key for the same name, each time."""
     return KeyPair(write_seed(role, hashlib.sha256(name.encode()).digest()))
 
@@ -29,16 +29,16 @@ class Party:
     seconds = NOW // 10**9
 
     def __init__(self) -> None:
-        self.operator = key(Role.OPERATOR, "operator")
-        self.operator_signing = key(Role.OPERATOR, "operator signing")
-        self.stranger = key(Role.OPERATOR, "stranger")
-        self.account = key(Role.ACCOUNT, "account")
-        self.signing = key(Role.ACCOUNT, "signing")
-        self.scoped = key(Role.ACCOUNT, "scoped")
-        self.other = key(Role.ACCOUNT, "other")
-        self.user = key(Role.USER, "user")
+        self.operator = key(KeyRole.OPERATOR, "operator")
+        self.operator_signing = key(KeyRole.OPERATOR, "operator signing")
+        self.stranger = key(KeyRole.OPERATOR, "stranger")
+        self.account = key(KeyRole.ACCOUNT, "account")
+        self.signing = key(KeyRole.ACCOUNT, "signing")
+        self.scoped = key(KeyRole.ACCOUNT, "scoped")
+        self.other = key(KeyRole.ACCOUNT, "other")
+        self.user = key(KeyRole.USER, "user")
 
-    def key(self, role: Role, name: str) -> KeyPair:
+    def key(self, role: KeyRole, name: str) -> KeyPair:
         return key(role, name)
 
     def operator_claims(self) -> OperatorClaims:
@@ -64,9 +64,9 @@ class Party:
     def trust(self) -> Trust:
         return Trust.in_operators([self.operator_claims()])
 
-    def connection(self, **changes: object) -> Connection:
+    def connection(self, **changes: object) -> ConnectInfo:
         signature = base64.urlsafe_b64encode(self.user.sign(NONCE)).decode().rstrip("=")
-        return Connection(**{"nonce": NONCE, "signature": signature, "host": "127.0.0.1", **changes})  # type: ignore[arg-type]
+        return ConnectInfo(**{"nonce": NONCE, "signature": signature, "host": "127.0.0.1", **changes})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session")

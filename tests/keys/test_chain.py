@@ -13,15 +13,15 @@ from pyjs.keys.chain import (
     Reason,
     Refusal,
     Trust,
-    judge,
+    account_status,
+    authorize,
     open_account,
     open_operator,
     open_user,
-    standing,
 )
 from pyjs.keys.claims import ActivationClaims, Claims, Export, Import, TimeRange, UserClaims
-from pyjs.keys.grants import judge_import
-from pyjs.keys.nkey import Role
+from pyjs.keys.grants import validate_import
+from pyjs.keys.nkey import KeyRole
 
 
 class Case:
@@ -54,7 +54,7 @@ class Case:
         account = open_account(token, trust, self.now, key=user.account)
         if isinstance(account, Refusal):
             return account
-        return judge(user, account, trust, self.now, self.party.connection(**self.connection))
+        return authorize(user, account, trust, self.now, self.party.connection(**self.connection))
 
     def admitted(self) -> Admission:
         verdict = self.verdict()
@@ -363,9 +363,9 @@ def test_a_session_that_stands_is_judged_anew_after_an_update(case: Case) -> Non
     granted = case.admitted()
     trust = Trust.in_operators([case.operator])
     account = granted.account.model_copy(deep=True)
-    assert isinstance(standing(granted.user, account, trust, case.now), Admission)
+    assert isinstance(account_status(granted.user, account, trust, case.now), Admission)
     account.revoke(case.party.user.public_key, case.party.seconds)
-    refused = standing(granted.user, account, trust, case.now)
+    refused = account_status(granted.user, account, trust, case.now)
     assert isinstance(refused, Refusal)
     assert refused.reason.live_error == "User Authentication Revoked"
     assert Reason.USER_EXPIRED.live_error == "User Authentication Expired"
@@ -396,7 +396,7 @@ class Grant:
     def verdict(self) -> Refusal | None:
         if self.with_token:
             self.item.token = self.party.signed(self.activation, self.by)
-        return judge_import(self.item, self.importer, self.exporter, self.party.now)
+        return validate_import(self.item, self.importer, self.exporter, self.party.now)
 
 
 def _public(grant: Grant, **more: Any) -> None:
@@ -483,4 +483,4 @@ def test_public_exports_and_own_positions_need_no_token(party: Any) -> None:
 
 
 def test_roles_have_their_words() -> None:
-    assert [str(role) for role in Role] == ["operator", "account", "user", "server", "cluster", "curve"]
+    assert [str(role) for role in KeyRole] == ["operator", "account", "user", "server", "cluster", "curve"]

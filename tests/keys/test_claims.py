@@ -32,7 +32,7 @@ from pyjs.keys.claims import (
 from pyjs.keys.claims.export import _clashes
 from pyjs.keys.claims.imports import _Taken
 from pyjs.keys.claims.subjects import contained, plain
-from pyjs.keys.nkey import Role
+from pyjs.keys.nkey import KeyRole
 
 
 def _found(claims: Claims, now: int) -> list[tuple[str, str]]:
@@ -355,7 +355,7 @@ def test_callout_claims_need_their_keys(party: Any) -> None:
     assert _found(request, party.now) == [("error", "User nkey is required")]
     request.nats.user_nkey = party.user.public_key
     assert _found(request, party.now) == []
-    server = party.key(Role.SERVER, "n").public_key
+    server = party.key(KeyRole.SERVER, "n").public_key
     response = AuthorizationResponseClaims(sub=party.user.public_key, aud=server)
     assert _found(response, party.now) == [("error", "Error or Jwt is required")]
     response.nats.jwt = response.nats.error = "x"

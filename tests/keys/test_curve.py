@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.keys import KeyPair, NkeyError, Role, open_sealed, seal
+from pyjs.keys import KeyPair, KeyRole, NkeyError, open_sealed, seal
 
-WRITER, READER, OTHER = (KeyPair.create(Role.CURVE) for _ in range(3))
+WRITER, READER, OTHER = (KeyPair.create(KeyRole.CURVE) for _ in range(3))
 
 
 @given(st.binary(max_size=100))
@@ -30,7 +30,7 @@ def test_any_changed_byte_is_noticed(at: int) -> None:
 
 
 def test_only_curve_keys_seal() -> None:
-    user = KeyPair.create(Role.USER)
+    user = KeyPair.create(KeyRole.USER)
     with pytest.raises(NkeyError, match="curve"):
         seal(b"x", user, READER.public_key)
     with pytest.raises(NkeyError, match="not of a curve"):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyjs.keys import (
     CredentialsError,
     IdentityError,
+    KeyRole,
     NkeyError,
-    Role,
     decorate_jwt,
     decorate_seed,
     format_credentials,
@@ -53,12 +53,12 @@ def test_credentials_come_back_also_with_other_line_ends(party: Any, text: str) 
 
 def test_a_seed_of_another_user_or_role_is_refused(party: Any, text: str) -> None:
     token = parse_credentials(text).jwt
-    for seed in (party.key(Role.USER, "else").seed, party.account.seed, party.user.public_key):
+    for seed in (party.key(KeyRole.USER, "else").seed, party.account.seed, party.user.public_key):
         with pytest.raises(IdentityError):
             format_credentials(token, seed)
     with pytest.raises(IdentityError):
         format_credentials(party.signed(party.account_claims(), party.operator), party.user.seed)
-    other = text.replace(party.user.seed, party.key(Role.USER, "else").seed)
+    other = text.replace(party.user.seed, party.key(KeyRole.USER, "else").seed)
     with pytest.raises(CredentialsError, match="not that of"):
         parse_credentials(other)
 
@@ -76,8 +76,8 @@ def test_any_text_is_read_or_refused(any_text: str) -> None:
         parse_credentials(any_text)
 
 
-@pytest.mark.parametrize("role", [Role.OPERATOR, Role.ACCOUNT, Role.USER], ids=str)
-def test_seeds_of_three_roles_are_decorated(party: Any, role: Role) -> None:
+@pytest.mark.parametrize("role", [KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER], ids=str)
+def test_seeds_of_three_roles_are_decorated(party: Any, role: KeyRole) -> None:
     pair = party.key(role, "any")
     text = decorate_seed(pair.seed)
     assert f"-----BEGIN {role.word.upper()} NKEY SEED-----" in text
@@ -87,11 +87,11 @@ def test_seeds_of_three_roles_are_decorated(party: Any, role: Role) -> None:
 
 def test_other_seeds_are_not_decorated_and_texts_without_are_refused(party: Any) -> None:
     with pytest.raises(NkeyError):
-        decorate_seed(party.key(Role.SERVER, "s").seed)
+        decorate_seed(party.key(KeyRole.SERVER, "s").seed)
     with pytest.raises(CredentialsError):
         undecorate_seed("nothing")
     with pytest.raises(NkeyError):
-        undecorate_seed(party.user.seed, Role.ACCOUNT)
+        undecorate_seed(party.user.seed, KeyRole.ACCOUNT)
 
 
 def test_a_token_says_its_kind_and_a_bare_one_is_taken_whole(party: Any) -> None:

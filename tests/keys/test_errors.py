@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from pyjs.keys import FolderError, IdentityError, KeyFault, KeyPair, NkeyError, Role, WorkspaceError
+from pyjs.keys import FolderError, IdentityError, KeyFault, KeyPair, KeyRole, NkeyError, WorkspaceError
 
 
-@pytest.mark.parametrize("role", list(Role))
-def test_a_seed_in_a_text_is_not_said(role: Role) -> None:
+@pytest.mark.parametrize("role", list(KeyRole))
+def test_a_seed_in_a_text_is_not_said(role: KeyRole) -> None:
     seed = KeyPair.create(role).seed
     for text in (seed, seed[:-3], f"no file /tmp/{seed}.nk", f"account {seed!r} is unknown"):
         for error in (
@@ -26,5 +26,5 @@ def test_a_token_in_a_text_is_not_said() -> None:
 
 
 def test_names_and_public_keys_are_said() -> None:
-    text = f"account {KeyPair.create(Role.ACCOUNT).public_key} of SALES, SAMPLES.{{name()}}, eyJ.a"
+    text = f"account {KeyPair.create(KeyRole.ACCOUNT).public_key} of SALES, SAMPLES.{{name()}}, eyJ.a"
     assert str(IdentityError(text)) == text

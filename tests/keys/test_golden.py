@@ -50,9 +50,9 @@ def test_the_demo_is_one_chain() -> None:
 
 
 def test_signing_anew_changes_only_who_when_and_id() -> None:
-    from pyjs.keys import KeyPair, Role
+    from pyjs.keys import KeyPair, KeyRole
 
-    account = KeyPair.create(Role.ACCOUNT)
+    account = KeyPair.create(KeyRole.ACCOUNT)
     old = decode((GOLDEN / "nsc" / "leaf.jwt").read_text(), UserClaims)
     new = decode(encode(old, account, now=5 * 10**9), UserClaims)
     assert (new.iss, new.iat) == (account.public_key, 5)

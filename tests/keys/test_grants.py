@@ -6,11 +6,11 @@ from typing import Any
 
 from pyjs.keys.claims import AccountClaims, Export, Import
 from pyjs.keys.grants import activation_deadline, find_export, import_cycles
-from pyjs.keys.nkey import Role
+from pyjs.keys.nkey import KeyRole
 
 
 def _accounts(party: Any, *names: str) -> dict[str, AccountClaims]:
-    made = [AccountClaims.new(party.key(Role.ACCOUNT, name).public_key, name) for name in names]
+    made = [AccountClaims.new(party.key(KeyRole.ACCOUNT, name).public_key, name) for name in names]
     return {claims.name: claims for claims in made}
 
 

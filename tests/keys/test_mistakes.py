@@ -8,17 +8,17 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from pyjs.keys import AccountClaims, KeyPair, Role, TokenError, UserClaims, UserScope, decode, encode
+from pyjs.keys import AccountClaims, KeyPair, KeyRole, TokenError, UserClaims, UserScope, decode, encode
 from pyjs.keys.claims.parts import Permission
 from pyjs.keys.claims.user import User
 from pyjs.keys.nkey import holds_secret
 
 SECOND = 1_000_000_000
-ACCOUNT = KeyPair.create(Role.ACCOUNT)
+ACCOUNT = KeyPair.create(KeyRole.ACCOUNT)
 
 
 def user() -> UserClaims:
-    return UserClaims.new(KeyPair.create(Role.USER).public_key, "u")
+    return UserClaims.new(KeyPair.create(KeyRole.USER).public_key, "u")
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_fields_of_newer_tokens_are_kept_and_may_be_changed() -> None:
     assert copy.document()["pub"] == {"later": True}
 
 
-@pytest.mark.parametrize("role", [Role.OPERATOR, Role.ACCOUNT, Role.USER, Role.CURVE])
-def test_seeds_are_found_wherever_they_stand(role: Role) -> None:
+@pytest.mark.parametrize("role", [KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER, KeyRole.CURVE])
+def test_seeds_are_found_wherever_they_stand(role: KeyRole) -> None:
     pair = KeyPair.create(role)
     glued = (f"a{pair.seed}", f"SU_{pair.seed}", f"SA{pair.seed}A", f"my{pair.seed.lower()}s")
     for text in (pair.seed, f"my {pair.seed}.creds", pair.seed.lower(), *glued):
@@ -68,7 +68,7 @@ def test_seeds_are_found_wherever_they_stand(role: Role) -> None:
     ],
 )
 def test_a_token_never_holds_a_seed(place: Callable[[UserClaims, str], None]) -> None:
-    claims, seed = user(), KeyPair.create(Role.USER).seed
+    claims, seed = user(), KeyPair.create(KeyRole.USER).seed
     place(claims, seed)
     with pytest.raises(TokenError) as caught:
         encode(claims, ACCOUNT, now=SECOND)
@@ -96,7 +96,7 @@ def test_a_name_that_turns_text_around_is_not_signed(name: str) -> None:
 
 
 def test_what_is_shown_of_claims_holds_no_seed() -> None:
-    seed = KeyPair.create(Role.USER).seed
+    seed = KeyPair.create(KeyRole.USER).seed
     account = AccountClaims.new(ACCOUNT.public_key, seed)
     account.nats.tags = [seed.lower(), "b"]
     account.nats.signing_keys = {seed: UserScope(key=seed)}
@@ -112,6 +112,6 @@ def test_what_is_shown_of_claims_holds_no_seed() -> None:
 def test_an_end_before_1970_is_over() -> None:
     claims = AccountClaims.new(ACCOUNT.public_key, "A")
     claims.exp = -1
-    read = decode(encode(claims, KeyPair.create(Role.OPERATOR), now=SECOND), AccountClaims)
+    read = decode(encode(claims, KeyPair.create(KeyRole.OPERATOR), now=SECOND), AccountClaims)
     assert read.exp == -1
     assert [issue.text for issue in read.issues(SECOND)] == ["claim is expired"]

@@ -16,7 +16,7 @@ from lib.wire import Wire
 from pyjs.keys import read_credentials, write_credentials
 from pyjs.keys.chain import CONNECT_ERROR
 from pyjs.keys.claims import AccountClaims, Export, Import
-from pyjs.keys.nkey import Role
+from pyjs.keys.nkey import KeyRole
 
 NOW = time.time_ns()
 
@@ -26,7 +26,7 @@ def _account(party: Any) -> AccountClaims:
     scope = claims.nats.signing_keys[party.scoped.public_key]
     scope.template.pub.allow = scope.template.sub.allow = ["u.{{name()}}.>", "_INBOX.>"]
     claims.nats.exports = [Export(subject="open.>", type="stream")]
-    claims.revoke(party.key(Role.USER, "revoked").public_key, NOW // 10**9)
+    claims.revoke(party.key(KeyRole.USER, "revoked").public_key, NOW // 10**9)
     return claims
 
 
@@ -50,7 +50,7 @@ def url(party: Any) -> Iterator[str]:
 
 def _user(party: Any, tmp_path: Path, name: str, by: Any, **more: Any) -> str:
     """The credentials file of a new user."""
-    pair = party.key(Role.USER, name)
+    pair = party.key(KeyRole.USER, name)
     claims = type(party.user_claims()).new(pair.public_key, name, **more)
     path = tmp_path / f"{name}.creds"
     write_credentials(path, party.signed(claims, by, NOW), pair.seed)
@@ -104,7 +104,7 @@ def test_a_scoped_user_has_the_templates_permissions(party: Any, url: str, tmp_p
 def test_the_server_refuses_whom_the_chain_refuses_with_its_text(
     party: Any, url: str, tmp_path: Path, name: str
 ) -> None:
-    by = party.key(Role.ACCOUNT, "unknown") if name == "stranger" else party.account
+    by = party.key(KeyRole.ACCOUNT, "unknown") if name == "stranger" else party.account
     held = read_credentials(_user(party, tmp_path, name, by))
     with Wire(int(url.rpartition(":")[2])) as wire:
         signature = held.key.sign(wire.info["nonce"].encode())

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyjs.keys.claims import ActivationClaims, GenericClaims, OperatorClaims, UserClaims
 from pyjs.keys.errors import IdentityError, TokenError, TokenFault
-from pyjs.keys.nkey import KeyPair, Role
+from pyjs.keys.nkey import KeyPair, KeyRole
 from pyjs.keys.token import MAX_TOKEN, decode, encode, header_of, payload_of
 
 quiet = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -301,6 +301,6 @@ def test_a_signer_may_keep_its_key_elsewhere(party: Any) -> None:
 
 
 def test_keys_of_every_role_sign_generic_claims(party: Any) -> None:
-    for role in (Role.OPERATOR, Role.ACCOUNT, Role.USER, Role.SERVER, Role.CLUSTER):
+    for role in (KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER, KeyRole.SERVER, KeyRole.CLUSTER):
         pair = KeyPair.create(role)
         assert decode(encode(GenericClaims(sub="anything"), pair, now=party.now)).iss == pair.public_key

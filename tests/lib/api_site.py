@@ -14,12 +14,12 @@ from pyjs.protocol.api.consumer import ConsumerConfig, ConsumerInfo
 from pyjs.protocol.api.stream import StreamConfig, StreamInfo
 from pyjs.protocol.errors import ApiError, api_error
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.answering import Asset, Led, Meta, Standing
+from pyjs.server.cluster.meta.answering import LeaderStatus, MetaRole, ResponderState, StreamRole
 from pyjs.server.cluster.meta.command import Command, PutConsumer
 from pyjs.server.cluster.meta.effect import Effect
-from pyjs.server.cluster.pacemaker import Pacemaker
-from pyjs.server.jetstream.api.table import Api
-from pyjs.server.jetstream.domain.gate import Gate
+from pyjs.server.cluster.pacemaker import Ticker
+from pyjs.server.jetstream.api.table import AccountApi
+from pyjs.server.jetstream.domain.gate import ClusterApiRouter
 
 ACCOUNT = "$G"
 Json = dict[str, Any]
@@ -36,9 +36,9 @@ class PlayedDomain:
     def __init__(self, world: World) -> None:
         self.site = Site()
         self.me = "NODE0001-1"
-        self.meta = Meta.LEADER
+        self.meta = MetaRole.LEADER
         self.leader = "n3"
-        self.where = Asset.ABSENT
+        self.where = StreamRole.ABSENT
         self.assets: dict[tuple[str, str], Any] = {}
         self.serves = True
         self.lost = False
@@ -49,7 +49,7 @@ class PlayedDomain:
         self.waiting: dict[tuple[str, str, str], list[Callable[[Json | None], None]]] = {}
         self.ways: list[str] = []
         self.clock = world.clock
-        self.pacemaker = Pacemaker(world.clock)
+        self.pacemaker = Ticker(world.clock)
         self.surroundings = SimpleNamespace(
             clock=world.clock, random=lambda: self.site.dice, pacemaker=self.pacemaker
         )
@@ -75,15 +75,15 @@ class PlayedDomain:
 
     @property
     def is_leader(self) -> bool:
-        return self.meta is Meta.LEADER
+        return self.meta is MetaRole.LEADER
 
     @property
     def group(self) -> Any:
         return SimpleNamespace(leader=self.leader, silence=lambda: {self.leader: self.silent})
 
     @property
-    def led(self) -> Led:
-        return Led(self.leader)
+    def led(self) -> LeaderStatus:
+        return LeaderStatus(self.leader)
 
     def desk(self) -> Any:
         return self.site.desk
@@ -92,9 +92,9 @@ class PlayedDomain:
         del account, stream
         return "", {}
 
-    def standing(self, account: str, stream: str = "", consumer: str = "") -> Standing:
+    def standing(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
         there = not consumer or self.state.consumer(account, stream, consumer) is not None
-        return Standing(self.meta, self.where, there)
+        return ResponderState(self.meta, self.where, there)
 
     def propose(self, command: Command, done: Callable[[list[Effect] | ApiError], None]) -> None:
         self.proposed.append(command)
@@ -166,9 +166,9 @@ class ApiSite(World):
         self.host.cluster_name = "C"
         self.domain = PlayedDomain(self)
         domain: Any = self.domain
-        self.gate = Gate(domain)
+        self.gate = ClusterApiRouter(domain)
         self.domain.decided = self.gate.decided
-        self.api = Api(self.js, self.gate)
+        self.api = AccountApi(self.js, self.gate)
         self.api.start()
 
     def ask(self, suffix: str, body: Any = None, **header: str) -> Ear:

@@ -22,8 +22,8 @@ from pyjs.protocol.identifier import name_hash
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.mailbox import Mailbox
-from pyjs.server.cluster.meta.answering import Led
+from pyjs.server.cluster.mailbox import RaftTransport
+from pyjs.server.cluster.meta.answering import LeaderStatus
 from pyjs.server.cluster.meta.apply import apply
 from pyjs.server.cluster.meta.assignment import StreamAssignment
 from pyjs.server.cluster.meta.command import (
@@ -37,22 +37,22 @@ from pyjs.server.cluster.meta.command import (
 )
 from pyjs.server.cluster.meta.duties import at_start, duties
 from pyjs.server.cluster.meta.effect import Effect
-from pyjs.server.cluster.meta.server import Server as Record
-from pyjs.server.cluster.meta.server import Sight
-from pyjs.server.cluster.meta.state import State
-from pyjs.server.cluster.pacemaker import Pacemaker
-from pyjs.server.cluster.seat import Surroundings
+from pyjs.server.cluster.meta.server import NodeInfo as Record
+from pyjs.server.cluster.meta.server import NodeStatus
+from pyjs.server.cluster.meta.state import MetaState
+from pyjs.server.cluster.pacemaker import Ticker
+from pyjs.server.cluster.seat import GroupEnvironment
 from pyjs.server.config.options import AccountJetStream
 from pyjs.server.jetstream.account import JetStreamAccount
 from pyjs.server.jetstream.consumer import lifecycle
 from pyjs.server.jetstream.consumer.config import check as check_consumer
 from pyjs.server.jetstream.consumer.info import stamped
-from pyjs.server.jetstream.domain.asset import Asset
-from pyjs.server.jetstream.domain.dispatch import Dispatch
-from pyjs.server.jetstream.host import Host
+from pyjs.server.jetstream.domain.asset import LocalStream
+from pyjs.server.jetstream.domain.dispatch import Reconciler
+from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.stream.rules.create import check
-from pyjs.server.jetstream.stream.rules.world import World
+from pyjs.server.jetstream.stream.rules.world import ValidationContext
 from pyjs.store.meta import Storage
 
 NAMES = ("one", "two", "three")
@@ -130,16 +130,16 @@ class Site:
     # what an asset asks of its home
 
     @property
-    def state(self) -> State:
+    def state(self) -> MetaState:
         return self.sites.state
 
     @property
-    def sights(self) -> dict[str, Sight]:
-        return {site.me: Sight(site.running, True) for site in self.sites.all.values()}
+    def sights(self) -> dict[str, NodeStatus]:
+        return {site.me: NodeStatus(site.running, True) for site in self.sites.all.values()}
 
     @property
-    def led(self) -> Led:
-        return Led("somebody", 0, True)
+    def led(self) -> LeaderStatus:
+        return LeaderStatus("somebody", 0, True)
 
     def member(self, node: str) -> str:
         return next((site.me for site in self.sites.all.values() if site.node == node), "")
@@ -158,10 +158,10 @@ class Site:
         runner = Workers(clock)
         random = Random(next(self.sites.seeds))
         self.box = ProcessBox(self.sites.post, self.name, clock)
-        pacemaker = Pacemaker(clock)
-        self.mailbox = Mailbox(self.node, self.box, runner, pacemaker)
+        pacemaker = Ticker(clock)
+        self.mailbox = RaftTransport(self.node, self.box, runner, pacemaker)
         self.mailbox.start()
-        self.surroundings = Surroundings(
+        self.surroundings = GroupEnvironment(
             name=self.name,
             server=f"S{next(self.sites.seeds)}",
             node=self.node,
@@ -181,11 +181,11 @@ class Site:
         self.system, self.account = Account("SYS", flusher), Account(ACCOUNT, flusher)
         self.heard: list[tuple[str, Any]] = []
         self.system.subscribe(">", lambda message: self.heard.append((message.subject, message.body)))
-        host = Host(clock=clock, runner=runner, server_name=self.name, log=self.log)  # type: ignore[arg-type]
+        host = JetStreamHost(clock=clock, runner=runner, server_name=self.name, log=self.log)  # type: ignore[arg-type]
         directory = Storage("/store", fs=self.disk).account(ACCOUNT)
         grants = {"": AccountJetStream()}
         self.held = JetStreamAccount(self.account, host, directory, grants, Quota(), Quota())
-        self.dispatch = Dispatch(self, {ACCOUNT: self.held})  # type: ignore[arg-type]
+        self.dispatch = Reconciler(self, {ACCOUNT: self.held})  # type: ignore[arg-type]
         self.running = True
         clock.run(self._begin)
 
@@ -211,7 +211,7 @@ class Site:
             self.kill()
 
     @property
-    def asset(self) -> Asset | None:
+    def asset(self) -> LocalStream | None:
         return self.dispatch.assets.get((ACCOUNT, STREAM))
 
     def leads(self) -> bool:
@@ -236,7 +236,7 @@ class Sites:
         self.choose: Callable[[int], int] = lambda most: 0  # what a power cut leaves, see FakeDisk
         self.seeds = itertools.count(1)
         self.post = Post(self.clock)
-        self.state = State()
+        self.state = MetaState()
         self.compact_entries = compact_entries
         self.groups = itertools.count(1)
         self.all = {name: Site(self, name) for name in names or NAMES}
@@ -271,7 +271,9 @@ class Sites:
         """The stream `S` on these servers."""
         names = names or tuple(self.all)
         wanted = {"name": STREAM, "subjects": ["s.>"], "num_replicas": len(names), **config}
-        checked = check(StreamConfig.from_json(wanted), World(lookup=lambda _: None, clustered=True))
+        checked = check(
+            StreamConfig.from_json(wanted), ValidationContext(lookup=lambda _: None, clustered=True)
+        )
         command = CreateStream(
             ACCOUNT, checked.to_json(), f"G{next(self.groups)}", "C", self._ids(names), self.clock.now()
         )

@@ -15,17 +15,17 @@ from lib.fake_clock import FakeClock
 from lib.fake_disk import FakeDisk
 from pyjs.protocol.identifier import name_hash
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.formation import Expected
-from pyjs.server.cluster.group import Group
-from pyjs.server.cluster.mailbox import Mailbox
-from pyjs.server.cluster.pacemaker import Pacemaker
+from pyjs.server.cluster.formation import BootstrapExpect
+from pyjs.server.cluster.group import RaftNode
+from pyjs.server.cluster.mailbox import RaftTransport
+from pyjs.server.cluster.pacemaker import Ticker
 from pyjs.server.cluster.proposals import Outcome, ProposalError
-from pyjs.server.cluster.raft import Timing
-from pyjs.server.cluster.seat import Seat, Surroundings
+from pyjs.server.cluster.raft import RaftConfig
+from pyjs.server.cluster.seat import GroupEnvironment, RaftMember
 from pyjs.server.slices import Steps
 
 MILLISECOND = SECOND // 1000
-TIMING = Timing(heartbeat=2, election=6, keep=5)
+TIMING = RaftConfig(heartbeat=2, election=6, keep=5)
 FOLDER = "/store/cluster"
 META = "meta"
 
@@ -185,16 +185,16 @@ class Owner:
     def __init__(self) -> None:
         self.news: list[str] = []
 
-    def leading(self, group: Group) -> None:
+    def leading(self, group: RaftNode) -> None:
         self.news.append("leading")
 
-    def following(self, group: Group) -> None:
+    def following(self, group: RaftNode) -> None:
         self.news.append("following")
 
-    def leader_changed(self, group: Group) -> None:
+    def leader_changed(self, group: RaftNode) -> None:
         self.news.append(f"leader {group.leader}")
 
-    def failed(self, group: Group) -> None:
+    def failed(self, group: RaftNode) -> None:
         self.news.append("failed")
 
 
@@ -207,7 +207,7 @@ class Member:
         self.node = name_hash(name)
         self.disk = FakeDisk()
         self.disk.make_directory(FOLDER)
-        self.seat: Seat | None = None
+        self.seat: RaftMember | None = None
         self.log = Lines()
         self.owner = Owner()
         self.applications: list[Tally] = []
@@ -223,10 +223,10 @@ class Member:
         random = Random(next(cluster.seeds))
         self.hands = Hands(cluster.clock, self.turn)
         self.box = Box(cluster.post, self.name)
-        self.pacemaker = Pacemaker(cluster.clock)
-        self.mailbox = Mailbox(self.node, self.box, self.hands, self.pacemaker, piece_bytes=400)
+        self.pacemaker = Ticker(cluster.clock)
+        self.mailbox = RaftTransport(self.node, self.box, self.hands, self.pacemaker, piece_bytes=400)
         self.mailbox.start()
-        around = Surroundings(
+        around = GroupEnvironment(
             name=self.name,
             server=f"S{next(cluster.seeds)}",
             node=self.node,
@@ -242,7 +242,7 @@ class Member:
             timing=TIMING,
             compact_entries=self.compact_entries,
         )
-        self.seat = Seat(
+        self.seat = RaftMember(
             META, around, self._application, self.owner, expected=self._expected, prepare=self._prepare
         )
         self.seat.start()
@@ -257,9 +257,9 @@ class Member:
         self.applications.append(Tally(self.durable, lambda: self.rests()))
         return self.applications[-1]
 
-    def _expected(self) -> Expected:
+    def _expected(self) -> BootstrapExpect:
         names = self.others if self.others is not None else tuple(self.cluster.members)
-        return Expected(nodes=frozenset(name_hash(name) for name in names))
+        return BootstrapExpect(nodes=frozenset(name_hash(name) for name in names))
 
     def kill(self, *, power: bool = False) -> None:
         self.hands.dead = True
@@ -287,7 +287,7 @@ class Member:
         self.disk.make_directory(FOLDER)
 
     @property
-    def group(self) -> Group:
+    def group(self) -> RaftNode:
         assert self.seat is not None and self.seat.group is not None
         return self.seat.group
 

@@ -17,7 +17,7 @@ from pyjs.server.config.options import AccountJetStream
 from pyjs.server.jetstream.account import JetStreamAccount
 from pyjs.server.jetstream.consumer import lifecycle
 from pyjs.server.jetstream.consumer.core import Consumer
-from pyjs.server.jetstream.host import Host
+from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.recovery import Recovery
 from pyjs.server.slices import Shared
@@ -68,7 +68,7 @@ class Rig:
         self.clock = FakeClock()
         self.account = Account("A", Flusher(self.clock))
         self.log: list[str] = []
-        self.host = Host(clock=self.clock, runner=AtOnce(), server_name="one", log=self)
+        self.host = JetStreamHost(clock=self.clock, runner=AtOnce(), server_name="one", log=self)
         # However busy the machine is, the same is delivered in one turn.
         self.host.deliveries = Shared(partial(self.clock.call_later, 0), seconds=60)
         limits = AccountJetStream()

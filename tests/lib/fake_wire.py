@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from pyjs.server.accounts import Registry
+from pyjs.server.accounts import AccountRegistry
 from pyjs.server.client import ClientConnection, Clients
 from pyjs.server.config.options import Options
 from pyjs.server.identity import ServerIdentity
@@ -93,7 +93,7 @@ class House:
         self.options = options or Options(host="127.0.0.1")
         self.clock = clock or FakeClock()
         self.random = random.Random(seed)
-        self.registry = Registry(self.options, self.clock, random_bytes=self.random.randbytes)
+        self.registry = AccountRegistry(self.options, self.clock, random_bytes=self.random.randbytes)
         identity = ServerIdentity.new("test", self.clock.now(), self.random.randbytes)
         self.offloaded: list[tuple[Callable[[], bool], Callable[[bool], None]]] = []
         self.clients = Clients(

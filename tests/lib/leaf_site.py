@@ -9,7 +9,7 @@ from typing import Any
 from pyjs.server.config import load_text
 from pyjs.server.config.options import Options, RemoteOptions
 from pyjs.server.leaf import LeafConnection, Leafs
-from pyjs.server.leaf.remote import Remote
+from pyjs.server.leaf.remote import LeafRemote
 
 from .fake_clock import FakeClock
 from .fake_wire import FakeClient, FakeWire, House
@@ -40,7 +40,7 @@ class Peer:
     def __init__(self, site: Site, remote: RemoteOptions | None = None) -> None:
         self.site = site
         self.wire = FakeWire()
-        self.remote = Remote(site.leafs, remote) if remote is not None else None
+        self.remote = LeafRemote(site.leafs, remote) if remote is not None else None
         if self.remote is not None:
             self.remote.target = self.remote.targets.next()
         self.connection = LeafConnection(site.leafs, self.wire, ("127.0.0.1", 7), self.remote)

@@ -10,27 +10,27 @@ from pyjs.protocol.errors import ApiError
 from pyjs.server.cluster.meta.apply import apply
 from pyjs.server.cluster.meta.assignment import ConsumerAssignment, StreamAssignment
 from pyjs.server.cluster.meta.command import Command, PutServer, encode
-from pyjs.server.cluster.meta.desk import Asker, Desk
+from pyjs.server.cluster.meta.desk import MetaPlanner, Requester
 from pyjs.server.cluster.meta.effect import (
-    ConsumerChanged,
-    ConsumerMade,
+    AlreadyExists,
+    CommandRejected,
+    ConsumerCreated,
+    ConsumerUpdated,
     Effect,
-    Existing,
-    Refused,
-    StreamChanged,
-    StreamMade,
+    StreamCreated,
+    StreamUpdated,
 )
-from pyjs.server.cluster.meta.placement import Policy
-from pyjs.server.cluster.meta.server import Server, Sight
-from pyjs.server.cluster.meta.share import UNLIMITED, Share
-from pyjs.server.cluster.meta.state import State
+from pyjs.server.cluster.meta.placement import PlacementPolicy
+from pyjs.server.cluster.meta.server import NodeInfo, NodeStatus
+from pyjs.server.cluster.meta.share import UNLIMITED, TierLimits
+from pyjs.server.cluster.meta.state import MetaState
 
 MIB = 1024 * 1024
 
 
-def server(number: int, life: str = "1", **more: Any) -> Server:
+def server(number: int, life: str = "1", **more: Any) -> NodeInfo:
     """The server `n<number>` of cluster C."""
-    return Server(f"NODE{number:04}-{life}", f"n{number}", **{"cluster": "C", **more})
+    return NodeInfo(f"NODE{number:04}-{life}", f"n{number}", **{"cluster": "C", **more})
 
 
 def config(name: str = "S", replicas: int = 3, **more: Any) -> dict[str, Any]:
@@ -53,18 +53,18 @@ class Site:
 
     count: int = 3
     seed: int = 7
-    policy: Policy = field(default_factory=Policy)
-    state: State = field(default_factory=State)
+    policy: PlacementPolicy = field(default_factory=PlacementPolicy)
+    state: MetaState = field(default_factory=MetaState)
     log: list[bytes] = field(default_factory=list)
-    sights: dict[str, Sight] = field(default_factory=dict)
+    sights: dict[str, NodeStatus] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.dice = Random(self.seed)
         for number in range(1, self.count + 1):
             self.join(server(number))
 
-    def join(self, one: Server, sight: Sight | None = None) -> list[Effect]:
-        self.sights[one.id] = sight or Sight()
+    def join(self, one: NodeInfo, sight: NodeStatus | None = None) -> list[Effect]:
+        self.sights[one.id] = sight or NodeStatus()
         return self.put(PutServer(one))
 
     def put(self, command: Command) -> list[Effect]:
@@ -73,23 +73,23 @@ class Site:
         return apply(self.state, len(self.log), self.log[-1])
 
     @property
-    def desk(self) -> Desk:
-        return Desk(self.state, self.sights, self.dice, self.policy)
+    def desk(self) -> MetaPlanner:
+        return MetaPlanner(self.state, self.sights, self.dice, self.policy)
 
-    def reborn(self, one: Server) -> list[Effect]:
+    def reborn(self, one: NodeInfo) -> list[Effect]:
         """A server comes back in another life, and is let in."""
         for member in self.sights:
             if member.partition("-")[0] == one.node:
-                self.sights[member] = Sight(online=False)
+                self.sights[member] = NodeStatus(online=False)
         command = self.desk.greet(one)
         assert command is not None
-        self.sights[one.id] = Sight()
+        self.sights[one.id] = NodeStatus()
         return self.put(command)
 
-    asker = Asker({"acc": "A"}, ["C"])
+    asker = Requester({"acc": "A"}, ["C"])
 
     def create(
-        self, account: str = "A", share: Share = UNLIMITED, created: int = 1, **asked: Any
+        self, account: str = "A", share: TierLimits = UNLIMITED, created: int = 1, **asked: Any
     ) -> StreamAssignment:
         """Make a stream; raises ApiError where it is refused."""
         wanted = config(**asked)
@@ -99,14 +99,14 @@ class Site:
         )
 
     def update(
-        self, account: str = "A", share: Share = UNLIMITED, leader: str = "", **asked: Any
+        self, account: str = "A", share: TierLimits = UNLIMITED, leader: str = "", **asked: Any
     ) -> StreamAssignment:
         wanted = config(**asked)
         view = self.state.view(account)
         return stream_of(self.put(self.desk.update_stream(view, wanted, self.asker, share, leader=leader)))
 
     def consume(
-        self, stream: str = "S", name: str = "c", share: Share = UNLIMITED, action: str = "", **more: Any
+        self, stream: str = "S", name: str = "c", share: TierLimits = UNLIMITED, action: str = "", **more: Any
     ) -> ConsumerAssignment:
         wanted = {"durable_name": name, "name": name, "num_replicas": 0, **more}
         view = self.state.view("A")
@@ -114,24 +114,24 @@ class Site:
             view, stream, wanted, self.asker, len(self.log), action=action, share=share
         )
         [effect] = self.put(command)
-        if isinstance(effect, Refused):
+        if isinstance(effect, CommandRejected):
             raise effect.error
-        if isinstance(effect, Existing):
+        if isinstance(effect, AlreadyExists):
             assert isinstance(effect.assignment, ConsumerAssignment)
             return effect.assignment
-        assert isinstance(effect, ConsumerMade | ConsumerChanged)
+        assert isinstance(effect, ConsumerCreated | ConsumerUpdated)
         return effect.consumer
 
 
 def stream_of(effects: list[Effect]) -> StreamAssignment:
     """The stream that one effect is about. Raises ApiError when it is a refusal."""
     [effect] = effects
-    if isinstance(effect, Refused):
+    if isinstance(effect, CommandRejected):
         raise effect.error
-    if isinstance(effect, Existing):
+    if isinstance(effect, AlreadyExists):
         assert isinstance(effect.assignment, StreamAssignment)
         return effect.assignment
-    assert isinstance(effect, StreamMade | StreamChanged), effect
+    assert isinstance(effect, StreamCreated | StreamUpdated), effect
     return effect.stream
 
 
@@ -139,7 +139,7 @@ def code(error: ApiError) -> int:
     return error.err_code
 
 
-def check(state: State) -> None:
+def check(state: MetaState) -> None:
     """The invariants of `assignment`. Raises AssertionError."""
     groups = set()
     for stream in state.every_stream():

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pyjs.keys import (
     AccountClaims,
-    Home,
     KeyPair,
+    KeyRole,
+    NscDirectories,
     OperatorClaims,
-    Role,
     Stores,
     UserClaims,
     Workspace,
@@ -26,7 +26,7 @@ NOW = 1_800_000_000 * 10**9
 OPERATOR = "OP"
 
 
-def key_of(role: Role, name: str) -> KeyPair:
+def key_of(role: KeyRole, name: str) -> KeyPair:
     """The same key for the same name, each time."""
     return KeyPair(write_seed(role, hashlib.sha256(f"folders {name}".encode()).digest()))
 
@@ -37,7 +37,7 @@ class NscFolders:
     def __init__(self, home: Path, *accounts: str, managed: bool = False, server: str = "") -> None:
         self.home = home
         self.now = NOW
-        self.operator = key_of(Role.OPERATOR, "operator")
+        self.operator = key_of(KeyRole.OPERATOR, "operator")
         claims = OperatorClaims.new(self.operator.public_key, OPERATOR)
         claims.nats.account_server_url = server
         self.keystore = Keystore(home)
@@ -50,7 +50,7 @@ class NscFolders:
 
     def add_account(self, name: str) -> KeyPair:
         """A new account, unlimited, its key stored; self-signed in a managed store."""
-        pair = key_of(Role.ACCOUNT, name)
+        pair = key_of(KeyRole.ACCOUNT, name)
         self.keystore.add(pair)
         signer = pair if self.store.managed else self.operator
         self.store.write_account(encode(AccountClaims.new(pair.public_key, name), signer, now=self.now))
@@ -58,7 +58,7 @@ class NscFolders:
 
     def add_user(self, account: str, name: str, signer: KeyPair | None = None) -> KeyPair:
         """A new user, signed by the account's identity or by a signing key of it."""
-        pair, owner = key_of(Role.USER, name), key_of(Role.ACCOUNT, account)
+        pair, owner = key_of(KeyRole.USER, name), key_of(KeyRole.ACCOUNT, account)
         issuer = "" if signer is None else owner.public_key
         claims = UserClaims.new(pair.public_key, name, issuer_account=issuer)
         self.store.write_user(encode(claims, signer or owner, now=self.now))
@@ -66,7 +66,7 @@ class NscFolders:
 
     def key(self, account: str) -> str:
         """An account's public key."""
-        return key_of(Role.ACCOUNT, account).public_key
+        return key_of(KeyRole.ACCOUNT, account).public_key
 
     def claims(self, account: str) -> AccountClaims:
         """An account as it is stored."""
@@ -78,7 +78,7 @@ class NscFolders:
 
     def workspace(self, account: str = "", private_key: str = "") -> Workspace:
         """The workspace, its clock this one's."""
-        home = Home.locate({"HOME": str(self.home)}, self.home.parent, all_dirs=str(self.home))
+        home = NscDirectories.locate({"HOME": str(self.home)}, self.home.parent, all_dirs=str(self.home))
         opened = Workspace.open(home, now=lambda: self.now, private_key=private_key)
         return opened.with_account(account) if account else opened
 

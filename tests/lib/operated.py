@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pyjs.keys import AccountClaims, KeyPair, Role, Trust, encode
-from pyjs.server.operator.resolver.directory import Directory
+from pyjs.keys import AccountClaims, KeyPair, KeyRole, Trust, encode
+from pyjs.server.operator.resolver.directory import TokenDirectory
 
 from .fake_clock import FakeClock
 
@@ -34,11 +34,11 @@ class Operated:
     """Signs account tokens; `trust` is what servers trust."""
 
     def __init__(self) -> None:
-        self.key = KeyPair.create(Role.OPERATOR)
+        self.key = KeyPair.create(KeyRole.OPERATOR)
         self.trust = Trust.in_keys([self.key.public_key])
         self.log = Remembering()
         self.clock = FakeClock()
-        self.accounts = sorted(KeyPair.create(Role.ACCOUNT).public_key for _ in range(5))
+        self.accounts = sorted(KeyPair.create(KeyRole.ACCOUNT).public_key for _ in range(5))
 
     @property
     def seconds(self) -> int:
@@ -53,8 +53,8 @@ class Operated:
         claims.exp = exp
         return encode(claims, by or self.key, now=(1_600_000_000 + issued) * SECOND)
 
-    def directory(self, path: Path, **options: Any) -> Directory:
+    def directory(self, path: Path, **options: Any) -> TokenDirectory:
         """An opened directory."""
-        directory = Directory(path, self.trust, self.clock, self.log, **options)
+        directory = TokenDirectory(path, self.trust, self.clock, self.log, **options)
         directory.open()
         return directory

@@ -12,7 +12,7 @@ from typing import Any
 from lib.fake_clock import FakeClock
 from lib.operator_site import OperatorSite, SiteAccount
 from pyjs.keys import Refusal, Trust
-from pyjs.server.accounts import Account, Message, Registry
+from pyjs.server.accounts import Account, AccountRegistry, Message
 from pyjs.server.config.options import Options
 from pyjs.server.operator.accounts import OperatorAccounts
 
@@ -52,7 +52,7 @@ class Rig:
         self.clock = FakeClock(time.time_ns())
         self.log = Log()
         keys, system = [self.site.key.public_key], self.site.sys.id
-        self.registry = Registry(Options(trusted_keys=keys, system_account=system), self.clock)
+        self.registry = AccountRegistry(Options(trusted_keys=keys, system_account=system), self.clock)
         self.table = Table()
         self.told: list[str] = []
         self.accounts = OperatorAccounts(

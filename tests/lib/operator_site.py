@@ -21,8 +21,8 @@ from pyjs.keys import (
     Claims,
     GenericClaims,
     KeyPair,
+    KeyRole,
     OperatorClaims,
-    Role,
     UserClaims,
     UserScope,
     decode,
@@ -119,14 +119,14 @@ class SiteAccount:
 
     def signing_key(self) -> KeyPair:
         """Add a plain signing key."""
-        key = KeyPair.create(Role.ACCOUNT)
+        key = KeyPair.create(KeyRole.ACCOUNT)
         self.claims.nats.signing_keys[key.public_key] = None
         self.signing.append(key)
         return key
 
     def scoped_key(self, role: str = "role", **template: Any) -> KeyPair:
         """Add a signing key with a scope; `template` has the fields of a user's permissions and limits."""
-        key = KeyPair.create(Role.ACCOUNT)
+        key = KeyPair.create(KeyRole.ACCOUNT)
         scope = {"kind": "user_scope", "key": key.public_key, "role": role, "template": template}
         self.claims.nats.signing_keys[key.public_key] = UserScope.model_validate(scope)
         return key
@@ -152,7 +152,7 @@ class SiteAccount:
         `scoped`: with nothing set, as a scoped key demands; `fields` stand under `nats`.
         """
         signer = by or (self.signing[0] if self.signing else self.key)
-        pair = key or KeyPair.create(Role.USER)
+        pair = key or KeyPair.create(KeyRole.USER)
         own = "" if signer.public_key == self.id else self.id
         claims = UserClaims.new(pair.public_key, name, issuer_account=own, scoped=scoped)
         document = claims.nats.document() | fields | ({"tags": list(tags)} if tags else {})
@@ -175,8 +175,8 @@ class OperatorSite:
 
     def __init__(self, *, signing: bool = False, strict: bool = False, **operator: Any) -> None:
         self.started = self.clock = time.time_ns() // SECOND - 600
-        self.key = KeyPair.create(Role.OPERATOR)
-        self.signing = KeyPair.create(Role.OPERATOR) if signing or strict else None
+        self.key = KeyPair.create(KeyRole.OPERATOR)
+        self.signing = KeyPair.create(KeyRole.OPERATOR) if signing or strict else None
         self.accounts: list[SiteAccount] = []
         self.sys = self.account("SYS")
         if strict:
@@ -203,7 +203,7 @@ class OperatorSite:
 
     def account(self, name: str, *, jetstream: bool = False, **fields: Any) -> SiteAccount:
         """A new account; `fields` stand under `nats`, `limits` are merged into unlimited ones."""
-        key = KeyPair.create(Role.ACCOUNT)
+        key = KeyPair.create(KeyRole.ACCOUNT)
         account = SiteAccount(self, key, AccountClaims.new(key.public_key, name))
         if jetstream:
             account.set(limits=ENABLED)

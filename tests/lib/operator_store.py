@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyjs.keys import Keystore, Stores, Workspace
-from pyjs.keys.folders.home import Home
+from pyjs.keys.folders.home import NscDirectories
 
 from .operator_site import OperatorSite
 
@@ -35,7 +35,7 @@ def written(
             keystore.add(pair)
     store.write_user(site.admin.token)
     keystore.write_credentials("OP", "SYS", "sys", site.admin.token, site.admin.key.seed)
-    return Workspace.open(Home.locate({"HOME": str(folder)}, folder, all_dirs=str(folder)), now=now)
+    return Workspace.open(NscDirectories.locate({"HOME": str(folder)}, folder, all_dirs=str(folder)), now=now)
 
 
 def add_user(workspace: Workspace, site: OperatorSite, account: str, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjs.pipeline.jetstream import Api, Range, read
+from pyjs.pipeline.jetstream import JetStreamRequests, StreamRange, read
 from pyjs.protocol import headers
 
 # What a server must give back as it was: nothing, what looks like the protocol, and all bytes.
@@ -19,21 +19,24 @@ ODD_PAYLOADS = (
 )
 
 
-def create(api: Api, name: str, **config: Any) -> None:
+def create(api: JetStreamRequests, name: str, **config: Any) -> None:
     """A stream on `<name>.>`, in memory unless said otherwise."""
     given = {"name": name, "subjects": [f"{name}.>"], "storage": "memory", **config}
     api.call(f"STREAM.CREATE.{name}", given)
 
 
 def store(
-    api: Api, subject: str, payload: bytes = b"", block: dict[str, str | list[str]] | None = None
+    api: JetStreamRequests,
+    subject: str,
+    payload: bytes = b"",
+    block: dict[str, str | list[str]] | None = None,
 ) -> None:
     """Publish one message and wait until it is stored."""
     answer = api.link.request(subject, payload, headers.encode(block) if block else b"")
     assert b'"seq"' in answer.payload, answer.payload
 
 
-def fill(api: Api, name: str, count: int, size: int = 0) -> None:
+def fill(api: JetStreamRequests, name: str, count: int, size: int = 0) -> None:
     """Store messages `0`, `1`, … on `<name>.a` and `<name>.b` in turn, much faster than one by one.
 
     size: bytes of each, filled up with blanks.
@@ -53,18 +56,18 @@ def fill(api: Api, name: str, count: int, size: int = 0) -> None:
     api.link.unsubscribe(sid)
 
 
-def delete(api: Api, name: str, *sequences: int) -> None:
+def delete(api: JetStreamRequests, name: str, *sequences: int) -> None:
     """Delete single messages."""
     for sequence in sequences:
         api.call(f"STREAM.MSG.DELETE.{name}", {"seq": sequence})
 
 
-def rows(api: Api, wanted: Range, **options: Any) -> list[dict[str, Any]]:
+def rows(api: JetStreamRequests, wanted: StreamRange, **options: Any) -> list[dict[str, Any]]:
     """All rows of a range."""
     return [row for batch in read(api.link, api, wanted, **options) for row in batch.to_pylist()]
 
 
-def sequences(api: Api, wanted: Range, **options: Any) -> list[int]:
+def sequences(api: JetStreamRequests, wanted: StreamRange, **options: Any) -> list[int]:
     """The sequences of a range, in the order in which they came."""
     return [row["sequence"] for row in rows(api, wanted, **options)]
 

@@ -136,7 +136,7 @@ class Play:
         stream = self.leader.stream
         seq = self.dice.randint(1, max(stream.store.last_seq, 1))
         erase = self.dice.random() < 0.5
-        self._told(entry.Delete(self.leader.replica.now(), seq, erase))
+        self._told(entry.DeleteMsg(self.leader.replica.now(), seq, erase))
         if self.alone is not None:
             self._same(self.alone.stream.delete_message(seq, erase=erase))
 
@@ -196,14 +196,14 @@ class Play:
         settled = consumer_config(self.leader.stream, name, wanted)
         document = json.dumps(settled.to_json()).encode()
         now = self.leader.replica.now()
-        assert order(self.leader, entry.Seat(now, now, name, document)) == [True]
+        assert order(self.leader, entry.AddConsumer(now, now, name, document)) == [True]
         if self.alone is not None:
             self.alone.consumer(name, wanted)
         self.tick(REST)
 
     def unseat(self, name: str) -> None:
         del self.consumers[name]
-        assert order(self.leader, entry.Unseat(self.leader.replica.now(), name)) == [True]
+        assert order(self.leader, entry.RemoveConsumer(self.leader.replica.now(), name)) == [True]
         if self.alone is not None:
             self.alone.stream.consumers[name].delete()
 
@@ -239,7 +239,7 @@ class Play:
             if dice.random() < 0.3:
                 block = headers.set(block, b"Nats-Msg-Id", b"id%d" % dice.randrange(12))
             messages.append(("O > >", "first", self.copied, dice.choice(SUBJECTS), block, b"copy"))
-        order(self.leader, entry.Copied(self.leader.replica.now(), messages))
+        order(self.leader, entry.SourcedMsgs(self.leader.replica.now(), messages))
 
     def step(self) -> None:
         """One operation."""

@@ -20,13 +20,13 @@ from pyjs.server.jetstream.consumer import lifecycle
 from pyjs.server.jetstream.consumer.config import check as check_consumer
 from pyjs.server.jetstream.consumer.core import Consumer
 from pyjs.server.jetstream.consumer.info import stamped
-from pyjs.server.jetstream.host import Host
+from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.replica import Replica, entry, state
 from pyjs.server.jetstream.stream.core import Stream
 from pyjs.server.jetstream.stream.rules.create import check
 from pyjs.server.jetstream.stream.rules.update import check_update
-from pyjs.server.jetstream.stream.rules.world import World
+from pyjs.server.jetstream.stream.rules.world import ValidationContext
 from pyjs.server.slices import Steps, at_once
 from pyjs.store.file import FileStream
 
@@ -39,13 +39,13 @@ NAMES = ("one", "two", "three")
 def made(config: dict[str, Any]) -> StreamConfig:
     """The configuration of the stream `S`, as an API request would make it."""
     wanted = StreamConfig.from_json({"name": "S", "subjects": ["s.>"], "num_replicas": 1, **config})
-    return check(wanted, World(lookup=lambda _: None))
+    return check(wanted, ValidationContext(lookup=lambda _: None))
 
 
 def changed(old: StreamConfig, changes: dict[str, Any]) -> StreamConfig:
     """The configuration after an update."""
     wanted = StreamConfig.from_json({**old.to_json(), **changes})
-    world = World(lookup=lambda _: None)
+    world = ValidationContext(lookup=lambda _: None)
     return check_update(old, check(wanted, world), world)
 
 
@@ -71,7 +71,9 @@ class Site:
         self.runner = HandRunner()
         self.account = Account("A", Flusher(self.clock))
         self.account.subscribe("ack.*", lambda message: self.answers.append((message.subject, message.body)))
-        host = Host(clock=self.clock, runner=self.runner, server_name="x", random_bytes=lambda n: b"r" * n)
+        host = JetStreamHost(
+            clock=self.clock, runner=self.runner, server_name="x", random_bytes=lambda n: b"r" * n
+        )
         directory: Any = None
         limits = {"": AccountJetStream()}
         self.jetstream = JetStreamAccount(self.account, host, directory, limits, Quota(), Quota())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyjs.pipeline.options import Settings
-from pyjs.pipeline.sink.writer import BatchWriter, Written
+from pyjs.pipeline.options import QuerySettings
+from pyjs.pipeline.sink.writer import BatchWriter, TaskCommit
 
 from .frames import batch, schema
 from .jetstream import JetStream
@@ -28,8 +28,8 @@ class Site:
     def create(self, **config: Any) -> None:
         self.js.create(self.name, **{"subjects": [f"{self.name}.>"], "allow_direct": True} | config)
 
-    def settings(self, **options: str) -> Settings:
-        return Settings.of({"servers": self.server.url, "stream": self.name} | options, "write")
+    def settings(self, **options: str) -> QuerySettings:
+        return QuerySettings.of({"servers": self.server.url, "stream": self.name} | options, "write")
 
     def writer(self, *columns: str, **options: str) -> BatchWriter:
         """A batch writer after its way through a pickle."""
@@ -37,7 +37,7 @@ class Site:
         found: BatchWriter = pickle.loads(pickle.dumps(made))
         return found
 
-    def write(self, *batches: pa.RecordBatch, **options: str) -> Written:
+    def write(self, *batches: pa.RecordBatch, **options: str) -> TaskCommit:
         """Write record batches as one task."""
         return self.writer(*batches[0].schema.names, **options).write(iter(batches))
 

@@ -7,11 +7,11 @@ import pickle
 from collections.abc import Iterable
 from typing import Any
 
-from pyjs.pipeline.options import Settings
+from pyjs.pipeline.options import QuerySettings
 from pyjs.pipeline.source import columns
 from pyjs.pipeline.source.batch import BatchReader
 from pyjs.pipeline.source.limits import ReadLimit
-from pyjs.pipeline.source.rest import Rest
+from pyjs.pipeline.source.rest import Backoff
 from pyjs.pipeline.source.stream import StreamReader
 
 from .process import ServerProcess
@@ -21,9 +21,9 @@ Row = dict[str, Any]
 QUICK = {"fetchRetries": "0", "timeout": "5s"}
 
 
-def settings(use: str, server: ServerProcess, **options: str) -> Settings:
+def settings(use: str, server: ServerProcess, **options: str) -> QuerySettings:
     """The settings of a query on this server."""
-    return Settings.of({"servers": server.url, **QUICK, **options}, use)
+    return QuerySettings.of({"servers": server.url, **QUICK, **options}, use)
 
 
 def read(reader: BatchReader | StreamReader, tasks: Iterable[Any]) -> list[Row]:
@@ -66,7 +66,7 @@ class Query:
             self.settings,
             columns.schema(self.settings),
             now=lambda: self.time,
-            rest=Rest(self.slept.append),
+            rest=Backoff(self.slept.append),
         )
 
     def plan(self, limit: ReadLimit | None = None) -> dict[str, Any] | None:

@@ -11,15 +11,15 @@ from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.parcel import Message
-from pyjs.server.accounts.registry import Registry
+from pyjs.server.accounts.registry import AccountRegistry
 from pyjs.server.config.options import AccountJetStream, Options
 from pyjs.server.jetstream.account import JetStreamAccount
-from pyjs.server.jetstream.api.table import Api
-from pyjs.server.jetstream.host import Host
+from pyjs.server.jetstream.api.table import AccountApi
+from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.recovery import Recovery
 from pyjs.server.jetstream.stream.core import Stream
-from pyjs.server.logging import Log, Silent
+from pyjs.server.logging import Logger, NullLogger
 from pyjs.store.fs import FileSystem
 from pyjs.store.meta import Storage
 
@@ -94,15 +94,17 @@ class World:
         limits: AccountJetStream | None = None,
         domain: str = "",
         fs: FileSystem | None = None,
-        log: Log | None = None,
+        log: Logger | None = None,
     ) -> None:
         self.directory = directory
         self.fs = fs
         self.clock = FakeClock()
         self.runner = HandRunner()
-        self.registry = Registry(Options(), self.clock)
+        self.registry = AccountRegistry(Options(), self.clock)
         self.limits = limits or AccountJetStream()
-        self.host = Host(self.clock, self.runner, server_name="test", domain=domain, log=log or Silent())
+        self.host = JetStreamHost(
+            self.clock, self.runner, server_name="test", domain=domain, log=log or NullLogger()
+        )
         self.open()
 
     def open(self) -> None:
@@ -115,7 +117,7 @@ class World:
         )
         self.recovery = Recovery(self.runner)
         self.recovery.add(self.js)
-        self.api = Api(self.js)
+        self.api = AccountApi(self.js)
         self.api.start()
 
     def close(self) -> None:

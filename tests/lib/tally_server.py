@@ -19,15 +19,15 @@ from typing import Any
 
 from pyjs.protocol.identifier import name_hash
 from pyjs.server.app import Server
-from pyjs.server.cluster.group import Group
-from pyjs.server.cluster.mailbox import Mailbox
-from pyjs.server.cluster.pacemaker import Pacemaker
+from pyjs.server.cluster.group import RaftNode
+from pyjs.server.cluster.mailbox import RaftTransport
+from pyjs.server.cluster.pacemaker import Ticker
 from pyjs.server.cluster.proposals import Outcome, ProposalError
 from pyjs.server.cluster.roll import expected
-from pyjs.server.cluster.seat import Seat, Surroundings
+from pyjs.server.cluster.seat import GroupEnvironment, RaftMember
 from pyjs.server.config import load
-from pyjs.server.jetstream.stream.commit import LoopRunner
-from pyjs.server.logging import Logger
+from pyjs.server.jetstream.stream.commit import LoopTaskExecutor
+from pyjs.server.logging import ServerLogger
 from pyjs.store.fs import Disk
 
 
@@ -74,14 +74,14 @@ class Tally:
         self.server = server
         self.disk = CountingDisk()
         self.executor = ThreadPoolExecutor(4)
-        runner = LoopRunner(asyncio.get_running_loop(), self.executor)
+        runner = LoopTaskExecutor(asyncio.get_running_loop(), self.executor)
         assert server.registry.system is not None and server.routes is not None
         node = name_hash(server.identity.name)
-        pacemaker = Pacemaker(server.clock)
-        self.mailbox = Mailbox(node, server.registry.system, runner, pacemaker)
+        pacemaker = Ticker(server.clock)
+        self.mailbox = RaftTransport(node, server.registry.system, runner, pacemaker)
         self.mailbox.start()
         self.list = List()
-        around = Surroundings(
+        around = GroupEnvironment(
             name=server.identity.name,
             server=server.identity.id,
             node=node,
@@ -99,7 +99,7 @@ class Tally:
         self.seats = []
         for number in range(int(os.environ.get("TALLY_GROUPS", "1"))):
             name = f"tally{number}" if number else "tally"
-            seat = Seat(
+            seat = RaftMember(
                 name,
                 around,
                 List if number else self._make,
@@ -122,13 +122,13 @@ class Tally:
 
     # --- owner, and events of routes
 
-    def leading(self, group: Group) -> None: ...
+    def leading(self, group: RaftNode) -> None: ...
 
-    def following(self, group: Group) -> None: ...
+    def following(self, group: RaftNode) -> None: ...
 
-    def leader_changed(self, group: Group) -> None: ...
+    def leader_changed(self, group: RaftNode) -> None: ...
 
-    def failed(self, group: Group) -> None: ...
+    def failed(self, group: RaftNode) -> None: ...
 
     def route_joined(self) -> None: ...
 
@@ -138,7 +138,7 @@ class Tally:
 
     # --- requests
 
-    def _group(self) -> Group | None:
+    def _group(self) -> RaftNode | None:
         group = self.seats[0].group
         return group if group is not None and group.ready else None
 
@@ -220,7 +220,7 @@ class Tally:
 async def main() -> None:
     path = sys.argv[sys.argv.index("-c") + 1]
     options = load(path)
-    log = Logger(options)
+    log = ServerLogger(options)
     server = Server(options, log=log)
     await server.start()
     tally = Tally(server, str(Path(path).parent / "store" / "cluster"))

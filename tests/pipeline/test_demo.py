@@ -80,7 +80,7 @@ def test_orders_that_the_program_missed_are_noticed(stage: Stage) -> None:
     play.servers(scene)
     play.streams(scene)
     shops.take(scene.net.url("north"), "north", 20, 0, scene.ledger)
-    play.judge(scene)
+    play.verify(scene)
     assert [claim.held for claim in stage.claims] == [True, False, False]
 
 

@@ -6,12 +6,12 @@ import random
 
 import pytest
 from pyjs.protocol.archive.crc32c import crc32c
-from pyjs.protocol.archive.entries import END, MAGIC, ArchiveError, Entries, Entry
+from pyjs.protocol.archive.entries import END, MAGIC, ArchiveEntry, ArchiveError, ArchiveReader
 from pyjs.protocol.archive.frames import FrameError, Unframer, begin, chunk, decompress
 
 ENTRIES = [
-    Entry("state.json", -5, body=b"{}"),
-    Entry("a.b", 1 << 60, 7, b"NATS/1.0\r\n\r\n", b"x" * 300),
+    ArchiveEntry("state.json", -5, body=b"{}"),
+    ArchiveEntry("a.b", 1 << 60, 7, b"NATS/1.0\r\n\r\n", b"x" * 300),
     END,
 ]
 
@@ -79,7 +79,7 @@ def test_frames_that_cannot_be() -> None:
 @pytest.mark.parametrize("size", [1, 5, 1000])
 def test_entries_come_back_in_pieces_of_any_size(size: int) -> None:
     data = MAGIC + b"".join(entry.encode() for entry in ENTRIES)
-    reader = Entries()
+    reader = ArchiveReader()
     found = [entry for at in range(0, len(data), size) for entry in reader.feed(data[at : at + size])]
     reader.end()
     assert found == ENTRIES
@@ -89,9 +89,9 @@ def test_archives_that_cannot_be() -> None:
     data = MAGIC + b"".join(entry.encode() for entry in ENTRIES)
     for wrong in (b"ustar of old", data + ENTRIES[0].encode(), MAGIC + b"\xff" * 12):
         with pytest.raises(ArchiveError):
-            Entries().feed(wrong)
+            ArchiveReader().feed(wrong)
     for size in (0, 3, len(data) - 1, len(MAGIC)):
-        reader = Entries()
+        reader = ArchiveReader()
         reader.feed(data[:size])
         with pytest.raises(ArchiveError, match="cut short"):
             reader.end()

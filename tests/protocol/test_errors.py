@@ -34,7 +34,7 @@ def test_by_number() -> None:
 
 
 @pytest.mark.parametrize("entry", list(errors.entries()), ids=lambda entry: entry.constant)
-def test_every_error_can_be_made(entry: errors.Entry) -> None:
+def test_every_error_can_be_made(entry: errors.ErrorRow) -> None:
     made = api_error(entry.constant, **dict.fromkeys(entry.placeholders, "x"))
     assert "{" not in made.description
     assert ApiError.from_json(made.to_json()) == made

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from pyjs.server.config import Options
-from pyjs.server.logging import Logger
+from pyjs.server.logging import ServerLogger
 
 LINE = r"\[\d+\] \d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6} \[(INF|WRN|ERR|FTL|DBG|TRC)\] .*"
 
 
 def test_a_line_is_as_the_references(tmp_path: Path) -> None:
-    log = Logger(Options(log_file=str(tmp_path / "log"), debug=True, trace=True))
+    log = ServerLogger(Options(log_file=str(tmp_path / "log"), debug=True, trace=True))
     for tell in (log.info, log.warning, log.error, log.fatal, log.debug, log.trace):
         tell("text")
     log.close()
@@ -25,7 +25,7 @@ def test_a_line_is_as_the_references(tmp_path: Path) -> None:
 
 
 def test_debug_and_trace_are_silent_unless_asked_for(tmp_path: Path) -> None:
-    log = Logger(Options(log_file=str(tmp_path / "log"), logtime=False))
+    log = ServerLogger(Options(log_file=str(tmp_path / "log"), logtime=False))
     log.debug("no")
     log.trace("no")
     log.configure(Options(log_file=str(tmp_path / "log"), logtime=False, debug=True))
@@ -36,7 +36,7 @@ def test_debug_and_trace_are_silent_unless_asked_for(tmp_path: Path) -> None:
 
 def test_reopening_follows_a_file_that_was_moved(tmp_path: Path) -> None:
     file = tmp_path / "log"
-    log = Logger(Options(log_file=str(file), logtime=False))
+    log = ServerLogger(Options(log_file=str(file), logtime=False))
     log.info("one")
     file.rename(tmp_path / "moved")
     log.info("two")
@@ -48,7 +48,7 @@ def test_reopening_follows_a_file_that_was_moved(tmp_path: Path) -> None:
 
 
 def test_a_full_file_is_rotated_and_old_ones_go(tmp_path: Path) -> None:
-    log = Logger(Options(log_file=str(tmp_path / "log"), log_size_limit=200, log_max_num=3))
+    log = ServerLogger(Options(log_file=str(tmp_path / "log"), log_size_limit=200, log_max_num=3))
     for number in range(40):
         log.info(f"line {number:03}")
     log.close()
@@ -61,9 +61,9 @@ def test_a_full_file_is_rotated_and_old_ones_go(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        Logger(Options(log_file=str(tmp_path / "none" / "log")))
+        ServerLogger(Options(log_file=str(tmp_path / "none" / "log")))
 
 
 def test_without_a_file_lines_go_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    Logger(Options(logtime=False)).info("héllo\ud800")
+    ServerLogger(Options(logtime=False)).info("héllo\ud800")
     assert capfd.readouterr().err == f"[{os.getpid()}] [INF] héllo\\ud800\n"

@@ -11,7 +11,7 @@ from pyjs.server import Server
 from pyjs.server.config.load import load_text
 from pyjs.server.monitor import ConnzRequest, LeafzRequest, http, leafz
 from pyjs.server.monitor.healthz import healthz
-from pyjs.server.monitor.http import HEAD_LIMIT, Answer, Monitor
+from pyjs.server.monitor.http import HEAD_LIMIT, HttpResponse, Monitor
 from pyjs.server.monitor.request import RequestError, from_json, from_query
 from pyjs.server.monitor.view import uptime
 from pyjs.server.slices import at_once
@@ -131,9 +131,9 @@ def test_answers_that_nobody_reads_are_bounded_and_let_go(monkeypatch: pytest.Mo
     monkeypatch.setattr(http, "UNSENT", 10_000_000)
     monkeypatch.setattr(http, "REQUEST_SECONDS", 0.3)
     monkeypatch.setattr(http, "_CLOSE_SECONDS", 0.1)
-    large = Answer(200, "text/plain", b"x" * 8_000_000)
+    large = HttpResponse(200, "text/plain", b"x" * 8_000_000)
 
-    async def answer(_target: str) -> Answer:
+    async def answer(_target: str) -> HttpResponse:
         return large
 
     async def run() -> None:

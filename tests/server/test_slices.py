@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 import pytest
 from lib.streams import HandRunner
 from pyjs.server import slices
-from pyjs.server.jetstream.api.written import Written, is_long, to_text, writing
+from pyjs.server.jetstream.api.written import RawJson, is_long, to_text, writing
 from pyjs.server.slices import InOrder, Shared, Slices, at_once, each, in_order, matching, paced
 
 
@@ -74,7 +74,7 @@ def test_a_runner_that_runs_at_once_needs_no_deep_stack() -> None:
 
 
 def test_a_part_that_is_written_already_stands_in_its_place() -> None:
-    text = to_text({"a": "x", "b": {"c": Written('{"d":1}'), "e": [Written("2")]}})
+    text = to_text({"a": "x", "b": {"c": RawJson('{"d":1}'), "e": [RawJson("2")]}})
     assert text == '{"a":"x","b":{"c":{"d":1},"e":[2]}}'
     assert json.loads(text)["b"]["e"] == [2]
 
@@ -242,7 +242,7 @@ def test_no_piece_goes_on_after_the_end() -> None:
 
 
 def test_a_long_response_is_written_in_steps_as_a_short_one_is() -> None:
-    rows = [{"name": f"é{number}", "tags": ["a", None, 1.5, {"b": Written("[2]")}]} for number in range(3000)]
+    rows = [{"name": f"é{number}", "tags": ["a", None, 1.5, {"b": RawJson("[2]")}]} for number in range(3000)]
     for response in (rows, {"rows": rows, "deep": {"text": "x" * 500_000, "empty": {}}, "none": []}, {}, []):
         assert is_long(response) == bool(response)
         count = 0

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 from lib.cluster import Cluster, Member
-from pyjs.server.cluster.proposals import LostError, Outcome
+from pyjs.server.cluster.proposals import Outcome, ProposalLostError
 
 NAMES = ("s0", "s1", "s2")
 STEPS = 50
@@ -57,7 +57,7 @@ class Story:
             def done(outcome: Outcome, value: str = value) -> None:
                 if isinstance(outcome, int):
                     self.acknowledged.append(value)
-                elif isinstance(outcome, LostError):
+                elif isinstance(outcome, ProposalLostError):
                     self.lost.append(value)
 
             member.group.propose([value.encode()], done)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk
 from pyjs.store.consumer_state import ConsumerState
-from pyjs.store.meta import Asset, Storage, directory_name
+from pyjs.store.meta import Storage, StoredConfig, directory_name
 
 NAMES = ["S", "$G", "..", ".", "a/b", "A b", "ü", "%2E", "x" * 255, "x" * 254 + "y", "", "con:1", "a~b"]
 
@@ -22,7 +22,7 @@ def test_any_name_is_a_safe_directory_and_found_again(tmp_path: Path) -> None:
         storage.account(account).write_stream("S", {"config": account})
     assert len({directory_name(name) for name in NAMES}) == len(NAMES)
     for account in NAMES:
-        assert storage.account(account).streams() == [Asset("S", {"config": account})]
+        assert storage.account(account).streams() == [StoredConfig("S", {"config": account})]
     streams = storage.account("A")
     for name in NAMES:
         streams.write_stream(name, {"n": name})
@@ -60,7 +60,7 @@ def test_a_stream_and_its_consumer_live_in_their_folders(tmp_path: Path) -> None
     kept = sorted(path.name for path in (folder / "consumers" / "C").iterdir())
     assert kept == [*document, "state", "state.copy"]
     assert storage.accounts() == ["$G"]
-    assert account.streams() == [Asset("S", {"a": 2})]
+    assert account.streams() == [StoredConfig("S", {"a": 2})]
     assert account.open_consumer("S", "C").load() == ConsumerState((1, 1))
     account.remove_consumer("S", "C")
     assert account.consumers("S") == []
@@ -85,11 +85,11 @@ def test_one_damaged_file_of_a_configuration_is_mended_and_told(data: st.DataObj
     size = len(disk.seen[path].seen)
     disk.flip(path, data.draw(st.integers(0, size - 1)), data.draw(st.integers(1, 255)))
     read = account.read_stream("S")
-    assert read == Asset("S", {"subjects": ["a", "b"]})
+    assert read == StoredConfig("S", {"subjects": ["a", "b"]})
     [asset] = account.streams()
     assert asset.document == {"subjects": ["a", "b"]}
     assert path in asset.mended
-    assert account.streams() == [Asset("S", {"subjects": ["a", "b"]})]
+    assert account.streams() == [StoredConfig("S", {"subjects": ["a", "b"]})]
     assert disk.seen[META].seen == disk.seen[COPY].seen
 
 
@@ -140,11 +140,11 @@ def test_a_configuration_of_the_version_before_is_read_and_gets_its_copy() -> No
     before = b'pyjs-meta-1 893ca19a S\n{\n "n": 1\n}'
     disk.make_directory(META.rpartition("/")[0])
     disk.write(disk.open(META, create=True), before, 0)
-    assert account.streams() == [Asset("S", {"n": 1})]
+    assert account.streams() == [StoredConfig("S", {"n": 1})]
     assert bytes(disk.seen[COPY].seen) == bytes(disk.seen[META].seen) == before
     account.write_stream("S", {"n": 2})
     disk.remove(COPY)
-    assert account.streams() == [Asset("S", {"n": 2}, mended=f"{COPY} is missing")]
+    assert account.streams() == [StoredConfig("S", {"n": 2}, mended=f"{COPY} is missing")]
 
 
 @settings(max_examples=60)
@@ -209,12 +209,12 @@ def test_a_folder_with_the_configuration_of_another_asset_is_reported_and_not_op
     shutil.copytree(streams / "A", streams / "A.bak")
     (streams / "B" / "meta.json").write_bytes((streams / "A" / "meta.json").read_bytes())
     first, copy, mended = account.streams()
-    assert first == Asset("A", {"n": "A"})
+    assert first == StoredConfig("A", {"n": "A"})
     assert (copy.name, copy.document) == ("A.bak", None)
     assert "belongs to 'A'" in copy.damage
     assert (mended.name, mended.document) == ("B", {"n": "B"})
     assert "belongs to 'A'" in mended.mended
-    assert account.streams()[2] == Asset("B", {"n": "B"})
+    assert account.streams()[2] == StoredConfig("B", {"n": "B"})
     storage.close()
 
 

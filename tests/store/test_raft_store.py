@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from lib.fake_disk import FakeDisk, PowerCut
 from pyjs.store.errors import Damaged, NotFound
-from pyjs.store.raft import RaftStore, Stored, StoredSnapshot, StoredState
+from pyjs.store.raft import RaftStore, StoredRaft, StoredSnapshot, StoredState
 from pyjs.store.raft.table import read_state, write_state
 
 PATH = "/raft"
@@ -117,7 +117,7 @@ def made(disk: FakeDisk) -> RaftStore:
     return store
 
 
-def found(stored: Stored) -> tuple[Any, ...]:
+def found(stored: StoredRaft) -> tuple[Any, ...]:
     """What was read, as far as it counts."""
     entries = {
         index: tuple(record)
@@ -131,12 +131,12 @@ def expected(model: Model) -> tuple[Any, ...]:
     return model.state.term, model.state.vote, model.snapshot, model.tail()
 
 
-def reopened(disk: FakeDisk) -> tuple[RaftStore, Stored]:
+def reopened(disk: FakeDisk) -> tuple[RaftStore, StoredRaft]:
     store = RaftStore(PATH, fs=disk, segment_bytes=SEGMENT)
     return store, store.open()
 
 
-def works(disk: FakeDisk, stored: Stored, store: RaftStore) -> None:
+def works(disk: FakeDisk, stored: StoredRaft, store: RaftStore) -> None:
     """It takes more, and gives that again."""
     last = stored.base + len(stored.entries)
     store.write(state=stored.state._replace(term=99), first=last + 1, entries=[(99, 0, b"more")])
@@ -319,7 +319,7 @@ def test_damage_of_every_kind_of_file_is_told_or_harmless(seed: int) -> None:
         assert tuple(again.entries[-1]) == (50, 0, b"refilled"), what
 
 
-def _only_what_was_written(stored: Stored, model: Model, what: str) -> None:
+def _only_what_was_written(stored: StoredRaft, model: Model, what: str) -> None:
     if stored.snapshot.members:
         assert stored.snapshot == model.snapshot, what
     for index, record in enumerate(stored.entries, stored.base + 1):

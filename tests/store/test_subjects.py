@@ -191,7 +191,7 @@ def test_a_filter_that_matches_all_gathers_nothing(
 ) -> None:
     """As that of a consumer that has its stream's subject for a filter."""
     taken: list[int] = []
-    monkeypatch.setattr(views.Gathering, "take", lambda self, seqs: taken.extend(seqs))
+    monkeypatch.setattr(views.SequenceGather, "take", lambda self, seqs: taken.extend(seqs))
     index = SubjectIndex()
     for seq in range(1, 1001):
         index.add(f"a.{seq % 100}.{seq}", seq)

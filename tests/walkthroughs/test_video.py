@@ -16,7 +16,7 @@ from lib.cli import Cli
 from pyjs.plugins.demo.stage import Stage
 from pyjs.plugins.demo.video import ground
 from pyjs.plugins.demo.video.player import Player
-from pyjs.plugins.demo.video.site import HUB, SHIFTS, Site
+from pyjs.plugins.demo.video.site import HUB, SHIFTS, VideoSite
 from rich.console import Console
 
 SCRIPT = Path(__file__).with_name("video.txt")
@@ -64,7 +64,7 @@ class Nine:
 
     def __init__(self, folder: Path) -> None:
         self.stage = Stage(Console(quiet=True), directory=folder)
-        site = Site.choose(random.sample(SHIFTS, len(SHIFTS)))
+        site = VideoSite.choose(random.sample(SHIFTS, len(SHIFTS)))
         self.player = Player(self.stage, site)
         self.cli = Home(folder)
         self.acts: dict[str, Callable[[], None]] = {

@@ -13,8 +13,8 @@ from ... import files
 from ...claims import AccountClaims, OperatorClaims
 from ...errors import FolderError, WorkspaceError
 from ...folders.names import checked
-from ...nkey import Role, is_public
-from ..report import Report, place, quote
+from ...nkey import KeyRole, is_public
+from ..report import OperationReport, place, quote
 from ..workspace import Workspace
 
 DIRECTORY_FILE = "resolver.conf"
@@ -22,7 +22,7 @@ _READABLE = 0o644  # tokens are no secrets: a server may run as another user
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ConfigInput:
     """What a configuration is made of. `accounts`: claims and tokens, sorted by public key.
 
     `system`: the system account's public key, "" for none.
@@ -34,7 +34,7 @@ class Site:
     system: str = ""
 
     @classmethod
-    def read(cls, workspace: Workspace, system: str = "") -> Site:
+    def read(cls, workspace: Workspace, system: str = "") -> ConfigInput:
         """Read the current operator's store; `system`: name or key of the system account, by default its own.
 
         Raises WorkspaceError without an operator or accounts, NotFoundError, DamagedError.
@@ -47,21 +47,23 @@ class Site:
         key = operator.nats.system_account
         if system:
             key = (
-                system if is_public(system, Role.ACCOUNT) else store.account(store.account_named(system)).sub
+                system
+                if is_public(system, KeyRole.ACCOUNT)
+                else store.account(store.account_named(system)).sub
             )
         accounts = sorted(named, key=lambda pair: pair[0].sub)
         return cls(operator, store.operator_token(), accounts, key)
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class ConfigFolder:
     """A folder that was written: its configuration and the tokens."""
 
-    report: Report
+    report: OperationReport
     path: Path
 
 
-def memory(site: Site, operator: str = "") -> str:
+def memory(site: ConfigInput, operator: str = "") -> str:
     """Configure a server that has all accounts in its configuration.
 
     `operator`: what stands for the operator, by default its token.
@@ -78,7 +80,7 @@ def memory(site: Site, operator: str = "") -> str:
     )
 
 
-def full(site: Site) -> str:
+def full(site: ConfigInput) -> str:
     """Configure a server that keeps all accounts in a folder and takes pushes. Raises WorkspaceError."""
     return _nats(
         site,
@@ -97,7 +99,7 @@ def full(site: Site) -> str:
     )
 
 
-def cache(site: Site) -> str:
+def cache(site: ConfigInput) -> str:
     """Configure a server that asks others for accounts and keeps them for a while. Raises WorkspaceError."""
     return _nats(
         site,
@@ -114,7 +116,7 @@ def cache(site: Site) -> str:
     )
 
 
-def write_folder(site: Site, folder: Path, *, force: bool) -> Folder:
+def write_folder(site: ConfigInput, folder: Path, *, force: bool) -> ConfigFolder:
     """Write the memory configuration as a folder: the operator's and accounts' tokens, and `resolver.conf`.
 
     Raises FolderError: the folder exists already, and not `force`.
@@ -131,9 +133,9 @@ def write_folder(site: Site, folder: Path, *, force: bool) -> Folder:
         files.write(folder / f"{stem}.jwt", token, _READABLE)
     path = folder / DIRECTORY_FILE
     files.write(path, memory(site, operator=quote(f"{operator}.jwt")), _READABLE)
-    report = Report()
+    report = OperationReport()
     report.ok(f"wrote server configuration to {place(path)}")
-    return Folder(report, path)
+    return ConfigFolder(report, path)
 
 
 def one_line(text: str) -> str:
@@ -150,7 +152,7 @@ def _stem(name: str, key: str, taken: set[str]) -> str:
     return key if name.lower() in taken else name
 
 
-def _nats(site: Site, resolver: str) -> str:
+def _nats(site: ConfigInput, resolver: str) -> str:
     system = next(((claims, token) for claims, token in site.accounts if claims.sub == site.system), None)
     if system is None:
         raise WorkspaceError(

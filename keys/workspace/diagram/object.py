@@ -17,7 +17,7 @@ from .uml import Uml, moment
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DiagramOptions:
     """What is drawn besides operator and accounts.
 
     `users`; `keys`: identity and signing keys, and whether their seeds are stored; `detail`: also what is
@@ -29,7 +29,9 @@ class Shown:
     detail: bool = False
 
 
-def object_uml(store: OperatorStore, keystore: Keystore, now: int, shown: Shown = Shown()) -> str:
+def object_uml(
+    store: OperatorStore, keystore: Keystore, now: int, shown: DiagramOptions = DiagramOptions()
+) -> str:
     """Give the diagram's text, for PlantUML. `now`: nanoseconds. Raises FolderError."""
     uml = Uml()
     uml.line("@startuml")
@@ -57,7 +59,9 @@ class Canvas(Protocol):
         """Describe an object."""
 
 
-def draw_objects(canvas: Canvas, store: OperatorStore, keystore: Keystore, now: int, shown: Shown) -> None:
+def draw_objects(
+    canvas: Canvas, store: OperatorStore, keystore: Keystore, now: int, shown: DiagramOptions
+) -> None:
     """Draw operator, accounts and users. `now`: nanoseconds. Raises FolderError."""
     drawing = _Drawing(canvas, store, keystore, now, shown)
     drawing.operator()
@@ -69,7 +73,7 @@ class _Drawing:
     """One diagram in the making."""
 
     def __init__(
-        self, canvas: Canvas, store: OperatorStore, keystore: Keystore, now: int, shown: Shown
+        self, canvas: Canvas, store: OperatorStore, keystore: Keystore, now: int, shown: DiagramOptions
     ) -> None:
         self.uml = canvas
         self._store, self._keystore, self._now, self._shown = store, keystore, now, shown

@@ -9,7 +9,7 @@ from ...folders.store import OperatorStore
 from ...nkey import is_public
 from .cards import HEADER, KEY_SIZE, LINE, NARROWEST, PAD, TEXT_SIZE, TITLE_SIZE, short, wrapped
 from .layout import EDGE
-from .object import Shown, draw_objects
+from .object import DiagramOptions, draw_objects
 from .picture import BAD, FAINT, FRAME, HEAD, HEAD_SYSTEM, INK, PANEL, PAPER
 from .scene import Arrow, Box, Scene, Text, width
 
@@ -18,7 +18,7 @@ _GAP, _GUTTER, _LONGEST = 22.0, 64.0, 46
 _COLUMNS = ("operator", "account", "user")
 
 
-def object_picture(store: OperatorStore, keystore: Keystore, now: int, shown: Shown) -> Scene:
+def object_picture(store: OperatorStore, keystore: Keystore, now: int, shown: DiagramOptions) -> Scene:
     """Draw operator, accounts and users, with what is `shown`. `now`: nanoseconds. Raises FolderError."""
     sheet = Sheet()
     draw_objects(sheet, store, keystore, now, shown)

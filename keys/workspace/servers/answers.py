@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerResponse:
     """One server's answer: `data`, or an `error`. `server`: its name; `id`: its key, the name if it has none.
 
     `raw`: the bytes as they came; an answer that is no JSON document has only these.
@@ -31,30 +31,32 @@ class Answer:
         return printable(str(said))
 
 
-def read(raw: bytes) -> Answer:
+def read(raw: bytes) -> ServerResponse:
     """Read an answer as servers write them: `server`, and `data` or `error`."""
     try:
         document = gojson.decode(raw)
     except gojson.JsonError:
         document = None
     if not isinstance(document, dict):
-        return Answer(error=f"failed to parse response: data: {_shown(raw)}", raw=raw)
+        return ServerResponse(error=f"failed to parse response: data: {_shown(raw)}", raw=raw)
     server = document.get("server")
     name = server.get("name") if isinstance(server, dict) else None
     if not isinstance(server, dict) or not isinstance(name, str) or not name:
-        return Answer(error=f"server responded without server name in info: {_shown(raw)}", raw=raw)
+        return ServerResponse(error=f"server responded without server name in info: {_shown(raw)}", raw=raw)
     name, key = printable(name), str(server.get("id") or name)
     error, data = document.get("error"), document.get("data")
     if isinstance(error, dict):
         said = printable(str(error.get("description") or f"code {error.get('code')}"))
-        return Answer(name, key, error=f"server {name} responded with error: {said}", raw=raw)
+        return ServerResponse(name, key, error=f"server {name} responded with error: {said}", raw=raw)
     if data is None:
-        return Answer(name, key, error=f"server {name} responded without data: {_shown(raw)}", raw=raw)
-    return Answer(name, key, data, raw=raw)
+        return ServerResponse(
+            name, key, error=f"server {name} responded without data: {_shown(raw)}", raw=raw
+        )
+    return ServerResponse(name, key, data, raw=raw)
 
 
 @dataclass(slots=True)
-class Heard:
+class ServerResponses:
     """All that was answered to one request, in the order in which it came.
 
     `fault`: why nothing (more) can come, "" if nothing is known to be wrong; `silent`: names of servers that
@@ -65,14 +67,14 @@ class Heard:
     subject: str
     plain: bool = False
     expected: int = 0
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[ServerResponse] = field(default_factory=list)
     fault: str = ""
     silent: list[str] = field(default_factory=list)
     unheard: int = 0
 
-    def take(self, raw: bytes) -> Answer | None:
+    def take(self, raw: bytes) -> ServerResponse | None:
         """Note an answer; None if that server had answered already."""
-        answer = Answer(raw=raw) if self.plain else read(raw)
+        answer = ServerResponse(raw=raw) if self.plain else read(raw)
         if answer.id and answer.id in self.servers:
             return None
         self.answers.append(answer)
@@ -84,7 +86,7 @@ class Heard:
         return {answer.id for answer in self.answers if answer.id}
 
     @property
-    def good(self) -> list[Answer]:
+    def good(self) -> list[ServerResponse]:
         """The answers that are no errors."""
         return [answer for answer in self.answers if not answer.error]
 

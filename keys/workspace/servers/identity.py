@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...claims import AccountClaims, OperatorClaims, UserClaims
 from ...claims.base import SECOND
 from ...errors import NotFoundError, WorkspaceError
-from ...nkey import KeyPair, Role
+from ...nkey import KeyPair, KeyRole
 from ...token import encode
 from ..workspace import Workspace
 
@@ -104,7 +104,7 @@ def _account_key(workspace: Workspace, operator: OperatorClaims, claims: Account
 def _made(
     workspace: Workspace, name: str, account: AccountClaims, key: KeyPair, publish: Sequence[str]
 ) -> Speaker:
-    pair = KeyPair.create(Role.USER)
+    pair = KeyPair.create(KeyRole.USER)
     claims = UserClaims.new(pair.public_key, _NAME, issuer_account=account.sub)
     claims.exp = workspace.now() // SECOND + LIFE
     claims.nats.pub.allow = list(publish)

@@ -19,7 +19,7 @@ _AGAIN, _EVERY = 300, 2  # once connected: attempts to reconnect, and seconds be
 
 
 @dataclass
-class Link:
+class ServersConnection:
     """An open connection: `nc` is nats-py's client, `faults` what it complained of, newest last."""
 
     nc: Any
@@ -38,7 +38,9 @@ class Link:
 
 
 @asynccontextmanager
-async def connect(url: str, speaker: Speaker, name: str, tls: Tls = NO_TLS) -> AsyncIterator[Link]:
+async def connect(
+    url: str, speaker: Speaker, name: str, tls: Tls = NO_TLS
+) -> AsyncIterator[ServersConnection]:
     """Connect to one of the servers of `url` as `speaker`; `name` is the connection's.
 
     Raises WorkspaceError when no server answers or takes the user, in the words of nsc and with the reason.
@@ -46,7 +48,9 @@ async def connect(url: str, speaker: Speaker, name: str, tls: Tls = NO_TLS) -> A
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of how nats-py closes TLS
     servers = split(url)
     options = _options(servers, speaker, name, tls)
-    link = Link(_client(encrypted="tls" in options or any(s.startswith("tls://") for s in servers)))
+    link = ServersConnection(
+        _client(encrypted="tls" in options or any(s.startswith("tls://") for s in servers))
+    )
 
     refused = asyncio.Event()
 

@@ -15,10 +15,10 @@ from ...decorated import undecorate_jwt
 from ...errors import IdentityError, NotFoundError, TokenError, WorkspaceError
 from ...token import decode
 from .. import accountserver
-from ..report import Report, Show
+from ..report import OperationReport, Show
 from ..workspace import Workspace
 from . import reach
-from .reach import THE_OPERATORS, Reach
+from .reach import THE_OPERATORS, ServersAccess
 from .session import session
 
 PACK = "$SYS.REQ.CLAIMS.PACK"
@@ -29,7 +29,7 @@ PATIENCE = 5.0  # seconds between two tokens
 class PullResult:
     """What was done. `url`: from where; `stored`: names of what was stored."""
 
-    report: Report
+    report: OperationReport
     url: str
     stored: list[str] = field(default_factory=list)
 
@@ -37,7 +37,7 @@ class PullResult:
 async def pull(
     workspace: Workspace,
     account: str = "",
-    of: Reach = THE_OPERATORS,
+    of: ServersAccess = THE_OPERATORS,
     *,
     everything: bool = False,
     overwrite: bool = False,
@@ -55,7 +55,7 @@ async def pull(
             "`nsc edit operator --account-jwt-server-url <url>`"
         )
     reach.check_url(url)
-    result = PullResult(Report(summary=True), url)
+    result = PullResult(OperationReport(summary=True), url)
     if reach.is_nats(url):
         if not everything:
             raise WorkspaceError(
@@ -67,8 +67,10 @@ async def pull(
     return result
 
 
-async def _from_resolver(workspace: Workspace, of: Reach, result: PullResult, *, overwrite: bool) -> None:
-    told = Report("pull from cluster using system account")
+async def _from_resolver(
+    workspace: Workspace, of: ServersAccess, result: PullResult, *, overwrite: bool
+) -> None:
+    told = OperationReport("pull from cluster using system account")
     patient = replace(of, timeout=max(of.timeout, PATIENCE))
     async with session(workspace, patient, result.url, (PACK,), "nsc_pull") as (asking, _):
         result.report.add(told)
@@ -84,7 +86,9 @@ async def _from_resolver(workspace: Workspace, of: Reach, result: PullResult, *,
         told.text = f"pulled {quote(result.stored[-1])} from the account server"  # the last one, as nsc does
 
 
-def _take_line(workspace: Workspace, line: str, told: Report, result: PullResult, *, overwrite: bool) -> None:
+def _take_line(
+    workspace: Workspace, line: str, told: OperationReport, result: PullResult, *, overwrite: bool
+) -> None:
     key, bar, token = line.partition("|")
     if not bar or "|" in token:
         told.error("pull response bad")
@@ -110,7 +114,7 @@ async def _from_account_server(
         jobs.insert(0, (store.operator().name, _operator_urls(result.url)))
     fetched = await asyncio.gather(*(asyncio.to_thread(_fetch, urls) for _, urls in jobs))
     for (name, _), (got, token) in zip(jobs, fetched, strict=True):
-        told = Report(f"pull {quote(name)} from the account server", show=Show.WHEN_BAD)
+        told = OperationReport(f"pull {quote(name)} from the account server", show=Show.WHEN_BAD)
         told.children = got.children or [got]
         result.report.add(told)
         if token:
@@ -119,7 +123,7 @@ async def _from_account_server(
                 told.text = f"pulled {quote(name)} from the account server"
 
 
-def _fetch(urls: list[str]) -> tuple[Report, str]:
+def _fetch(urls: list[str]) -> tuple[OperationReport, str]:
     """What the first of the URLs gives that has something."""
     found, token = accountserver.pull(urls[0])
     if not token and len(urls) > 1:
@@ -134,7 +138,9 @@ def _operator_urls(url: str) -> list[str]:
     return [newer, own] if newer != own else [own]
 
 
-def _store(workspace: Workspace, text: str, told: Report, result: PullResult, *, overwrite: bool) -> None:
+def _store(
+    workspace: Workspace, text: str, told: OperationReport, result: PullResult, *, overwrite: bool
+) -> None:
     """Store a token, unless the store's is newer; tell how it went."""
     try:
         token = undecorate_jwt(text)

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from ...claims import GenericClaims
 from ...claims.issues import quote
 from ...errors import FolderError, WorkspaceError
-from ...nkey import KeyPair, Role, is_public
+from ...nkey import KeyPair, KeyRole, is_public
 from ...token import encode
 from .. import accountserver, signing
-from ..report import Report, Show
+from ..report import OperationReport, Show
 from ..workspace import Workspace
 from . import reach
-from .answers import Answer, Heard
-from .reach import THE_OPERATORS, Reach
-from .session import Session, session
+from .answers import ServerResponse, ServerResponses
+from .reach import THE_OPERATORS, ServersAccess
+from .session import ServersSession, session
 
 UPDATE, LIST, DELETE = (f"$SYS.REQ.CLAIMS.{word}" for word in ("UPDATE", "LIST", "DELETE"))
 
@@ -33,7 +33,7 @@ class PushResult:
     `servers`: the names of those that answered something.
     """
 
-    report: Report
+    report: OperationReport
     url: str
     accounts: list[str] = field(default_factory=list)
     servers: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class PushResult:
 async def push(
     workspace: Workspace,
     accounts: Sequence[str],
-    to: Reach = THE_OPERATORS,
+    to: ServersAccess = THE_OPERATORS,
     *,
     force: bool = False,
     prune: bool = False,
@@ -60,7 +60,7 @@ async def push(
         raise WorkspaceError("prune, diff and account removal are mutually exclusive")
     url = checked_url(workspace, to)
     tokens = {name: checked_token(workspace, name, force=force) for name in accounts}
-    report = Report(summary=True)
+    report = OperationReport(summary=True)
     if not reach.is_nats(url):
         if prune or diff or remove:
             raise WorkspaceError(
@@ -93,7 +93,7 @@ async def push(
         return PushResult(report, url, list(tokens), sorted(asking.answered.values()), removed)
 
 
-def checked_url(workspace: Workspace, to: Reach) -> str:
+def checked_url(workspace: Workspace, to: ServersAccess) -> str:
     """Give the URL to speak to: that of `to`, else the operator's. Raises WorkspaceError."""
     url = to.url or workspace.operator().nats.account_server_url
     reach.check_url(url)
@@ -120,18 +120,18 @@ def checked_token(workspace: Workspace, name: str, *, force: bool = False) -> st
     return store.account_token(name)
 
 
-async def _post(workspace: Workspace, url: str, name: str, token: str) -> Report:
+async def _post(workspace: Workspace, url: str, name: str, token: str) -> OperationReport:
     """Send an account to an HTTP account server."""
     where = accountserver.account_url(url, workspace.store().account(name).sub)
     sent = await asyncio.to_thread(accountserver.push, where, token)
-    told = Report(f"push {name} to account server", show=Show.WHEN_BAD)
+    told = OperationReport(f"push {name} to account server", show=Show.WHEN_BAD)
     told.children = sent.children or [sent]
     if sent.grade.name == "OK":
         told.text = f"pushed {quote(name)} to account server"
     return told
 
 
-async def _send(asking: Session, tokens: Mapping[str, str], told: Report) -> None:
+async def _send(asking: ServersSession, tokens: Mapping[str, str], told: OperationReport) -> None:
     requests = [(UPDATE, token.encode()) for token in tokens.values()]
     for name, heard in zip(tokens, await asking.ask_all(requests), strict=True):
         under = told.ok(f"push {name} to nats-server with nats account resolver")
@@ -143,7 +143,9 @@ async def _send(asking: Session, tokens: Mapping[str, str], told: Report) -> Non
         under.ok(f"pushed to a total of {count} nats-server")
 
 
-async def _list(asking: Session, known: Mapping[str, str], told: Report) -> tuple[int, list[str]]:
+async def _list(
+    asking: ServersSession, known: Mapping[str, str], told: OperationReport
+) -> tuple[int, list[str]]:
     """(how many servers told what they have, the keys that are not known here)."""
     heard, count, extra = await asking.ask(LIST), 0, list[str]()
     for answer in _good(heard, told):
@@ -163,7 +165,7 @@ async def _list(asking: Session, known: Mapping[str, str], told: Report) -> tupl
 
 
 async def _delete(
-    workspace: Workspace, asking: Session, signer: KeyPair, keys: Sequence[str], told: Report
+    workspace: Workspace, asking: ServersSession, signer: KeyPair, keys: Sequence[str], told: OperationReport
 ) -> int | None:
     """Ask for deletion; how many servers did it, None if there was nothing to do."""
     if not keys:
@@ -179,7 +181,7 @@ async def _delete(
     return count
 
 
-def _compare(listed: int, pruned: int | None, told: Report) -> None:
+def _compare(listed: int, pruned: int | None, told: OperationReport) -> None:
     if pruned is None or pruned == listed:
         return
     if pruned < listed:
@@ -194,7 +196,7 @@ def _compare(listed: int, pruned: int | None, told: Report) -> None:
         )
 
 
-def _good(heard: Heard, told: Report) -> list[Answer]:
+def _good(heard: ServerResponses, told: OperationReport) -> list[ServerResponse]:
     """The good answers, in their order; the others are told at once."""
     for answer in heard.answers:
         if answer.error:
@@ -202,7 +204,7 @@ def _good(heard: Heard, told: Report) -> list[Answer]:
     return heard.good
 
 
-def _end(heard: Heard, doing: str, told: Report) -> None:
+def _end(heard: ServerResponses, doing: str, told: OperationReport) -> None:
     """Tell who did not answer."""
     if heard.fault:
         told.error(f"failed to get response to {doing}: {heard.fault}")
@@ -224,12 +226,12 @@ def _names(workspace: Workspace) -> dict[str, str]:
 
 
 def _removed_key(workspace: Workspace, given: str) -> str:
-    return given if is_public(given, Role.ACCOUNT) else workspace.account(given).sub
+    return given if is_public(given, KeyRole.ACCOUNT) else workspace.account(given).sub
 
 
 def _request_signer(workspace: Workspace) -> KeyPair:
     """The operator's key that signs requests to delete."""
     try:
-        return signing.choose(workspace, signing.operator_signers(workspace.operator()), Role.OPERATOR)
+        return signing.choose(workspace, signing.operator_signers(workspace.operator()), KeyRole.OPERATOR)
     except WorkspaceError as error:
         raise WorkspaceError(f"operator keys needed to prune: {error}") from None

@@ -55,7 +55,7 @@ NO_TLS = Tls()
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ServersAccess:
     """Where to and as whom. `url`: "" for the operator's; `timeout`: seconds to wait for answers.
 
     `account`, `user`: the system account and a user of it, by name; "" for the operator's account, and for a
@@ -69,7 +69,7 @@ class Reach:
     tls: Tls = NO_TLS
 
 
-THE_OPERATORS = Reach()
+THE_OPERATORS = ServersAccess()
 
 
 def check_url(url: str) -> None:

@@ -21,10 +21,10 @@ from typing import Any
 from ....protocol import gojson
 from ...errors import WorkspaceError
 from ..workspace import Workspace
-from .answers import Heard
+from .answers import ServerResponses
 from .identity import system_speaker
-from .link import Link, connect, plain
-from .reach import Reach
+from .link import ServersConnection, connect, plain
+from .reach import ServersAccess
 
 PING = "$SYS.REQ.SERVER.PING"
 WINDOW = 32  # requests under way at a time
@@ -32,16 +32,18 @@ QUIET = 0.1  # seconds
 _SLOWER = 4.0
 
 
-class Session:
+class ServersSession:
     """Asks all servers. `servers`: those that are known, by key their names."""
 
-    def __init__(self, link: Link, timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, link: ServersConnection, timeout: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """`timeout`: seconds for each round; `clock`: seconds that only grow."""
         self.servers: dict[str, str] = {}
         self._link, self._timeout, self._clock = link, timeout, clock
         self._inbox: Any = None
         self._prefix = ""
-        self._asked: list[Heard] = []
+        self._asked: list[ServerResponses] = []
         self._counts: dict[str, int] = {}  # server's key: how many servers it knows of
         self._nobody = False  # not even the ping was heard: this is no system account
         self._waited = False  # a whole timeout: whoever is there has spoken
@@ -58,18 +60,18 @@ class Session:
         self._prefix = self._link.nc.new_inbox()
         self._inbox = await self._link.nc.subscribe(f"{self._prefix}.*")
 
-    async def ask(self, subject: str, body: bytes = b"") -> Heard:
+    async def ask(self, subject: str, body: bytes = b"") -> ServerResponses:
         """Ask all servers one thing."""
         return (await self.ask_all([(subject, body)]))[0]
 
     async def ask_all(
         self, requests: Sequence[tuple[str, bytes]], *, plain: bool = False, expected: int = 0
-    ) -> list[Heard]:
+    ) -> list[ServerResponses]:
         """Ask all servers several things.
 
         `plain`: the answers name no server; `expected` of them are waited for, else one of each server.
         """
-        result: list[Heard] = []
+        result: list[ServerResponses] = []
         for start in range(0, len(requests), WINDOW):
             some = requests[start : start + WINDOW]
             result += await self._round(some, plain=plain, expected=expected)
@@ -84,7 +86,7 @@ class Session:
         Raises WorkspaceError when nobody answers, or no more comes within the timeout.
         """
         number = len(self._asked)
-        self._asked.append(Heard(subject, plain=True))
+        self._asked.append(ServerResponses(subject, plain=True))
         await self._publish(subject, b"", number)
         while True:
             message = await self._next(self._clock() + self._timeout)
@@ -99,14 +101,14 @@ class Session:
 
     async def _round(
         self, requests: Sequence[tuple[str, bytes]], *, plain: bool, expected: int
-    ) -> list[Heard]:
+    ) -> list[ServerResponses]:
         first = not self._asked
         self._began = self._heard = self._clock()
         if first:
             await self._publish(PING, b"", -1)
         begin = len(self._asked)
         for subject, body in requests:
-            self._asked.append(Heard(subject, plain=plain, expected=expected))
+            self._asked.append(ServerResponses(subject, plain=plain, expected=expected))
             await self._publish(subject, body, len(self._asked) - 1)
         now = self._asked[begin:]
         end = self._began + self._timeout
@@ -115,7 +117,7 @@ class Session:
         self._waited = self._waited or self._clock() >= end
         return now
 
-    async def _listen(self, asked: list[Heard]) -> None:
+    async def _listen(self, asked: list[ServerResponses]) -> None:
         """After all rounds: hear who else may speak, for a moment."""
         end = self._began + self._timeout
         while not self._over(asked):
@@ -125,11 +127,11 @@ class Session:
                 return
             self._take(message)
 
-    def _over(self, now: list[Heard]) -> bool:
+    def _over(self, now: list[ServerResponses]) -> bool:
         """Whether nothing more can come: nobody listens to what is asked, and the ping is answered."""
         return all(heard.fault for heard in now) and (self._nobody or bool(self.servers))
 
-    def _complete(self, asked: list[Heard]) -> bool:
+    def _complete(self, asked: list[ServerResponses]) -> bool:
         """Whether all servers are known and have answered everything."""
         return self._all_known() and all(self._answered(heard) for heard in asked)
 
@@ -137,7 +139,7 @@ class Session:
         known = len(self.servers)
         return known > 0 and (self._waited or set(self._counts.values()) == {known} == {len(self._counts)})
 
-    def _answered(self, heard: Heard) -> bool:
+    def _answered(self, heard: ServerResponses) -> bool:
         if heard.fault:
             return True
         if heard.plain:
@@ -191,7 +193,7 @@ class Session:
                 active = known.get("active_servers") if isinstance(known, dict) else None
                 self._counts[key] = active if isinstance(active, int) else 0
 
-    def _judge(self, heard: Heard) -> None:
+    def _judge(self, heard: ServerResponses) -> None:
         """Note who is missing, and why nobody answered if nobody did."""
         if heard.plain:
             return
@@ -213,14 +215,14 @@ def _no_responders(message: Any) -> bool:
 
 @asynccontextmanager
 async def session(
-    workspace: Workspace, to: Reach, url: str, subjects: Sequence[str], name: str
-) -> AsyncIterator[tuple[Session, str]]:
+    workspace: Workspace, to: ServersAccess, url: str, subjects: Sequence[str], name: str
+) -> AsyncIterator[tuple[ServersSession, str]]:
     """Speak to the servers of `url` as a user of the system account that may publish to `subjects`.
 
     Gives the session and the account's name here; `name` is the connection's. Raises WorkspaceError.
     """
     speaker = system_speaker(workspace, [*subjects, PING], account=to.account, user=to.user)
     async with connect(url, speaker, name, to.tls) as link:
-        made = Session(link, to.timeout)
+        made = ServersSession(link, to.timeout)
         await made.start()
         yield made, speaker.account

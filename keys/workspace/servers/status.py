@@ -19,19 +19,19 @@ from ...claims import AccountClaims
 from ...claims.base import SECOND
 from ...errors import IdentityError, WorkspaceError
 from ...token import decode
-from ..report import Report
+from ..report import OperationReport
 from ..workspace import Workspace
 from . import reach
 from .push import LIST, checked_url
-from .reach import THE_OPERATORS, Reach
-from .session import Session, session
+from .reach import THE_OPERATORS, ServersAccess
+from .session import ServersSession, session
 
 ACCOUNTZ = "$SYS.REQ.SERVER.PING.ACCOUNTZ"
 LOOKUP = "$SYS.REQ.ACCOUNT.{}.CLAIMS.LOOKUP"
 SOON = 30 * 86400  # seconds
 
 
-class State(StrEnum):
+class StatusKind(StrEnum):
     """How what a server holds relates to the store."""
 
     CURRENT = "current"
@@ -44,7 +44,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldAccount:
     """One account on one server. Times are seconds since the epoch, 0 for never or unknown.
 
     `id`: the JWT's own (jti); `used`: how the token in use relates to the store, None if none is in use, or
@@ -54,11 +54,11 @@ class Held:
     server: str
     account: str
     name: str
-    state: State
+    state: StatusKind
     id: str = ""
     issued: int = 0
     expires: int = 0
-    used: State | None = None
+    used: StatusKind | None = None
     expired: bool = False
     expiring: bool = False
     note: str = ""
@@ -73,15 +73,15 @@ class Held:
 class StatusResult:
     """What was found. `servers`: names; `held`: by server, then by account; `report`: who did not answer."""
 
-    report: Report
+    report: OperationReport
     url: str
     servers: list[str] = field(default_factory=list)
-    held: list[Held] = field(default_factory=list)
+    held: list[HeldAccount] = field(default_factory=list)
 
     @property
     def differs(self) -> bool:
         """Whether some server has not, for every account, a valid token that is the store's."""
-        return any(row.state is not State.CURRENT or row.used or row.expired for row in self.held)
+        return any(row.state is not StatusKind.CURRENT or row.used or row.expired for row in self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class _Found:
 
 
 async def status(
-    workspace: Workspace, accounts: Iterable[str] = (), of: Reach = THE_OPERATORS, *, soon: int = 0
+    workspace: Workspace, accounts: Iterable[str] = (), of: ServersAccess = THE_OPERATORS, *, soon: int = 0
 ) -> StatusResult:
     """Ask the servers about `accounts`, by name or key, or about all that the store or they have.
 
@@ -109,7 +109,7 @@ async def status(
         raise WorkspaceError("the status can be told of nats based account resolvers only")
     chosen = {store.account(name).sub for name in map(store.account_named, accounts)}
     mine = {store.account(name).sub: (name, store.account_token(name)) for name in store.accounts()}
-    report = Report()
+    report = OperationReport()
     subjects = (LIST, ACCOUNTZ, LOOKUP.format("*"))
     async with session(workspace, of, url, subjects, "nsc_status") as (asking, _):
         found = await _ask(asking, chosen, chosen or set(mine), report)
@@ -124,7 +124,9 @@ async def status(
     return StatusResult(report, url, [name for _, name in servers], held)
 
 
-async def _ask(asking: Session, chosen: set[str], accounts: set[str], report: Report) -> _Found:
+async def _ask(
+    asking: ServersSession, chosen: set[str], accounts: set[str], report: OperationReport
+) -> _Found:
     answers = await asking.ask(LIST)
     listed = {a.id: {str(key) for key in a.data} for a in answers.good if isinstance(a.data, list)}
     for answer in answers.answers:
@@ -166,28 +168,28 @@ class _Judge:
 
     def rows(
         self, server: str, name: str, found: _Found, chosen: set[str], holders: Sequence[str]
-    ) -> list[Held]:
+    ) -> list[HeldAccount]:
         """The accounts of one server, in the order of their names."""
         listed = found.listed.get(server)
         keys = chosen or set(self._mine) | (listed or set())
         rows = [self._row(server, name, key, found, holders) for key in keys]
         return sorted(rows, key=lambda row: (row.name.casefold(), row.account))
 
-    def _row(self, server: str, name: str, key: str, found: _Found, holders: Sequence[str]) -> Held:
+    def _row(self, server: str, name: str, key: str, found: _Found, holders: Sequence[str]) -> HeldAccount:
         listed, used = found.listed.get(server), found.used.get((server, key), "")
         if listed is None:
             if not used:
-                return self._held(name, key, "", State.UNKNOWN, note="not in use there")
+                return self._held(name, key, "", StatusKind.UNKNOWN, note="not in use there")
             return self._held(name, key, used, self._state(key, used))
         if key not in listed:
-            state = State.MISSING if key in self._mine else State.UNKNOWN
+            state = StatusKind.MISSING if key in self._mine else StatusKind.UNKNOWN
             return self._held(name, key, used, state, note="still in use there" if used else "")
         having = [s for s in holders if key in found.listed[s]]
         may_be = _attributed(having, {s: found.used.get((s, key), "") for s in having}, found.tokens[key])
         tokens = may_be.get(server) or []
         if len(tokens) != 1:
-            note = f"one of {len(tokens)} that servers hold" if tokens else "held, but not shown"
-            return self._held(name, key, "", State.UNKNOWN, note=note)
+            note = f"one of {len(tokens)} that servers hold" if tokens else "stored, but not shown"
+            return self._held(name, key, "", StatusKind.UNKNOWN, note=note)
         state = self._state(key, tokens[0])
         differs = self._state(key, used) if used and used != tokens[0] else None
         note = f"in use is another one, {differs}" if differs else ""
@@ -195,29 +197,36 @@ class _Judge:
             note = note or "told apart by what is in use"
         return self._held(name, key, tokens[0], state, used=differs, note=note)
 
-    def _state(self, key: str, token: str) -> State:
+    def _state(self, key: str, token: str) -> StatusKind:
         if key not in self._mine:
-            return State.EXTRA
+            return StatusKind.EXTRA
         own = self._mine[key][1]
         if token == own:
-            return State.CURRENT
+            return StatusKind.CURRENT
         mine, theirs = self._read(own), self._read(token)
         if mine is None or theirs is None or mine.iat == theirs.iat:
-            return State.DIFFERENT
-        return State.OLDER if theirs.iat < mine.iat else State.NEWER
+            return StatusKind.DIFFERENT
+        return StatusKind.OLDER if theirs.iat < mine.iat else StatusKind.NEWER
 
     def _held(
-        self, server: str, key: str, token: str, state: State, *, used: State | None = None, note: str = ""
-    ) -> Held:
+        self,
+        server: str,
+        key: str,
+        token: str,
+        state: StatusKind,
+        *,
+        used: StatusKind | None = None,
+        note: str = "",
+    ) -> HeldAccount:
         claims = self._read(token) if token else None
         if token and claims is None:
             note = note or "its token cannot be verified"
         name = self._mine[key][0] if key in self._mine else claims.name if claims is not None else ""
         if claims is None:
-            return Held(server, key, name, state, used=used, note=note)
+            return HeldAccount(server, key, name, state, used=used, note=note)
         expired = claims.exp != 0 and claims.exp < self._now
         expiring = claims.exp != 0 and claims.exp <= self._soon
-        return Held(
+        return HeldAccount(
             server, key, name, state, claims.jti, claims.iat, claims.exp, used, expired, expiring, note
         )
 

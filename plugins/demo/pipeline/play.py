@@ -23,7 +23,7 @@ class Play:
 
     stage: Stage
     net: Network
-    ledger: shops.Ledger = field(default_factory=shops.Ledger)
+    ledger: shops.OrderTotals = field(default_factory=shops.OrderTotals)
     read: int = 0  # orders that earlier runs of the program have read
 
 
@@ -120,7 +120,7 @@ def counting(scene: Play) -> None:
     stage.write("password", "shop", show=False).chmod(0o600)
     stage.write(PROGRAM, Path(__file__).with_name("job.py").read_text(encoding="utf-8"))
     _count(scene)
-    judge(scene)
+    verify(scene)
     hub = scene.net.url("hub")
     stage.run(f"pyjs --server {hub} stream report")
     stage.run(f"pyjs --server {hub} stream get stats --last-for stats.north.orders.books")
@@ -155,7 +155,7 @@ def again(scene: Play) -> None:
         """The same command: it goes on where the checkpoint says, with what it had counted.""",
     )
     _count(scene)
-    judge(scene)
+    verify(scene)
 
 
 def _take(scene: Play, round_: int) -> None:
@@ -188,7 +188,7 @@ def _count(scene: Play) -> None:
     stage.claim(f"Spark reads just what is new in `aggregate`: {new} messages", read == new, f"{read} read")
 
 
-def judge(scene: Play) -> None:
+def verify(scene: Play) -> None:
     """Compare what was ordered with what is in the stream and in Parquet."""
     expected = scene.ledger.rows
     in_stream, count = results.from_stream(scene.net.url("hub"))

@@ -37,7 +37,7 @@ class Order(NamedTuple):
 
 
 @dataclass
-class Ledger:
+class OrderTotals:
     """What was ordered: numbers and amounts, by minute, domain and subject."""
 
     orders: Counter[Key] = field(default_factory=Counter)
@@ -72,7 +72,7 @@ def orders(domain: str, count: int, start: datetime, dice: random.Random) -> Ite
         yield Order(dice.choice(SUBJECTS), f"{placed:%Y-%m-%dT%H:%M}Z", cents, json.dumps(order).encode())
 
 
-def take(url: str, domain: str, count: int, round_: int, ledger: Ledger) -> None:
+def take(url: str, domain: str, count: int, round_: int, ledger: OrderTotals) -> None:
     """Publish a round of orders at a leaf, and enter those that its stream has acknowledged."""
     start = datetime(2026, 3, 14, 9, 0, tzinfo=UTC) + round_ * timedelta(minutes=STEP)
     asyncio.run(
@@ -80,7 +80,7 @@ def take(url: str, domain: str, count: int, round_: int, ledger: Ledger) -> None
     )
 
 
-async def _publish(url: str, domain: str, taken: list[Order], ledger: Ledger) -> None:
+async def _publish(url: str, domain: str, taken: list[Order], ledger: OrderTotals) -> None:
     client = await nats.connect(url, allow_reconnect=False, connect_timeout=5)
     try:
         stream = client.jetstream(timeout=10)

@@ -13,7 +13,7 @@ from .copies import mirrors, sources, topology
 from .exchange import through
 from .ground import domains, setup, system_account
 from .player import Player
-from .site import Site
+from .site import VideoSite
 
 MEMORY_MIB = 600
 IDLE_CORE = 0.10  # of one core, all nine together
@@ -86,7 +86,7 @@ def play(stage: Stage, only: int = 0) -> bool:
     Raises DemoError when it cannot go on.
     """
     began = time.monotonic()
-    player = Player(stage, Site.choose())
+    player = Player(stage, VideoSite.choose())
     for number, chapter in enumerate(CHAPTERS[: only or None], 1):
         if only and number < only:
             _prepare(player, number, chapter)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..stage import Stage, settle
-from .report import Copy, Count, Report, read
-from .site import CLUSTERS, Cluster, Site
+from .report import Copy, Count, StreamReport, read
+from .site import CLUSTERS, VideoCluster, VideoSite
 
 WATCH = tuple(f"pyjs --context={cluster.domain} s report" for cluster in CLUSTERS)
 COPY_SECONDS = 60.0  # a copy may wait before it looks again for an origin that was away
@@ -22,14 +22,14 @@ class Player:
     """Stage and site, and how far the play has come. `watched`: the commands whose reports are shown."""
 
     stage: Stage
-    site: Site
+    site: VideoSite
     watched: Sequence[str] = WATCH
     copies: set[Copy] = field(default_factory=set)  # the mirrors and sources there are to be
 
     def watch(self, statement: str, *wanted: Wanted) -> None:
         """Look at the three reports until they show what is `wanted`; show them, and claim `statement`."""
         texts: list[str] = []
-        reports: list[Report] = []
+        reports: list[StreamReport] = []
         away = None in wanted  # then copies may say that they miss their origin
 
         def seen() -> bool:
@@ -42,7 +42,9 @@ class Player:
         self.stage.output("".join(texts))
         self.stage.claim(statement, held, "; ".join(map(_told, CLUSTERS, reports)))
 
-    def report(self, statement: str, command: str, cluster: Cluster, wanted: Wanted, *copies: Copy) -> None:
+    def report(
+        self, statement: str, command: str, cluster: VideoCluster, wanted: Wanted, *copies: Copy
+    ) -> None:
         """Look at one report until it shows what is `wanted`, show it, and claim `statement`."""
 
         def shows(text: str) -> bool:
@@ -53,14 +55,14 @@ class Player:
         text = self.stage.run(command)
         self.stage.claim(statement, shows(text), _told(cluster, read(cluster.domain, text)))
 
-    def _shows(self, report: Report, cluster: Cluster, wanted: Wanted) -> bool:
+    def _shows(self, report: StreamReport, cluster: VideoCluster, wanted: Wanted) -> bool:
         return _fits(report, cluster, wanted, {copy for copy in self.copies if copy.domain == cluster.domain})
 
     def copied(self, *copies: Copy) -> None:
         """From now on the reports are to show these mirrors and sources, too."""
         self.copies.update(copies)
 
-    def add(self, command: str, stream: str, cluster: Cluster, answers: str = "") -> None:
+    def add(self, command: str, stream: str, cluster: VideoCluster, answers: str = "") -> None:
         """Create a stream with three replicas in `cluster` and claim that it is so."""
         text = self.stage.run(command, answers=answers)
         leader = re.findall(r"(?m)^ +Leader: (\S+)$", text)
@@ -90,7 +92,7 @@ class Player:
         return lambda: self.stage.look(command).code == 0
 
 
-def _fits(report: Report, cluster: Cluster, wanted: Wanted, copies: set[Copy]) -> bool:
+def _fits(report: StreamReport, cluster: VideoCluster, wanted: Wanted, copies: set[Copy]) -> bool:
     if wanted is None or not report.found:
         return wanted is None and not report.found
     rows = report.streams.values()
@@ -101,10 +103,10 @@ def _fits(report: Report, cluster: Cluster, wanted: Wanted, copies: set[Copy]) -
     )
 
 
-def _behind(reports: Sequence[Report]) -> bool:
+def _behind(reports: Sequence[StreamReport]) -> bool:
     return any(report.behind for report in reports)
 
 
-def _told(cluster: Cluster, report: Report) -> str:
+def _told(cluster: VideoCluster, report: StreamReport) -> str:
     counts = ", ".join(f"{name} {count.messages}" for name, count in sorted(report.counts().items()))
     return f"{cluster.domain}: {counts or ('no streams' if report.found else 'not reached')}"

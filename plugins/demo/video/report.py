@@ -17,7 +17,7 @@ class Count(NamedTuple):
     size: str
 
 
-class Row(NamedTuple):
+class ReportedStream(NamedTuple):
     """A stream: what it holds, the servers that hold it, the one that leads it ("" when none does)."""
 
     total: Count
@@ -37,11 +37,11 @@ class Copy(NamedTuple):
 
 
 @dataclass
-class Report:
+class StreamReport:
     """A domain's report. `found`: whether it is one at all, and no error."""
 
     found: bool
-    streams: dict[str, Row] = field(default_factory=dict)
+    streams: dict[str, ReportedStream] = field(default_factory=dict)
     copies: set[Copy] = field(default_factory=set)
     behind: bool = False  # whether a copy lags or has an error
 
@@ -50,9 +50,9 @@ class Report:
         return {name: row.total for name, row in self.streams.items()}
 
 
-def read(domain: str, text: str) -> Report:
+def read(domain: str, text: str) -> StreamReport:
     """The report of `domain` in `text`."""
-    report = Report(NO_STREAMS in text or STREAMS in text)
+    report = StreamReport(NO_STREAMS in text or STREAMS in text)
     title = ""
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("│").split("│")] if line.startswith("│") else []
@@ -67,11 +67,11 @@ def read(domain: str, text: str) -> Report:
     return report
 
 
-def _row(cells: list[str]) -> Row:
+def _row(cells: list[str]) -> ReportedStream:
     _, _, consumers, messages, size, lost, deleted, replicas = cells
     servers = replicas.split(", ")
     leaders = [name.removesuffix("*") for name in servers if name.endswith("*")]
-    return Row(
+    return ReportedStream(
         Count(int(messages.replace(",", "")), size),
         sorted(name.removesuffix("*") for name in servers),
         leaders[0] if len(leaders) == 1 else "",

@@ -33,7 +33,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class VideoCluster:
     """Three servers and their JetStream domain."""
 
     domain: str
@@ -50,8 +50,8 @@ class Cluster:
         return sorted(member.name for member in self.members)
 
 
-def _cluster(domain: str, number: int, *ports: tuple[int, int]) -> Cluster:
-    return Cluster(
+def _cluster(domain: str, number: int, *ports: tuple[int, int]) -> VideoCluster:
+    return VideoCluster(
         domain,
         tuple(
             Member(client, f"cluster-{domain}-{n}.cfg", f"s{number}-{n}", http)
@@ -70,14 +70,14 @@ EVERYWHERE = tuple(sorted(MEMBERS, key=lambda member: (member.port == 4202, memb
 
 
 @dataclass
-class Site:
+class VideoSite:
     """Where the nine listen (`shift` is added to each port of the video) and whose leafs are connected."""
 
     shift: int = 0
     remotes: list[tuple[str, str]] = field(default_factory=list)  # (account's public key, credentials file)
 
     @classmethod
-    def choose(cls, shifts: Iterable[int] = SHIFTS) -> Site:
+    def choose(cls, shifts: Iterable[int] = SHIFTS) -> VideoSite:
         """The video's ports, or the first such set that is free. Raises DemoError when there is none."""
         for shift in shifts:
             if all(_free(port + shift) for port in _ports()):
@@ -92,7 +92,7 @@ class Site:
         """Client URLs with commas between them."""
         return ",".join(f"nats://{host}:{member.port + self.shift}" for member in members)
 
-    def config(self, cluster: Cluster, member: Member) -> str:
+    def config(self, cluster: VideoCluster, member: Member) -> str:
         """A server's configuration file."""
         port = member.port + self.shift
         routes = "\n".join(

@@ -8,7 +8,7 @@ from ....keys.workspace.accounts import add_account
 from ....keys.workspace.edits import Dates
 from ....keys.workspace.permissions import PermissionEdits
 from .. import questions
-from ..command import NscCommand, finish, run, workspace
+from ..command import NscCommand, finish, open_workspace, run
 from ..permissions import date_options, permission_options
 
 
@@ -22,7 +22,7 @@ from ..permissions import date_options, permission_options
 @permission_options("default permissions")
 async def account(argument: str, name: str, key: str, dates: Dates, permissions: PermissionEdits) -> None:
     """Add an account, which then is the current one."""
-    here = workspace()
+    here = open_workspace()
     name = name or argument
     if run().interactive:
         name = await questions.name("account name", name)

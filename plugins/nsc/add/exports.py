@@ -12,7 +12,7 @@ from ....keys import Export, WorkspaceError
 from ....keys.claims import ServiceLatency
 from ....keys.workspace.exports import RESPONSE_TYPES, SINGLETON, add_export, read_sampling
 from .. import asking, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 
 
 @click.command("export", cls=NscCommand)
@@ -44,7 +44,7 @@ from ..command import NscCommand, finish, run, switch, workspace
 @asking.ACCOUNT
 async def add(account: str, **given: Any) -> None:
     """Add an export: a stream, or with --service a service, that other accounts may import."""
-    place = workspace()
+    place = open_workspace()
     if run().interactive:
         account = await asking.account(place, account)
         given = await _asked(given)

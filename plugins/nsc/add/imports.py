@@ -16,11 +16,11 @@ from ....keys.workspace.activations import generate_activation
 from ....keys.workspace.imports import add_activated_import, add_import
 from ....keys.workspace.source import load_token
 from .. import asking, completion, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ImportRequest:
     """What is to be imported. `source`: where its activation is; `token`: the activation itself."""
 
     name: str = ""
@@ -60,8 +60,8 @@ class Wanted:
 @asking.ACCOUNT
 async def add(account: str, **given: str | bool) -> None:
     """Add an import: from --src-account its --remote-subject, or with --token what an activation allows."""
-    place = workspace()
-    wanted = Wanted(**given)  # type: ignore[arg-type]
+    place = open_workspace()
+    wanted = ImportRequest(**given)  # type: ignore[arg-type]
     if run().interactive:
         account = await asking.account(place, account)
         wanted = await _asked(place, account, wanted)
@@ -95,14 +95,14 @@ async def add(account: str, **given: str | bool) -> None:
     finish(add_import(place, item, account=account))
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: ImportRequest) -> None:
     if wanted.source and (wanted.exporter or wanted.remote):
         raise WorkspaceError("private imports require src-account, remote-subject and service to be unset")
     if not wanted.source and not (wanted.exporter and wanted.remote):
         raise WorkspaceError("public imports require src-account, remote-subject")
 
 
-async def _asked(place: Workspace, account: str, wanted: Wanted) -> Wanted:
+async def _asked(place: Workspace, account: str, wanted: ImportRequest) -> ImportRequest:
     """Let an export of this store be picked, or ask for one from elsewhere; then how it is called here."""
     importer = place.account(account)
     offers = _offers(place.store(), importer)
@@ -139,8 +139,11 @@ def _offers(store: OperatorStore, importer: AccountClaims) -> list[tuple[Account
 
 
 async def _picked(
-    place: Workspace, importer: AccountClaims, offers: list[tuple[AccountClaims, Export]], wanted: Wanted
-) -> Wanted:
+    place: Workspace,
+    importer: AccountClaims,
+    offers: list[tuple[AccountClaims, Export]],
+    wanted: ImportRequest,
+) -> ImportRequest:
     labels = [(asking.label(export, claims.name), f"{at}") for at, (claims, export) in enumerate(offers)]
     exporter, export = offers[int(await prompt.choose("select the export", labels, flag="", default="0"))]
     remote, local = _own_place(export, importer.sub)
@@ -182,7 +185,7 @@ def _own_place(export: Export, importer: str) -> tuple[str, str]:
     return ".".join(own), ".".join([*tokens[: place - 1], *tokens[place:]])
 
 
-async def _described(wanted: Wanted) -> Wanted:
+async def _described(wanted: ImportRequest) -> ImportRequest:
     if not await prompt.confirm("is the export public?", default=not wanted.source):
         source = await prompt.text(
             "token path or url", flag="--token", default=wanted.source or None, required=True

@@ -7,7 +7,7 @@ import click
 from ....keys.claims import WeightedMapping
 from ....keys.workspace.mappings import add_mapping
 from .. import asking, questions
-from ..command import NscCommand, finish, run, workspace
+from ..command import NscCommand, finish, open_workspace, run
 
 _BYTE = 255
 
@@ -25,7 +25,7 @@ _BYTE = 255
 @asking.ACCOUNT
 async def add(account: str, source: str, target: str, weight: int, cluster: str) -> None:
     """Add (or modify) a mapping entry."""
-    place = workspace()
+    place = open_workspace()
     if run().interactive:
         account = await asking.account(place, account)
         source = await asking.wanted_subject("map from subject", "--from", source)

@@ -11,7 +11,7 @@ from ....keys.errors import WorkspaceError
 from ....keys.workspace.edits import Dates
 from ....keys.workspace.operators import add_operator, import_operator
 from .. import asking, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 from ..permissions import date_options
 
 
@@ -35,7 +35,7 @@ async def operator(
     argument: str, name: str, url: str, generate_signing_key: bool, system: bool, force: bool, dates: Dates
 ) -> None:
     """Add an operator, which then is the current one; or import another party's with --url."""
-    here = workspace()
+    here = open_workspace()
     name = name or argument
     if run().interactive:
         if await prompt.confirm("import operator from a JWT", default=True):

@@ -8,7 +8,7 @@ from ....keys.workspace.edits import Dates
 from ....keys.workspace.permissions import PermissionEdits, UserEdits
 from ....keys.workspace.users import add_user
 from .. import asking, questions
-from ..command import NscCommand, finish, listed, run, switch, workspace
+from ..command import NscCommand, finish, listed, open_workspace, run, switch
 from ..permissions import date_options, permission_options
 
 _LIST = "comma separated list or option can be specified multiple times"
@@ -39,7 +39,7 @@ async def user(
 
     With -K naming the role of a scoped signing key, the user has that role's permissions.
     """
-    here = workspace()
+    here = open_workspace()
     name = name or argument
     if run().interactive:
         account = await asking.account(here, account)

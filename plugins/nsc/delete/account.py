@@ -8,7 +8,7 @@ from ....cli import prompt
 from ....keys.errors import WorkspaceError
 from ....keys.workspace.accounts import delete_account
 from .. import asking, completion
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 
 
 @click.command(cls=NscCommand)
@@ -20,7 +20,7 @@ from ..command import NscCommand, finish, run, switch, workspace
 @switch("-F", "--force", text="managed accounts must supply --force")
 async def account(argument: str, name: str, revoke: bool, rm_nkey: bool, rm_creds: bool, force: bool) -> None:
     """Delete an account and its users."""
-    here = workspace()
+    here = open_workspace()
     name = name or argument
     if run().interactive:
         name = await asking.account(here, name)

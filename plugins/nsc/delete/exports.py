@@ -6,7 +6,7 @@ import click
 
 from ....keys.workspace.exports import delete_export
 from .. import asking, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 
 
 @click.command("export", cls=NscCommand)
@@ -19,7 +19,7 @@ from ..command import NscCommand, finish, run, switch, workspace
 @asking.ACCOUNT
 async def delete(account: str, subject: str, service: bool | None) -> None:
     """Delete an export."""
-    place = workspace()
+    place = open_workspace()
     kind = asking.named_kind(service)
     if run().interactive:
         account = await asking.account(place, account)

@@ -11,7 +11,7 @@ from ....keys.claims.issues import quote
 from ....keys.workspace.imports import delete_import
 from ....keys.workspace.whom import account_label
 from .. import asking, completion, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 
 
 @click.command("import", cls=NscCommand)
@@ -31,7 +31,7 @@ from ..command import NscCommand, finish, run, switch, workspace
 @asking.ACCOUNT
 async def delete(account: str, subject: str, src_account: str, service: bool | None) -> None:
     """Delete an import."""
-    place = workspace()
+    place = open_workspace()
     kind = asking.named_kind(service)
     if run().interactive:
         account = await asking.account(place, account)

@@ -6,7 +6,7 @@ import click
 
 from ....keys.workspace.mappings import delete_mapping
 from .. import asking, questions
-from ..command import NscCommand, finish, run, workspace
+from ..command import NscCommand, finish, open_workspace, run
 
 
 @click.command("mapping", cls=NscCommand)
@@ -22,7 +22,7 @@ from ..command import NscCommand, finish, run, workspace
 @asking.ACCOUNT
 async def delete(account: str, source: str, target: str, cluster: str) -> None:
     """Delete a mapping: one target, or all of a subject."""
-    place = workspace()
+    place = open_workspace()
     if run().interactive:
         account = await asking.account(place, account)
         source = await asking.wanted_subject("map from subject", "--from", source)

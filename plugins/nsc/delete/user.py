@@ -6,9 +6,9 @@ import click
 
 from ....cli import prompt
 from ....keys.errors import WorkspaceError
-from ....keys.workspace.users import Removal, delete_users
+from ....keys.workspace.users import UserRemoval, delete_users
 from .. import asking, chosen, completion, questions
-from ..command import NscCommand, finish, listed, run, switch, workspace
+from ..command import NscCommand, finish, listed, open_workspace, run, switch
 
 
 @click.command(cls=NscCommand)
@@ -22,7 +22,7 @@ async def user(
     argument: str, name: tuple[str, ...], account: str, revoke: bool, rm_nkey: bool, rm_creds: bool
 ) -> None:
     """Delete users of an account."""
-    here = workspace()
+    here = open_workspace()
     names = (*name, *([argument] if argument else []))
     if run().interactive:
         account = await chosen.account(here, account)
@@ -34,5 +34,5 @@ async def user(
         what = "users, nkeys" if several else "a user, nkey"
         if not await prompt.confirm(f"deleting {what} or creds file{several} cannot be undone - continue"):
             raise WorkspaceError("delete cancelled")
-    removal = Removal(revoke=revoke, keys=rm_nkey, credentials=rm_creds)
+    removal = UserRemoval(revoke=revoke, keys=rm_nkey, credentials=rm_creds)
     finish(delete_users(here, names, removal, account=account))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from .. import chosen, completion, pages
-from ..command import NscCommand, workspace
-from .shown import Shown, shown
+from ..command import NscCommand, open_workspace
+from .shown import TokenOutput, shown
 
 
 @click.command(cls=NscCommand)
@@ -15,9 +15,9 @@ from .shown import Shown, shown
     "-n", "--name", default="", help="Name or public key of the account.", shell_complete=completion.accounts
 )
 @shown
-async def account(given: str, name: str, how: Shown) -> None:
+async def account(given: str, name: str, how: TokenOutput) -> None:
     """Describe an account, by name or public key; without one, the current account."""
-    here = workspace()
+    here = open_workspace()
     found, store = await chosen.account(here, name or given), here.store()
     claims = store.account(found)
     how.show(store.account_token(found), lambda: pages.page(claims, how.names(here)))

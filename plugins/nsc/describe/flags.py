@@ -16,7 +16,7 @@ _KEY = "pyjs.nsc.describe"
 
 
 @dataclass(slots=True)
-class Asked:
+class DescribeFlags:
     """How a token is to be shown."""
 
     field: str = ""
@@ -25,10 +25,10 @@ class Asked:
     json: bool = False
 
 
-def asked(context: click.Context | None = None) -> Asked:
+def asked(context: click.Context | None = None) -> DescribeFlags:
     """What the flags of a line say, as far as it has been read."""
-    found = (context or click.get_current_context()).meta.setdefault(_KEY, Asked())
-    assert isinstance(found, Asked)
+    found = (context or click.get_current_context()).meta.setdefault(_KEY, DescribeFlags())
+    assert isinstance(found, DescribeFlags)
     return found
 
 

@@ -8,14 +8,14 @@ from ....cli import prompt
 from ....keys import FolderError, Workspace, WorkspaceError, decode
 from ....keys.workspace.source import load_token
 from .. import pages
-from ..command import NscCommand, run, workspace
-from .shown import Shown, shown
+from ..command import NscCommand, open_workspace, run
+from .shown import TokenOutput, shown
 
 
 @click.command(cls=NscCommand)
 @click.option("-f", "--file", default="", metavar="FILE|URL", help="File or URL of a token or credentials.")
 @shown
-async def jwt(file: str, how: Shown) -> None:
+async def jwt(file: str, how: TokenOutput) -> None:
     """Describe the token in a file or at a URL; credentials too, their seed is not shown."""
     if run().interactive:
         file = await prompt.text("token file or url", flag="--file", default=file)
@@ -28,6 +28,6 @@ async def jwt(file: str, how: Shown) -> None:
 def _here() -> Workspace | None:
     """The folders, where there are some that can be read."""
     try:
-        return workspace(layout=False)
+        return open_workspace(layout=False)
     except FolderError:
         return None

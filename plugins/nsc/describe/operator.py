@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ....keys import NotFoundError, Role, Workspace, is_public
+from ....keys import KeyRole, NotFoundError, Workspace, is_public
 from ....keys.workspace.listing import operators
 from .. import completion, pages
-from ..command import NscCommand, workspace
-from .shown import Shown, shown
+from ..command import NscCommand, open_workspace
+from .shown import TokenOutput, shown
 
 
 @click.command(cls=NscCommand)
@@ -21,9 +21,9 @@ from .shown import Shown, shown
     shell_complete=completion.operators,
 )
 @shown
-def operator(given: str, name: str, how: Shown) -> None:
+def operator(given: str, name: str, how: TokenOutput) -> None:
     """Describe an operator, by name or public key; without one, the current operator."""
-    here = named(workspace(), name or given)
+    here = named(open_workspace(), name or given)
     store = here.store()
     claims = store.operator()
     how.show(store.operator_token(), lambda: pages.page(claims, how.names(here)))
@@ -33,7 +33,7 @@ def named(here: Workspace, name: str) -> Workspace:
     """Give the workspace of an operator named by name or key. Raises NotFoundError."""
     if not name:
         return here
-    if is_public(name, Role.OPERATOR):
+    if is_public(name, KeyRole.OPERATOR):
         found = [entry.name for entry in operators(here) if entry.public_key == name]
         if not found:
             raise NotFoundError(f"no operator found with public key {name}")

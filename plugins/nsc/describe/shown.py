@@ -19,7 +19,7 @@ from .flags import asked, options
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TokenOutput:
     """What the flags of `describe` say. `where`: the output file."""
 
     where: str = STDOUT
@@ -59,7 +59,7 @@ def shown(function: Callable[..., Any]) -> Callable[..., Any]:
         how = asked()
         if how.json:
             run().json = True
-        return function(how=Shown(where, how.raw, how.long_ids, how.field), **more)
+        return function(how=TokenOutput(where, how.raw, how.long_ids, how.field), **more)
 
     result: Callable[..., Any] = with_flags
     result.__click_params__ = [*reversed(options()), *getattr(function, "__click_params__", ())]  # type: ignore[attr-defined]

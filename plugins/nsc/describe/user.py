@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from .. import chosen, completion
-from ..command import NscCommand, workspace
+from ..command import NscCommand, open_workspace
 from ..pages import user as pages
-from .shown import Shown, shown
+from .shown import TokenOutput, shown
 
 
 @click.command(cls=NscCommand)
@@ -17,9 +17,9 @@ from .shown import Shown, shown
 )
 @click.option("-a", "--account", default="", help="Account of the user.", shell_complete=completion.accounts)
 @shown
-async def user(given: str, name: str, account: str, how: Shown) -> None:
+async def user(given: str, name: str, account: str, how: TokenOutput) -> None:
     """Describe a user, by name or public key, with the scoped signing key that issued it."""
-    here = workspace()
+    here = open_workspace()
     owner = await chosen.account(here, account)
     store = here.store()
     found = await chosen.user(here, owner, name or given)

@@ -10,7 +10,7 @@ import click
 from ....keys.workspace.accounts import AccountEdits, edit_account
 from ....keys.workspace.jetstream import JetStreamEdits
 from .. import chosen, completion, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 from ..permissions import (
     date_options,
     folded,
@@ -151,7 +151,7 @@ def jetstream_options() -> Callable[..., Any]:
 )
 async def account(argument: str, name: str, sampling: str | None, **given: Any) -> None:
     """Edit an account: limits, JetStream, default permissions, signing keys and more."""
-    here = workspace()
+    here = open_workspace()
     edits = AccountEdits(
         own_cluster_traffic=given.pop("host_cluster_traffic"), trace_sampling=number(sampling), **given
     )

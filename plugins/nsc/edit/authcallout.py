@@ -6,7 +6,7 @@ import click
 
 from ....keys.workspace.authcallout import CalloutChanges, edit_callout
 from .. import asking, completion
-from ..command import NscCommand, finish, listed, switch, workspace
+from ..command import NscCommand, finish, listed, open_workspace, switch
 
 
 @click.command(cls=NscCommand)
@@ -34,4 +34,4 @@ def authcallout(
 ) -> None:
     """Edit an account's authorization callout."""
     changes = CalloutChanges(users, rm_users, accounts, rm_accounts, curve, rm_curve, disable)
-    finish(edit_callout(workspace(), changes, account=account or name))
+    finish(edit_callout(open_workspace(), changes, account=account or name))

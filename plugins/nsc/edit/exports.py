@@ -11,7 +11,7 @@ from ....cli.param import DURATION
 from ....keys import Export, Workspace
 from ....keys.workspace.exports import RESPONSE_TYPES, ExportChanges, edit_export, read_sampling
 from .. import asking, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 
 
 @click.command("export", cls=NscCommand)
@@ -38,7 +38,7 @@ from ..command import NscCommand, finish, run, switch, workspace
 @asking.ACCOUNT
 async def edit(account: str, subject: str, **given: Any) -> None:
     """Edit an export; what no flag names stays as it is."""
-    place = workspace()
+    place = open_workspace()
     new_subject: str | None = None
     if run().interactive:
         account = await asking.account(place, account)

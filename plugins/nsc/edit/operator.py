@@ -7,7 +7,7 @@ import click
 from ....keys.workspace.edits import Dates, SigningKeys, Tags
 from ....keys.workspace.operators import OperatorEdits, edit_operator
 from .. import questions
-from ..command import NscCommand, finish, listed, run, switch, workspace
+from ..command import NscCommand, finish, listed, open_workspace, run, switch
 from ..permissions import date_options, signing_key_options, tag_options
 
 _URLS = "where clients reach the NATS service (nats/tls/ws/wss) - comma separated list or several times"
@@ -44,7 +44,7 @@ async def operator(
     dates: Dates,
 ) -> None:
     """Edit the current operator."""
-    here = workspace()
+    here = open_workspace()
     edits = OperatorEdits(
         dates,
         tags,

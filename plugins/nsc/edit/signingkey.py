@@ -8,7 +8,7 @@ from ....keys import WorkspaceError
 from ....keys.workspace.permissions import UserEdits
 from ....keys.workspace.scopes import edit_signing_key
 from .. import asking
-from ..command import NscCommand, finish, listed, workspace
+from ..command import NscCommand, finish, listed, open_workspace
 from ..permissions import user_options
 
 
@@ -32,6 +32,6 @@ def signing_key(
         raise WorkspaceError("one signing key can be edited at a time")
     key = named or next(iter(keys), "")
     done = edit_signing_key(
-        workspace(), key, role=role, description=description, edits=edits, account=account
+        open_workspace(), key, role=role, description=description, edits=edits, account=account
     )
     finish(done)

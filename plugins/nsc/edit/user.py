@@ -8,7 +8,7 @@ from ....keys.workspace.edits import Dates, Tags
 from ....keys.workspace.permissions import UserEdits
 from ....keys.workspace.users import edit_user
 from .. import asking, chosen, completion, questions
-from ..command import NscCommand, finish, run, workspace
+from ..command import NscCommand, finish, open_workspace, run
 from ..permissions import date_options, tag_options, user_options
 
 
@@ -21,7 +21,7 @@ from ..permissions import date_options, tag_options, user_options
 @user_options()
 async def user(argument: str, name: str, account: str, dates: Dates, tags: Tags, edits: UserEdits) -> None:
     """Edit a user, and write its credentials anew."""
-    here = workspace()
+    here = open_workspace()
     name = name or argument
     if run().interactive:
         account = await chosen.account(here, account)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from ....keys import Role
+from ....keys import KeyRole
 from ....keys.workspace import keyring
 from ....keys.workspace.giving import export_keys
-from ..command import NscCommand, finish, switch, workspace
+from ..command import NscCommand, finish, open_workspace, switch
 from ..keys.wanted import wanted
 
 
@@ -23,13 +23,13 @@ from ..keys.wanted import wanted
 @switch("--curves", text="Curve keys.")
 @click.option("--curve", default="", metavar="KEY", help="This curve key only.")
 def keys(
-    chosen: keyring.Wanted, curves: bool, curve: str, folder: str, force: bool, remove: bool, tokens: bool
+    chosen: keyring.KeyFilter, curves: bool, curve: str, folder: str, force: bool, remove: bool, tokens: bool
 ) -> None:
     """Export seeds, each to a file named by its public key."""
     if not folder:
         raise click.UsageError("--dir names no directory")
     if curves or curve:
-        chosen = keyring.with_role(chosen, Role.CURVE)
+        chosen = keyring.with_role(chosen, KeyRole.CURVE)
     if curve:
         chosen = replace(chosen, part=curve)
-    finish(export_keys(workspace(), chosen, Path(folder), force=force, remove=remove, tokens=tokens))
+    finish(export_keys(open_workspace(), chosen, Path(folder), force=force, remove=remove, tokens=tokens))

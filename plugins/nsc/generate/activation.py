@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ....cli import prompt
-from ....keys import Report, Workspace, WorkspaceError, decorate_jwt, files
+from ....keys import OperationReport, Workspace, WorkspaceError, decorate_jwt, files
 from ....keys.claims.issues import quote
 from ....keys.claims.subjects import contained
 from ....keys.workspace.accountserver import is_http
@@ -20,7 +20,7 @@ from ....keys.workspace.activations import (
 from ....keys.workspace.moments import moment
 from ....keys.workspace.report import place as shown
 from .. import asking, completion, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 from ..output import STDOUT, output_file
 
 _SPANS = "yyyy-mm-dd, #m(inutes), #h(ours), #d(ays), #w(eeks), #M(onths), #y(ears)"
@@ -46,7 +46,7 @@ async def activation(
     account: str, subject: str, where: str, push: bool, target: str, start: str, expiry: str
 ) -> None:
     """Generate an export activation jwt token."""
-    here = workspace()
+    here = open_workspace()
     if run().interactive:
         account = await asking.account(here, account)
         subject, target, start, expiry = await _asked(here, account, subject, target, start, expiry)
@@ -76,7 +76,7 @@ async def activation(
     finish(made)
 
 
-def _write(text: str, where: str, report: Report) -> None:
+def _write(text: str, where: str, report: OperationReport) -> None:
     path = Path(where).expanduser()
     files.write(path, text)
     report.ok(f"wrote activation token to {shown(path)}")

@@ -11,7 +11,7 @@ from ....keys.workspace import configuration
 from ....keys.workspace.configuration.nkeys import nkeys
 from ....keys.workspace.report import place
 from .. import completion
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 from ..output import STDOUT, write
 
 _KINDS = {"mem": configuration.memory, "nats": configuration.full, "cache": configuration.cache}
@@ -47,7 +47,7 @@ def config(
         raise click.UsageError("--dir is only valid with --mem-resolver")
     if plain and system:
         raise click.UsageError("nkey configurations don't support system account")
-    here = workspace()
+    here = open_workspace()
     if folder:
         written = configuration.write_folder(_site(here, system), Path(folder), force=force)
         finish(written)
@@ -62,8 +62,8 @@ def config(
         _success(path)
 
 
-def _site(here: Workspace, system: str) -> configuration.Site:
-    return configuration.Site.read(here, system)
+def _site(here: Workspace, system: str) -> configuration.ConfigInput:
+    return configuration.ConfigInput.read(here, system)
 
 
 def _success(path: Path) -> None:

@@ -10,17 +10,17 @@ import click
 
 from ....cli import context as contexts
 from ....cli import prompt
-from ....keys import FolderError, NotFoundError, Report, WorkspaceError, files
+from ....keys import FolderError, NotFoundError, OperationReport, WorkspaceError, files
 from ....keys.workspace.report import place
 from .. import chosen, completion
-from ..command import NscCommand, finish, run, workspace
+from ..command import NscCommand, finish, open_workspace, run
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
     """A context that was written."""
 
-    report: Report
+    report: OperationReport
     path: Path
 
 
@@ -37,7 +37,7 @@ async def context(user: str, account: str, name: str) -> None:
     if not name:
         raise WorkspaceError("context name is required: give it with --context")
     path = contexts.path_of(name.removesuffix(".json"))
-    here = workspace()
+    here = open_workspace()
     owner = await chosen.account(here, account)
     held = await chosen.user(here, owner, user)
     store = here.store()
@@ -55,6 +55,6 @@ async def context(user: str, account: str, name: str) -> None:
     files.write(
         path, json.dumps({k: v for k, v in fields.items() if v}, separators=(",", ":"), ensure_ascii=False)
     )
-    report = Report()
+    report = OperationReport()
     report.ok(f"wrote nats cli context file to {place(path)}")
     finish(Made(report, path))

@@ -7,7 +7,7 @@ import click
 from ....keys import format_credentials
 from ....keys.workspace.report import place
 from .. import chosen, completion
-from ..command import NscCommand, run, workspace
+from ..command import NscCommand, open_workspace, run
 from ..output import STDOUT, output_file, write
 
 
@@ -19,7 +19,7 @@ from ..output import STDOUT, output_file, write
 @output_file("-o", "--output-file")
 async def creds(name: str, account: str, where: str) -> None:
     """Generate the credentials of a user whose seed is stored."""
-    here = workspace()
+    here = open_workspace()
     owner = await chosen.account(here, account)
     user = await chosen.user(here, owner, name)
     store = here.store()

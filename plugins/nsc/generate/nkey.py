@@ -6,9 +6,9 @@ import json
 
 import click
 
-from ....keys import KeyPair, Role, Workspace
+from ....keys import KeyPair, KeyRole, Workspace
 from ....keys.workspace.report import place
-from ..command import NscCommand, run, switch, workspace
+from ..command import NscCommand, open_workspace, run, switch
 
 
 @click.command(cls=NscCommand)
@@ -19,11 +19,16 @@ from ..command import NscCommand, run, switch, workspace
 @switch("-S", "--store", "stored", text="Store the keys in the keystore, do not show their seeds.")
 def nkey(operator: bool, account: bool, user: bool, curve: bool, stored: bool) -> None:
     """Generate keys: each with its seed on the first line, its public key on the second."""
-    flags = ((operator, Role.OPERATOR), (account, Role.ACCOUNT), (user, Role.USER), (curve, Role.CURVE))
+    flags = (
+        (operator, KeyRole.OPERATOR),
+        (account, KeyRole.ACCOUNT),
+        (user, KeyRole.USER),
+        (curve, KeyRole.CURVE),
+    )
     roles = [role for given, role in flags if given]
     if not roles:
         raise click.UsageError("set --operator, --account, --user, or --curve")
-    here = workspace() if stored else None
+    here = open_workspace() if stored else None
     made = [_made(role, here) for role in roles]
     if run().json:
         click.echo(json.dumps(made, indent=2))
@@ -35,7 +40,7 @@ def nkey(operator: bool, account: bool, user: bool, curve: bool, stored: bool) -
             click.echo(f"{key['public_key']}\n{key['kind']} key stored {place(key['path'])}\n")
 
 
-def _made(role: Role, here: Workspace | None) -> dict[str, str]:
+def _made(role: KeyRole, here: Workspace | None) -> dict[str, str]:
     key = KeyPair.create(role)
     told = {"kind": role.word, "public_key": key.public_key}
     if here is None:

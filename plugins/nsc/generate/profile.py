@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import click
 
-from ....keys.folders.context import Context
+from ....keys.folders.context import NscContext
 from ....keys.folders.store import Stores
-from ....keys.workspace.profile import Address, located
+from ....keys.workspace.profile import NscUrl, located
 from ....keys.workspace.profile import profile as profiled
 from ....keys.workspace.workspace import Workspace
-from ..command import NscCommand, workspace
+from ..command import NscCommand, open_workspace
 from ..output import STDOUT, output_file, write
 
 
@@ -21,15 +21,15 @@ from ..output import STDOUT, output_file, write
 @output_file("-o", "--output-file")
 def profile(url: str, where: str) -> None:
     """Generate a profile from `nsc://operator/account/user?names&keys&seeds`, as JSON for other tools."""
-    address = Address.parse(url)
-    text = json.dumps(profiled(_located(workspace(), address), address), indent=2, ensure_ascii=False)
+    address = NscUrl.parse(url)
+    text = json.dumps(profiled(_located(open_workspace(), address), address), indent=2, ensure_ascii=False)
     write(text if where == STDOUT else f"{text}\n", where, "tool configuration", is_json=True)
 
 
-def _located(here: Workspace, address: Address) -> Workspace:
+def _located(here: Workspace, address: NscUrl) -> Workspace:
     """The workspace in the folders that the URL names."""
     stores, keys = located(address)
-    context: Context = here.context
+    context: NscContext = here.context
     if keys is not None:
         context = replace(context, home=replace(context.home, keys=keys.absolute()))
     if stores is not None:

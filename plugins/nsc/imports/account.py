@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ....keys.workspace.taking import import_account
-from ..command import NscCommand, finish, switch, workspace
+from ..command import NscCommand, finish, open_workspace, switch
 
 
 @click.command(cls=NscCommand)
@@ -17,4 +17,4 @@ from ..command import NscCommand, finish, switch, workspace
 @switch("--force", text="Sign it anew if another operator signed it.")
 def account(file: str, skip: bool, overwrite: bool, force: bool) -> None:
     """Import an account; one that signed itself is signed by the operator."""
-    finish(import_account(workspace(), Path(file), skip=skip, overwrite=overwrite, force=force))
+    finish(import_account(open_workspace(), Path(file), skip=skip, overwrite=overwrite, force=force))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ....keys.workspace.taking import import_keys
-from ..command import NscCommand, finish, switch, workspace
+from ..command import NscCommand, finish, open_workspace, switch
 
 
 @click.command(cls=NscCommand)
@@ -17,4 +17,4 @@ def keys(folder: str, recurse: bool) -> None:
     """Import every seed in the .nk files of a directory into the keystore."""
     if not folder:
         raise click.UsageError("--dir names no directory")
-    finish(import_keys(workspace(), Path(folder), recurse=recurse))
+    finish(import_keys(open_workspace(), Path(folder), recurse=recurse))

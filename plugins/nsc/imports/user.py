@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ....keys.workspace.taking import import_user
-from ..command import NscCommand, finish, switch, workspace
+from ..command import NscCommand, finish, open_workspace, switch
 
 
 @click.command(cls=NscCommand)
@@ -18,4 +18,4 @@ from ..command import NscCommand, finish, switch, workspace
 @switch("--overwrite", text="Overwrite the user if it exists.")
 def user(file: str, skip: bool, overwrite: bool) -> None:
     """Import a user of an account that is here; from credentials the key too."""
-    finish(import_user(workspace(), Path(file), skip=skip, overwrite=overwrite))
+    finish(import_user(open_workspace(), Path(file), skip=skip, overwrite=overwrite))

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from ....keys import Role
-from ....keys.workspace.keyring import Wanted
+from ....keys import KeyRole
+from ....keys.workspace.keyring import KeyFilter
 from .. import completion
 from ..command import switch
 
-ALL = frozenset({Role.OPERATOR, Role.ACCOUNT, Role.USER, Role.CURVE})
+ALL = frozenset({KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER, KeyRole.CURVE})
 
 
 _OPTIONS = (
@@ -46,9 +46,9 @@ def wanted(function: Callable[..., Any]) -> Callable[..., Any]:
         unreferenced: bool,
         **more: Any,
     ) -> Any:
-        flags = ((operator, Role.OPERATOR), (accounts, Role.ACCOUNT), (users, Role.USER))
+        flags = ((operator, KeyRole.OPERATOR), (accounts, KeyRole.ACCOUNT), (users, KeyRole.USER))
         roles = ALL if everything else frozenset(role for given, role in flags if given)
-        return function(chosen=Wanted(roles, account, user, part, unreferenced), **more)
+        return function(chosen=KeyFilter(roles, account, user, part, unreferenced), **more)
 
     result: Callable[..., Any] = with_flags
     for option in reversed(_OPTIONS):

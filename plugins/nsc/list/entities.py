@@ -10,7 +10,7 @@ import click
 from ....keys import Workspace
 from ....keys.workspace import listing
 from .. import completion
-from ..command import NscCommand, run, switch, workspace
+from ..command import NscCommand, open_workspace, run, switch
 from ..table import Table, bold
 
 JSON = switch("-J", "as_json", text="As JSON; --json too.")
@@ -27,7 +27,7 @@ OPERATOR = click.option(
 @JSON
 def operators(as_json: bool) -> None:
     """List the operators in the stores directory."""
-    here = workspace()
+    here = open_workspace()
     entries = listing.operators(here)
     if not entries and not (as_json or run().json):
         click.echo(f'no operators defined in store dir "{here.stores.root}"')
@@ -64,11 +64,11 @@ def users(operator: str, account: str, as_json: bool) -> None:
 
 
 def _in_operator(name: str) -> Workspace:
-    here = workspace()
+    here = open_workspace()
     return here.with_operator(name).save() if name else here
 
 
-def _show(title: str, entries: list[listing.Entry], current: str, as_json: bool) -> None:
+def _show(title: str, entries: list[listing.ListedItem], current: str, as_json: bool) -> None:
     if as_json or run().json:
         click.echo(json.dumps([entry.document() for entry in entries], indent=1, ensure_ascii=False))
         return

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from ....keys import IdentityError, Role, Workspace, WorkspaceError
+from ....keys import IdentityError, KeyRole, Workspace, WorkspaceError
 from ....keys.workspace import keyring
-from ..command import NscCommand, run, switch, workspace
+from ..command import NscCommand, open_workspace, run, switch
 from ..keys.wanted import wanted
 from ..table import Table
 
-_INDENT = {Role.ACCOUNT: " ", Role.CURVE: " ", Role.USER: "  "}
+_INDENT = {KeyRole.ACCOUNT: " ", KeyRole.CURVE: " ", KeyRole.USER: "  "}
 _CALLOUT = "[ T ] auth callout encryption target"
 
 
@@ -23,13 +23,13 @@ _CALLOUT = "[ T ] auth callout encryption target"
 @switch("-S", "--show-seeds", "seeds", text="Show the secret seeds.")
 @wanted
 @switch("-x", "--curve", "curves", text="Curve keys.")
-def keys(chosen: keyring.Wanted, curves: bool, seeds: bool, as_json: bool) -> None:
+def keys(chosen: keyring.KeyFilter, curves: bool, seeds: bool, as_json: bool) -> None:
     """List the keys of the current operator and account, and whether their seeds are stored."""
     if chosen.unreferenced and seeds:
         raise WorkspaceError("specify one of --show-seeds or --not-referenced")
-    here = workspace()
+    here = open_workspace()
     if curves:
-        chosen = keyring.with_role(chosen, Role.CURVE)
+        chosen = keyring.with_role(chosen, KeyRole.CURVE)
     found = keyring.collect(here, chosen)
     if as_json or run().json:
         documents = [_document(here, key, seeds) for key in found]
@@ -40,7 +40,7 @@ def keys(chosen: keyring.Wanted, curves: bool, seeds: bool, as_json: bool) -> No
         click.echo(_seeds(here, found) if seeds else _table(found))
 
 
-def _table(found: list[keyring.Held]) -> str:
+def _table(found: list[keyring.StoredKey]) -> str:
     table = Table("Keys", ("Entity", "Key", "Signing Key", "Stored"))
     for key in found:
         stored = "BAD" if key.damaged else "*" if key.path else ""
@@ -54,7 +54,7 @@ def _table(found: list[keyring.Held]) -> str:
     )
 
 
-def _seeds(here: Workspace, found: list[keyring.Held]) -> str:
+def _seeds(here: Workspace, found: list[keyring.StoredKey]) -> str:
     table = Table("Seeds Keys", ("Entity", "Private Key", "Signing Key"))
     for key in found:
         if key.damaged or key.path is None:
@@ -68,7 +68,7 @@ def _seeds(here: Workspace, found: list[keyring.Held]) -> str:
     return f"{table.render()}[ ! ] seed is not stored\n[ERR] error reading seed\n{_CALLOUT}\n"
 
 
-def _document(here: Workspace, key: keyring.Held, seeds: bool) -> dict[str, Any]:
+def _document(here: Workspace, key: keyring.StoredKey, seeds: bool) -> dict[str, Any]:
     """One key as nsc's JSON has it; the token is base 64 once more."""
     token = {"jwt": base64.b64encode(key.token.encode()).decode()} if key.token else {}
     secret = {"seed": keyring.seed(here, key)} if seeds and key.path and not key.damaged else {}
@@ -86,9 +86,9 @@ def _document(here: Workspace, key: keyring.Held, seeds: bool) -> dict[str, Any]
     }
 
 
-def _entity(key: keyring.Held) -> str:
+def _entity(key: keyring.StoredKey) -> str:
     return key.name if key.name == keyring.UNKNOWN else _INDENT.get(key.role, "") + key.name
 
 
-def _signing(key: keyring.Held) -> str:
+def _signing(key: keyring.StoredKey) -> str:
     return "T" if key.curve else "*" if key.signing else ""

@@ -6,7 +6,7 @@ import click
 
 from ....keys.workspace.reissue import reissue_operator
 from .. import completion
-from ..command import NscCommand, finish, switch, workspace
+from ..command import NscCommand, finish, open_workspace, switch
 
 
 @click.command(cls=NscCommand)
@@ -23,5 +23,5 @@ def operator(name: str, convert: bool) -> None:
 
     Every server that trusts the operator needs its new token. Back up servers and folders first.
     """
-    here = workspace()
+    here = open_workspace()
     finish(reissue_operator(here.with_operator(name) if name else here, convert=convert))

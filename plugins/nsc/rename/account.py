@@ -8,7 +8,7 @@ from ....cli.errors import CliError
 from ....keys.workspace.rename import rename_account
 from ....keys.workspace.report import short
 from .. import completion
-from ..command import NscCommand, finish, switch, workspace
+from ..command import NscCommand, finish, open_workspace, switch
 
 
 @click.command(cls=NscCommand)
@@ -17,7 +17,7 @@ from ..command import NscCommand, finish, switch, workspace
 @switch("--OK", "backed_up", text="The directories are backed up: do it.")
 def account(old: str, new: str, backed_up: bool) -> None:
     """Rename an account: its token is signed anew, its users and credentials move along."""
-    here = workspace()
+    here = open_workspace()
     if not backed_up:
         raise CliError(
             'required flag "OK" not set',

@@ -6,7 +6,7 @@ import click
 
 from ....cli import prompt
 from ....keys import Workspace, WorkspaceError
-from ....keys.workspace.draft import Draft
+from ....keys.workspace.draft import AccountUpdate
 from ....keys.workspace.revocations import (
     exports_of,
     revoke_activation,
@@ -15,7 +15,7 @@ from ....keys.workspace.revocations import (
 )
 from ....keys.workspace.whom import account_label
 from .. import asking, completion, questions
-from ..command import NscCommand, finish, run, switch, workspace
+from ..command import NscCommand, finish, open_workspace, run, switch
 from . import listing
 
 _ANYONE = "*"
@@ -40,7 +40,7 @@ _TARGET = click.option(
 @asking.ACCOUNT
 async def add(account: str, subject: str, service: bool, target: str, at: str) -> None:
     """Revoke an account's access to an export, or with '*' that of all accounts."""
-    place = workspace()
+    place = open_workspace()
     if run().interactive:
         account, subject, service = await _picked(place, account, subject, service)
         target = await prompt.text(
@@ -71,7 +71,7 @@ async def add(account: str, subject: str, service: bool, target: str, at: str) -
 @asking.ACCOUNT
 async def delete(account: str, subject: str, service: bool, target: str) -> None:
     """Remove an account revocation from an export."""
-    place = workspace()
+    place = open_workspace()
     if run().interactive:
         account, subject, service = await _picked(place, account, subject, service)
         target = target or await _picked_revoked(place, account, subject, service)
@@ -86,7 +86,7 @@ async def delete(account: str, subject: str, service: bool, target: str) -> None
 @asking.ACCOUNT
 async def show(account: str, subject: str, service: bool) -> None:
     """List account revocations for an export."""
-    place = workspace()
+    place = open_workspace()
     if run().interactive:
         account, subject, service = await _picked(place, account, subject, service)
     kind = asking.KINDS[service]
@@ -106,7 +106,7 @@ async def _picked(place: Workspace, account: str, subject: str, service: bool) -
     account = await asking.account(place, account)
     service = await asking.yes("is service", "--service", service)
     if not subject:
-        draft = Draft.open(place, account)
+        draft = AccountUpdate.open(place, account)
         kind = asking.KINDS[service]
         chosen = await asking.export(f"select {kind} export", exports_of(draft, kind), draft.name)
         subject = chosen.subject

@@ -8,7 +8,7 @@ from ....cli import prompt
 from ....keys import Workspace, WorkspaceError
 from ....keys.workspace.revocations import revoke_user, revoked_users, unrevoke_user
 from .. import asking, completion, questions
-from ..command import NscCommand, finish, run, workspace
+from ..command import NscCommand, finish, open_workspace, run
 from . import listing
 
 _ANYONE = "*"
@@ -25,7 +25,7 @@ _KEY = click.option(
 @asking.ACCOUNT
 async def add(account: str, name: str, key: str, at: str) -> None:
     """Revoke a user, or with '*' all users."""
-    place, user = workspace(), _one(name, key)
+    place, user = open_workspace(), _one(name, key)
     if run().interactive:
         account = await asking.account(place, account)
         user = user or await _picked(place, account)
@@ -40,7 +40,7 @@ async def add(account: str, name: str, key: str, at: str) -> None:
 @asking.ACCOUNT
 async def delete(account: str, name: str, key: str) -> None:
     """Remove a user revocation."""
-    place, user = workspace(), _one(name, key)
+    place, user = open_workspace(), _one(name, key)
     if run().interactive and not user:
         account = await asking.account(place, account)
         user = await _picked_revoked(place, account)
@@ -52,7 +52,7 @@ async def delete(account: str, name: str, key: str) -> None:
 @asking.ACCOUNT
 async def show(account: str) -> None:
     """List users revoked in an account."""
-    place = workspace()
+    place = open_workspace()
     if run().interactive:
         account = await asking.account(place, account)
     name, found = revoked_users(place, account=account)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import click
 
-from ....keys import Report, Workspace
+from ....keys import OperationReport, Workspace
 from .. import completion
-from ..command import NscCommand, finish, workspace
+from ..command import NscCommand, finish, open_workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +17,23 @@ class Selected:
 
     operator: str
     account: str
-    report: Report
+    report: OperationReport
 
 
 @click.command(cls=NscCommand)
 @click.argument("name", shell_complete=completion.operators)
 def operator(name: str) -> None:
     """Make an operator of the stores directory the current one."""
-    _select(workspace().with_operator(name))
+    _select(open_workspace().with_operator(name))
 
 
 @click.command(cls=NscCommand)
 @click.argument("name", shell_complete=completion.accounts)
 def account(name: str) -> None:
     """Make an account of the current operator the current one, by name or public key."""
-    _select(workspace().with_account(name))
+    _select(open_workspace().with_account(name))
 
 
 def _select(chosen: Workspace) -> None:
     chosen.save()
-    finish(Selected(chosen.context.operator, chosen.context.account, Report()))
+    finish(Selected(chosen.context.operator, chosen.context.account, OperationReport()))

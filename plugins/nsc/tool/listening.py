@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ....keys import WorkspaceError
-from ....keys.workspace.servers.link import Link
+from ....keys.workspace.servers.link import ServersConnection
 from .user import flushed
 
 
@@ -25,7 +25,9 @@ def listening_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-async def messages(link: Link, subject: str, queue: str, most: int, word: str) -> AsyncIterator[Any]:
+async def messages(
+    link: ServersConnection, subject: str, queue: str, most: int, word: str
+) -> AsyncIterator[Any]:
     """Say (with `word`) that it listens, and give the messages: `most` of them, or all until Ctrl-C.
 
     Raises WorkspaceError when the server does not let it listen.

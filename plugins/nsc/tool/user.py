@@ -10,9 +10,9 @@ import click
 
 from ....keys import WorkspaceError
 from ....keys.workspace.servers.identity import stored_speaker
-from ....keys.workspace.servers.link import Link, connect, plain
+from ....keys.workspace.servers.link import ServersConnection, connect, plain
 from .. import asking, chosen, completion
-from ..command import workspace
+from ..command import open_workspace
 from ..reach import tls, tls_flags
 
 _PATIENCE = 5  # seconds
@@ -35,9 +35,9 @@ def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextlib.asynccontextmanager
-async def connected(given: dict[str, Any], name: str) -> AsyncIterator[Link]:
+async def connected(given: dict[str, Any], name: str) -> AsyncIterator[ServersConnection]:
     """Connect as the user that the flags name, or the only one. Raises WorkspaceError."""
-    here = workspace()
+    here = open_workspace()
     account = await chosen.account(here, given.pop("account"))
     user = await chosen.user(here, account, given.pop("user"))
     speaker = stored_speaker(here, account, user)
@@ -51,7 +51,7 @@ async def connected(given: dict[str, Any], name: str) -> AsyncIterator[Link]:
         yield link
 
 
-async def flushed(link: Link) -> None:
+async def flushed(link: ServersConnection) -> None:
     """Wait until the server has read everything. Raises WorkspaceError with what it complained of.
 
     Twice there and back: the first PING of nats-py overtakes what waits to be written.

@@ -10,7 +10,7 @@ from ....cli.connection import connect
 from ....cli.param import DURATION
 from ....cli.render import go_span
 from ...stream.listing import collected
-from .result import SECOND, Decorator, Result, checking
+from .result import SECOND, CheckResult, Decorator, checking
 
 Info = dict[str, Any]
 
@@ -32,7 +32,7 @@ def _percent(spelling: str, default: int, text: str) -> Decorator:
 @click.option("--replica-seen-critical", "seen", type=DURATION, default="5s", help="Longest silence of one.")
 @click.option("--replica-lag-critical", "lag", type=int, default=200, help="Most operations behind.")
 async def jetstream(
-    result: Result,
+    result: CheckResult,
     mem_warn: int,
     mem_critical: int,
     store_warn: int,
@@ -61,7 +61,9 @@ async def jetstream(
         _replicas(result, streams, len(missing), seen, lag)
 
 
-def _use(result: Result, item: str, value: int, limit: int, unit: str, thresholds: tuple[int, int]) -> None:
+def _use(
+    result: CheckResult, item: str, value: int, limit: int, unit: str, thresholds: tuple[int, int]
+) -> None:
     """Judge how much of a limit is used."""
     warning, critical = thresholds
     part = 100 * value // limit if limit > 0 else 0
@@ -79,7 +81,7 @@ def _use(result: Result, item: str, value: int, limit: int, unit: str, threshold
         result.warning(f"{part}% {item}")
 
 
-def _replicas(result: Result, streams: list[Info], missing: int, seen: int, lag: int) -> None:
+def _replicas(result: CheckResult, streams: list[Info], missing: int, seen: int, lag: int) -> None:
     """Count the streams by what is wrong with their replicas; `missing` ones nobody told of."""
     counts = dict.fromkeys(("ok", "no_leader", "missing_replicas", "lagged", "not_seen", "fail"), 0)
     for info in streams:

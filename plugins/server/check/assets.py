@@ -14,7 +14,7 @@ from ....cli.errors import CliError, RemoteError
 from ....cli.jetstream import STREAM_NOT_FOUND
 from ....cli.param import DURATION, PATTERN
 from ....protocol import subject as subjects
-from .result import SECOND, Result, checking
+from .result import SECOND, CheckResult, checking
 from .stream import settled
 
 Info = dict[str, Any]
@@ -31,7 +31,7 @@ NO_MESSAGE = 10037
 @click.option("--last-ack-critical", type=DURATION, help="Longest time since an ack.")
 @click.option("--redelivery-critical", type=int, help="Most messages that are delivered again.")
 @click.option("--pinned", is_flag=True, help="All priority groups need a pinned client.")
-async def consumer(result: Result, stream: str, name: str, pinned: bool, **given: Any) -> None:
+async def consumer(result: CheckResult, stream: str, name: str, pinned: bool, **given: Any) -> None:
     """Check a Consumer's acks, pulls and progress."""
     result.name = f"{stream}_{name}"
     async with connect(quiet=True) as link:
@@ -59,7 +59,9 @@ async def consumer(result: Result, stream: str, name: str, pinned: bool, **given
         _pinned(result, info)
 
 
-def _since(result: Result, info: Info, key: str, metric: str, title: str, never: str, limits: Info) -> None:
+def _since(
+    result: CheckResult, info: Info, key: str, metric: str, title: str, never: str, limits: Info
+) -> None:
     """Judge how long ago something happened last."""
     longest = limits[f"{metric}_critical"]
     ago = render.since((info.get(key) or {}).get("last_active", ""), info.get("ts", ""))
@@ -74,7 +76,7 @@ def _since(result: Result, info: Info, key: str, metric: str, title: str, never:
         result.above(f"{title} {render.span(ago)} ago", ago, 0, longest)
 
 
-def _pinned(result: Result, info: Info) -> None:
+def _pinned(result: CheckResult, info: Info) -> None:
     wanted = info["config"].get("priority_groups") or []
     if info["config"].get("priority_policy") != "pinned_client" or not wanted:
         result.critical("Not pinned client priority mode")
@@ -96,7 +98,7 @@ def _pinned(result: Result, info: Info) -> None:
 @click.option("--content", type=PATTERN, default=".", help="What it has to contain.")
 @click.option("--body-timestamp", is_flag=True, help="The body is the time, in seconds since 1970.")
 async def message(
-    result: Result,
+    result: CheckResult,
     stream: str,
     subject: str,
     age_warn: int,
@@ -145,7 +147,7 @@ def _seconds(text: str) -> int:
     "--values-warn", "warning", type=int, default=-1, help="Warn: this many; above critical: as few."
 )
 @click.option("--key", default="", help="A key that has to have a value.")
-async def kv(result: Result, bucket: str, critical: int, warning: int, key: str) -> None:
+async def kv(result: CheckResult, bucket: str, critical: int, warning: int, key: str) -> None:
     """Check a key-value bucket: its values, and perhaps that a key has one."""
     result.name = bucket
     stream = f"KV_{bucket}"
@@ -174,7 +176,7 @@ async def kv(result: Result, bucket: str, critical: int, warning: int, key: str)
     result.metric("replicas", info["config"].get("num_replicas", 1), "Replicas of the bucket")
 
 
-def _value(result: Result, key: str, found: Info) -> None:
+def _value(result: CheckResult, key: str, found: Info) -> None:
     headers = base64.b64decode(found.get("hdrs", "")).decode(errors="replace")
     operation = re.search(r"(?m)^KV-Operation: *(\S+)", headers)
     gone = {"DEL": "deleted", "PURGE": "purged"}.get(operation[1]) if operation else None
@@ -184,7 +186,7 @@ def _value(result: Result, key: str, found: Info) -> None:
         result.ok(f"key {key} found")
 
 
-def _values(result: Result, held: int, warning: int, critical: int) -> None:
+def _values(result: CheckResult, held: int, warning: int, critical: int) -> None:
     """Judge a number of values that is too large, or, critical below warning, too small."""
     few = critical < warning
 

@@ -14,7 +14,7 @@ from ....cli import render, secret
 from ....cli.connection import connect
 from ....cli.errors import CliError
 from ....cli.param import DURATION, PAIR, PATTERN
-from .result import SECOND, Decorator, Result, checking
+from .result import SECOND, CheckResult, Decorator, checking
 
 PAYLOAD = 100  # random bytes of the message that goes round
 
@@ -31,7 +31,7 @@ def _span(spelling: str, default: str, text: str) -> Decorator:
 @_span("--req-warn", "500ms", "Warn: a message to oneself takes this long.")
 @_span("--req-critical", "1s", "Critical: a message to oneself takes this long.")
 async def connection(
-    result: Result,
+    result: CheckResult,
     connect_warn: int,
     connect_critical: int,
     rtt_warn: int,
@@ -69,7 +69,9 @@ async def connection(
         _time(result, "request_time", took, (req_warn, req_critical), text, help_text)
 
 
-def _time(result: Result, name: str, took: int, limits: tuple[int, int], text: str, help_text: str) -> None:
+def _time(
+    result: CheckResult, name: str, took: int, limits: tuple[int, int], text: str, help_text: str
+) -> None:
     warning, critical = (limit / SECOND for limit in limits)
     result.metric(name, took / SECOND, help_text, warning=warning, critical=critical, unit="s")
     result.above(text, took, *limits)
@@ -84,7 +86,7 @@ def _time(result: Result, name: str, took: int, limits: tuple[int, int], text: s
 @_span("--response-critical", "0s", "Critical: the answer takes longer.")
 @_span("--response-warn", "0s", "Warn: the answer takes longer.")
 async def request(
-    result: Result,
+    result: CheckResult,
     subject: str,
     payload: str,
     headers: tuple[tuple[str, str], ...],
@@ -129,7 +131,7 @@ async def request(
 @_span("--validity-critical", "0s", "Critical: they end this soon.")
 @click.option("--require-expiry/--no-require-expiry", default=True, help="They have to end some time.")
 async def credential(
-    result: Result, location: str, validity_warn: int, validity_critical: int, require_expiry: bool
+    result: CheckResult, location: str, validity_warn: int, validity_critical: int, require_expiry: bool
 ) -> None:
     """Check how long credentials are valid."""
     from ....keys.decorated import undecorate_jwt

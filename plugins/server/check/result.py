@@ -53,7 +53,7 @@ class Metric:
 
 
 @dataclass
-class Result:
+class CheckResult:
     """The findings of a check: `suite` is its kind, `name` what was looked at."""
 
     suite: str
@@ -175,7 +175,7 @@ Decorator = Callable[[Check], Check]  # an option of a check
 
 
 def checking(suite: str, name: str = "") -> Callable[[Check], click.Command]:
-    """Make a command of a check: a function that is given a `Result` to fill, and its options.
+    """Make a command of a check: a function that is given a `CheckResult` to fill, and its options.
 
     A CliError that leaves it (no connection, no answer, an unknown stream) is a critical finding.
     """
@@ -186,7 +186,7 @@ def checking(suite: str, name: str = "") -> Callable[[Check], click.Command]:
             context = click.get_current_context()
             given = context.parent.params if context.parent is not None else {}
             form = form or given.get("form") or FORMATS[0]
-            result = Result(suite, name)
+            result = CheckResult(suite, name)
             try:
                 await function(result, **options)
             except CliError as error:

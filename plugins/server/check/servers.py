@@ -12,7 +12,7 @@ from ....cli.connection import connect
 from ....cli.errors import CliError
 from ....cli.param import DURATION
 from ..poll import poll
-from .result import SECOND, Check, Decorator, Result, checking
+from .result import SECOND, Check, CheckResult, Decorator, checking
 
 Info = dict[str, Any]
 CERTIFICATES = ("", "cluster", "gateway", "leaf", "mqtt", "websocket")  # the parts of varz that have one
@@ -22,7 +22,7 @@ CERTIFICATES = ("", "cluster", "gateway", "leaf", "mqtt", "websocket")  # the pa
 @click.option("--expect", type=int, required=True, metavar="SERVERS", help="How many servers there are.")
 @click.option("--lag-critical", "lag", type=int, required=True, metavar="OPS", help="Most operations behind.")
 @click.option("--seen-critical", "seen", type=DURATION, required=True, help="Longest silence of a server.")
-async def meta_group(result: Result, expect: int, lag: int, seen: int) -> None:
+async def meta_group(result: CheckResult, expect: int, lag: int, seen: int) -> None:
     """Check the meta group of a cluster."""
     async with connect(quiet=True) as link:
         try:
@@ -86,7 +86,7 @@ def _threshold(name: str, text: str) -> Decorator:
 @click.option("--js-required", is_flag=True, help="JetStream has to be on.")
 @click.option("--tls-cert-warn", type=DURATION, default="0s", help="Warn: a certificate ends this soon.")
 @click.option("--tls-cert-crit", type=DURATION, default="0s", help="Critical: a certificate ends so soon.")
-async def server(result: Result, name: str, **limits: Any) -> None:
+async def server(result: CheckResult, name: str, **limits: Any) -> None:
     """Check the load, the uptime and the settings of a server."""
     result.name = name
     async with connect(quiet=True) as link:
@@ -117,7 +117,7 @@ async def server(result: Result, name: str, **limits: Any) -> None:
         _load(result, title, value, warning, critical, inverts=flag in ("conn", "subs"))
 
 
-def _settings(result: Result, found: Info, wanted: Info) -> None:
+def _settings(result: CheckResult, found: Info, wanted: Info) -> None:
     has_js = bool((found.get("jetstream") or {}).get("config"))
     for flag, there, text, absent in (
         ("js_required", has_js, "JetStream enabled", "JetStream not enabled"),
@@ -133,7 +133,7 @@ def _settings(result: Result, found: Info, wanted: Info) -> None:
             (result.ok if there else result.critical)(text if there else absent)
 
 
-def _uptime(result: Result, up: int, warning: int, critical: int) -> None:
+def _uptime(result: CheckResult, up: int, warning: int, critical: int) -> None:
     text = f"Up {render.span(up)}"
     if warning <= 0 and critical <= 0:
         return
@@ -148,7 +148,7 @@ def _uptime(result: Result, up: int, warning: int, critical: int) -> None:
 
 
 def _load(
-    result: Result, title: str, value: float, warning: float, critical: float, *, inverts: bool
+    result: CheckResult, title: str, value: float, warning: float, critical: float, *, inverts: bool
 ) -> None:
     """Judge a number that is too large, or, with the critical threshold below the other, too small."""
     text = f"{title} {value:.2f}"
@@ -166,7 +166,7 @@ def _load(
         result.ok(text)
 
 
-def _certificates(result: Result, found: Info, warning: int, critical: int) -> None:
+def _certificates(result: CheckResult, found: Info, warning: int, critical: int) -> None:
     """Judge when the certificates of a server end."""
     if not warning and not critical:
         return

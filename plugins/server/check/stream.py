@@ -14,7 +14,7 @@ from ....cli.errors import CliError
 from ....cli.param import DURATION
 from ....cli.render import go_span
 from ....protocol import duration
-from .result import SECOND, Result, checking
+from .result import SECOND, CheckResult, checking
 
 Info = dict[str, Any]
 METADATA = "io.nats.monitor."
@@ -47,7 +47,7 @@ def settled(given: Info, metadata: Info, spans: set[str]) -> Info:
 @click.option("--msgs-critical", type=int, metavar="MSGS", help="Critical: no more messages than this.")
 @click.option("--subjects-warn", type=int, help="Warn: this many subjects; above critical: as few.")
 @click.option("--subjects-critical", type=int, help="Critical: this many subjects; below warn: as few.")
-async def stream(result: Result, name: str, **given: Any) -> None:
+async def stream(result: CheckResult, name: str, **given: Any) -> None:
     """Check a Stream's replicas, messages, subjects, sources and mirror."""
     result.name = name
     async with connect(quiet=True) as link:
@@ -63,7 +63,7 @@ async def stream(result: Result, name: str, **given: Any) -> None:
         _mirror(result, info, limits)
 
 
-def _replicas(result: Result, info: Info, limits: Info) -> None:
+def _replicas(result: CheckResult, info: Info, limits: Info) -> None:
     wanted, cluster = info["config"].get("num_replicas", 1), info.get("cluster") or {}
     expected = limits["peer_expect"] or wanted
     if wanted <= 1 or not cluster:
@@ -92,7 +92,7 @@ def _replicas(result: Result, info: Info, limits: Info) -> None:
             result.ok(f"replicas are {right}")
 
 
-def _messages(result: Result, held: int, warning: int, critical: int) -> None:
+def _messages(result: CheckResult, held: int, warning: int, critical: int) -> None:
     if not warning and not critical:
         return
     text = f"{held} messages"
@@ -105,7 +105,7 @@ def _messages(result: Result, held: int, warning: int, critical: int) -> None:
         result.ok(text)
 
 
-def _subjects(result: Result, held: int, warning: int, critical: int) -> None:
+def _subjects(result: CheckResult, held: int, warning: int, critical: int) -> None:
     if not warning and not critical:
         return
     text = f"{held} subjects"
@@ -121,7 +121,7 @@ def _subjects(result: Result, held: int, warning: int, critical: int) -> None:
         result.ok(text)
 
 
-def _sources(result: Result, sources: list[Info], limits: Info) -> None:
+def _sources(result: CheckResult, sources: list[Info], limits: Info) -> None:
     count, fewest, most = len(sources), limits["min_sources"], limits["max_sources"]
     help_text = "Number of sources being consumed by this stream"
     result.metric("sources", count, help_text, warning=fewest, critical=most)
@@ -148,7 +148,7 @@ def _silence(origin: Info) -> int:
     return active if active >= 0 else 2**63 - 1
 
 
-def _mirror(result: Result, info: Info, limits: Info) -> None:
+def _mirror(result: CheckResult, info: Info, limits: Info) -> None:
     mirror = info.get("mirror")
     if not info["config"].get("mirror") or not mirror:
         result.critical("invalid state" if info["config"].get("mirror") else "not mirrored")

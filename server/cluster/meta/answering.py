@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from ....protocol.errors import ApiError, api_error
 from .assignment import StreamAssignment
-from .server import UNSEEN, Sight
+from .server import UNSEEN, NodeStatus
 
 DELAY = 500_000_000  # ns that an answer LATER waits
 PATIENCE = 10_000_000_000  # ns without a leader until a group counts as leaderless
 
 
-class Meta(enum.Enum):
+class MetaRole(enum.Enum):
     """This server in the meta group. LEADERLESS: nobody has led it for PATIENCE."""
 
     LEADER = enum.auto()
@@ -30,7 +30,7 @@ class Meta(enum.Enum):
     LEADERLESS = enum.auto()
 
 
-class Asset(enum.Enum):
+class StreamRole(enum.Enum):
     """This server and the stream of the request (a consumer is where its stream is).
 
     ABSENT: there is no such stream. NEW: a member, that should lead a group that has not had a leader yet.
@@ -46,7 +46,7 @@ class Asset(enum.Enum):
     OFFLINE = enum.auto()
 
 
-class Rule(enum.Enum):
+class ResponderRule(enum.Enum):
     """Whose request it is."""
 
     META = enum.auto()  # the meta leader's
@@ -58,7 +58,7 @@ class Rule(enum.Enum):
     EVERYBODY = enum.auto()  # of all servers, from the system account only
 
 
-class Act(enum.Enum):
+class ResponderAction(enum.Enum):
     """What to do with the request."""
 
     ANSWER = enum.auto()
@@ -77,50 +77,50 @@ class Act(enum.Enum):
 
 
 _ERRORS = {
-    Act.UNAVAILABLE: "JSClusterNotAvailErr",
-    Act.UNAVAILABLE_LATER: "JSClusterNotAvailErr",
-    Act.NO_STREAM: "JSStreamNotFoundErr",
-    Act.NO_CONSUMER: "JSConsumerNotFoundErr",
-    Act.STREAM_OFFLINE_LATER: "JSStreamOfflineErr",
-    Act.CONSUMER_OFFLINE_LATER: "JSConsumerOfflineErr",
+    ResponderAction.UNAVAILABLE: "JSClusterNotAvailErr",
+    ResponderAction.UNAVAILABLE_LATER: "JSClusterNotAvailErr",
+    ResponderAction.NO_STREAM: "JSStreamNotFoundErr",
+    ResponderAction.NO_CONSUMER: "JSConsumerNotFoundErr",
+    ResponderAction.STREAM_OFFLINE_LATER: "JSStreamOfflineErr",
+    ResponderAction.CONSUMER_OFFLINE_LATER: "JSConsumerOfflineErr",
 }
 
 # subject after `$JS.API.` -> whose it is
-RULES: dict[str, Rule] = {
-    "INFO": Rule.META,
-    "STREAM.CREATE.*": Rule.META,
-    "STREAM.UPDATE.*": Rule.META,
-    "STREAM.NAMES": Rule.META,
-    "STREAM.LIST": Rule.META,
-    "STREAM.DELETE.*": Rule.META,
-    "STREAM.RESTORE.*": Rule.META,
-    "STREAM.PEER.REMOVE.*": Rule.META,
-    "STREAM.PEER.EVACUATE.*": Rule.META,
-    "STREAM.CANCEL_MOVE.*": Rule.META,
-    "STREAM.INFO.*": Rule.STREAM_INFO,
-    "STREAM.PURGE.*": Rule.STREAM,
-    "STREAM.MSG.GET.*": Rule.STREAM,
-    "STREAM.MSG.DELETE.*": Rule.STREAM,
-    "STREAM.SNAPSHOT.*": Rule.STREAM,
-    "STREAM.LEADER.STEPDOWN.*": Rule.STREAM,
-    "CONSUMER.CREATE.*": Rule.META,
-    "CONSUMER.CREATE.*.>": Rule.META,
-    "CONSUMER.DURABLE.CREATE.*.*": Rule.META,
-    "CONSUMER.NAMES.*": Rule.META,
-    "CONSUMER.LIST.*": Rule.META,
-    "CONSUMER.DELETE.*.*": Rule.META,
-    "CONSUMER.PAUSE.*.*": Rule.META,
-    "CONSUMER.INFO.*.*": Rule.CONSUMER_INFO,
-    "CONSUMER.RESET.*.*": Rule.CONSUMER,
-    "CONSUMER.UNPIN.*.*": Rule.CONSUMER,
-    "CONSUMER.LEADER.STEPDOWN.*.*": Rule.CONSUMER,
-    "META.LEADER.STEPDOWN": Rule.SYSTEM,
-    "META.RESCUE": Rule.EVERYBODY,
-    "SERVER.REMOVE": Rule.SYSTEM,
-    "SERVER.EVACUATE": Rule.SYSTEM,
-    "ACCOUNT.PURGE.*": Rule.SYSTEM,
-    "ACCOUNT.STREAM.MOVE.*.*": Rule.SYSTEM,
-    "ACCOUNT.STREAM.CANCEL_MOVE.*.*": Rule.SYSTEM,
+RULES: dict[str, ResponderRule] = {
+    "INFO": ResponderRule.META,
+    "STREAM.CREATE.*": ResponderRule.META,
+    "STREAM.UPDATE.*": ResponderRule.META,
+    "STREAM.NAMES": ResponderRule.META,
+    "STREAM.LIST": ResponderRule.META,
+    "STREAM.DELETE.*": ResponderRule.META,
+    "STREAM.RESTORE.*": ResponderRule.META,
+    "STREAM.PEER.REMOVE.*": ResponderRule.META,
+    "STREAM.PEER.EVACUATE.*": ResponderRule.META,
+    "STREAM.CANCEL_MOVE.*": ResponderRule.META,
+    "STREAM.INFO.*": ResponderRule.STREAM_INFO,
+    "STREAM.PURGE.*": ResponderRule.STREAM,
+    "STREAM.MSG.GET.*": ResponderRule.STREAM,
+    "STREAM.MSG.DELETE.*": ResponderRule.STREAM,
+    "STREAM.SNAPSHOT.*": ResponderRule.STREAM,
+    "STREAM.LEADER.STEPDOWN.*": ResponderRule.STREAM,
+    "CONSUMER.CREATE.*": ResponderRule.META,
+    "CONSUMER.CREATE.*.>": ResponderRule.META,
+    "CONSUMER.DURABLE.CREATE.*.*": ResponderRule.META,
+    "CONSUMER.NAMES.*": ResponderRule.META,
+    "CONSUMER.LIST.*": ResponderRule.META,
+    "CONSUMER.DELETE.*.*": ResponderRule.META,
+    "CONSUMER.PAUSE.*.*": ResponderRule.META,
+    "CONSUMER.INFO.*.*": ResponderRule.CONSUMER_INFO,
+    "CONSUMER.RESET.*.*": ResponderRule.CONSUMER,
+    "CONSUMER.UNPIN.*.*": ResponderRule.CONSUMER,
+    "CONSUMER.LEADER.STEPDOWN.*.*": ResponderRule.CONSUMER,
+    "META.LEADER.STEPDOWN": ResponderRule.SYSTEM,
+    "META.RESCUE": ResponderRule.EVERYBODY,
+    "SERVER.REMOVE": ResponderRule.SYSTEM,
+    "SERVER.EVACUATE": ResponderRule.SYSTEM,
+    "ACCOUNT.PURGE.*": ResponderRule.SYSTEM,
+    "ACCOUNT.STREAM.MOVE.*.*": ResponderRule.SYSTEM,
+    "ACCOUNT.STREAM.CANCEL_MOVE.*.*": ResponderRule.SYSTEM,
 }
 
 # subject after `$JS.API.` -> who listens: the stream's leader, or every member that is current, as one queue.
@@ -132,17 +132,17 @@ LISTENERS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ResponderState:
     """Where this server stands. consumer: whether the consumer of the request exists (in the meta state)."""
 
-    meta: Meta
-    asset: Asset = Asset.ABSENT
+    meta: MetaRole
+    asset: StreamRole = StreamRole.ABSENT
     consumer: bool = True
     system: bool = False  # the request is of the system account
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class LeaderStatus:
     """A group as its member here knows it. leader: "" for none; since: ns that there has been none.
 
     ever: whether it has had one. The ids are the meta group's.
@@ -153,32 +153,34 @@ class Led:
     ever: bool = False
 
 
-def meta_of(me: str, led: Led) -> Meta:
+def meta_of(me: str, led: LeaderStatus) -> MetaRole:
     """Where this server stands in the meta group."""
     if led.leader:
-        return Meta.LEADER if led.leader == me else Meta.FOLLOWER
-    return Meta.LEADERLESS if led.since > PATIENCE else Meta.FOLLOWER
+        return MetaRole.LEADER if led.leader == me else MetaRole.FOLLOWER
+    return MetaRole.LEADERLESS if led.since > PATIENCE else MetaRole.FOLLOWER
 
 
-def asset_of(stream: StreamAssignment | None, sights: Mapping[str, Sight], me: str, led: Led | None) -> Asset:
+def asset_of(
+    stream: StreamAssignment | None, sights: Mapping[str, NodeStatus], me: str, led: LeaderStatus | None
+) -> StreamRole:
     """Where this server stands with a stream. led: None where no group of it runs here (yet)."""
     if stream is None:
-        return Asset.ABSENT
+        return StreamRole.ABSENT
     if me not in stream.members:
         online = any(sights.get(member, UNSEEN).online for member in stream.members)
-        return Asset.ELSEWHERE if online else Asset.OFFLINE
+        return StreamRole.ELSEWHERE if online else StreamRole.OFFLINE
     if not stream.replicated:
-        return Asset.LEADER
+        return StreamRole.LEADER
     if led is None:
-        return Asset.MEMBER
+        return StreamRole.MEMBER
     if led.leader:
-        return Asset.LEADER if led.leader == me else Asset.MEMBER
+        return StreamRole.LEADER if led.leader == me else StreamRole.MEMBER
     if led.since > PATIENCE:
-        return Asset.LEADERLESS
-    return Asset.NEW if stream.preferred == me and not led.ever else Asset.MEMBER
+        return StreamRole.LEADERLESS
+    return StreamRole.NEW if stream.preferred == me and not led.ever else StreamRole.MEMBER
 
 
-def rule_for(pattern: str, *, internal: bool = False, retention: str = "limits") -> Rule:
+def rule_for(pattern: str, *, internal: bool = False, retention: str = "limits") -> ResponderRule:
     """The rule of a subject's pattern.
 
     A consumer that another stream's mirror or source asks for (`internal`) is its stream's own matter, unless
@@ -186,46 +188,58 @@ def rule_for(pattern: str, *, internal: bool = False, retention: str = "limits")
     """
     rule = RULES[pattern]
     creates = pattern.startswith(("CONSUMER.CREATE.", "CONSUMER.DURABLE."))
-    return Rule.STREAM if internal and creates and retention == "limits" else rule
+    return ResponderRule.STREAM if internal and creates and retention == "limits" else rule
 
 
-def decide(rule: Rule, standing: Standing) -> Act:
+def action_for(rule: ResponderRule, standing: ResponderState) -> ResponderAction:
     """What this server does with the request."""
-    if rule is Rule.EVERYBODY:
-        return Act.ANSWER if standing.system else Act.SILENT
-    if rule is Rule.SYSTEM:
-        return Act.ANSWER if standing.system and standing.meta is Meta.LEADER else Act.SILENT
-    if rule is Rule.META:
+    if rule is ResponderRule.EVERYBODY:
+        return ResponderAction.ANSWER if standing.system else ResponderAction.SILENT
+    if rule is ResponderRule.SYSTEM:
+        return (
+            ResponderAction.ANSWER
+            if standing.system and standing.meta is MetaRole.LEADER
+            else ResponderAction.SILENT
+        )
+    if rule is ResponderRule.META:
         return _META[standing.meta]
     return _asset(rule, standing)
 
 
-_META = {Meta.LEADER: Act.ANSWER, Meta.FOLLOWER: Act.SILENT, Meta.LEADERLESS: Act.UNAVAILABLE}
+_META = {
+    MetaRole.LEADER: ResponderAction.ANSWER,
+    MetaRole.FOLLOWER: ResponderAction.SILENT,
+    MetaRole.LEADERLESS: ResponderAction.UNAVAILABLE,
+}
 # what who is not concerned does: only a missing meta leader is worth a word
-_ELSEWHERE = {Meta.LEADER: Act.SILENT, Meta.FOLLOWER: Act.SILENT, Meta.LEADERLESS: Act.UNAVAILABLE_LATER}
+_ELSEWHERE = {
+    MetaRole.LEADER: ResponderAction.SILENT,
+    MetaRole.FOLLOWER: ResponderAction.SILENT,
+    MetaRole.LEADERLESS: ResponderAction.UNAVAILABLE_LATER,
+}
 
 
-def _asset(rule: Rule, standing: Standing) -> Act:
+def _asset(rule: ResponderRule, standing: ResponderState) -> ResponderAction:
     asset, meta = standing.asset, standing.meta
-    of_consumer = rule in {Rule.CONSUMER, Rule.CONSUMER_INFO}
-    if asset is Asset.ABSENT or (of_consumer and not standing.consumer):
-        if meta is not Meta.LEADER:
+    of_consumer = rule in {ResponderRule.CONSUMER, ResponderRule.CONSUMER_INFO}
+    if asset is StreamRole.ABSENT or (of_consumer and not standing.consumer):
+        if meta is not MetaRole.LEADER:
             return _ELSEWHERE[meta]
-        return Act.NO_STREAM if asset is Asset.ABSENT else Act.NO_CONSUMER
-    if asset is Asset.LEADER:
-        return Act.ANSWER
-    if asset is Asset.OFFLINE:
-        if meta is not Meta.LEADER:
+        return ResponderAction.NO_STREAM if asset is StreamRole.ABSENT else ResponderAction.NO_CONSUMER
+    if asset is StreamRole.LEADER:
+        return ResponderAction.ANSWER
+    if asset is StreamRole.OFFLINE:
+        if meta is not MetaRole.LEADER:
             return _ELSEWHERE[meta]
-        return Act.CONSUMER_OFFLINE_LATER if of_consumer else Act.STREAM_OFFLINE_LATER
-    if asset is Asset.LEADERLESS:
-        return Act.ANSWER if rule is Rule.STREAM_INFO else Act.UNAVAILABLE
-    if asset is Asset.NEW and rule in {Rule.STREAM_INFO, Rule.CONSUMER_INFO}:
-        return Act.ANSWER
+        return ResponderAction.CONSUMER_OFFLINE_LATER if of_consumer else ResponderAction.STREAM_OFFLINE_LATER
+    if asset is StreamRole.LEADERLESS:
+        return ResponderAction.ANSWER if rule is ResponderRule.STREAM_INFO else ResponderAction.UNAVAILABLE
+    if asset is StreamRole.NEW and rule in {ResponderRule.STREAM_INFO, ResponderRule.CONSUMER_INFO}:
+        return ResponderAction.ANSWER
     return _ELSEWHERE[meta]
 
 
-def error_of(act: Act) -> ApiError | None:
+def error_of(act: ResponderAction) -> ApiError | None:
     """The error to answer with; None for ANSWER and SILENT."""
     constant = _ERRORS.get(act)
     return None if constant is None else api_error(constant)

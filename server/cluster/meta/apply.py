@@ -20,45 +20,45 @@ from typing import Any
 from ....protocol.errors import api_error
 from .assignment import ConsumerAssignment, Document, StreamAssignment
 from .command import (
-    Begun,
     ChangePeers,
     Command,
     CreateStream,
     DeleteConsumer,
     DeleteStream,
-    Prefer,
+    GroupStarted,
+    PeersConfirmed,
+    PreferLeader,
     PurgeAccount,
     PutConsumer,
     PutServer,
     RemoveServer,
     ReplaceServer,
-    Settle,
     UpdateStream,
     decode,
 )
 from .effect import (
-    ConsumerChanged,
-    ConsumerGone,
-    ConsumerMade,
+    AlreadyExists,
+    CommandRejected,
+    ConsumerCreated,
+    ConsumerDeleted,
+    ConsumerUpdated,
     Effect,
-    Existing,
-    Refused,
-    ServerGone,
-    ServerPut,
+    ServerRemoved,
     ServerReplaced,
-    Stale,
-    StreamChanged,
-    StreamGone,
-    StreamMade,
+    ServerUpdated,
+    StaleCommand,
+    StreamCreated,
+    StreamDeleted,
+    StreamUpdated,
 )
 from .peers import in_new_life, moved, peers_fault, without
 from .share import consumer_fault, stream_fault
-from .state import Read, State, is_held, lives
+from .state import MetaState, Read, is_held, lives
 
 Effects = list[Effect]
 
 
-def apply(state: State, index: int, entry: bytes) -> Effects:
+def apply(state: MetaState, index: int, entry: bytes) -> Effects:
     """Apply the entry at `index` to `state`. Raises EntryError, and then nothing has changed."""
     if index <= state.index:
         return []
@@ -68,10 +68,10 @@ def apply(state: State, index: int, entry: bytes) -> Effects:
 
 
 def _refused(constant: str, **placeholders: object) -> Effects:
-    return [Refused(api_error(constant, **placeholders))]
+    return [CommandRejected(api_error(constant, **placeholders))]
 
 
-def _stale(state: State, account: str, reads: dict[Read, int]) -> str:
+def _stale(state: MetaState, account: str, reads: dict[Read, int]) -> str:
     """What of the reads has changed, "" for nothing."""
     for read, revision in reads.items():
         if state.revision(account, read) != revision:
@@ -82,7 +82,7 @@ def _stale(state: State, account: str, reads: dict[Read, int]) -> str:
 # --- servers
 
 
-def _put_server(state: State, command: PutServer) -> Effects:
+def _put_server(state: MetaState, command: PutServer) -> Effects:
     server = command.server
     before = state.servers.get(server.id)
     if before == server:
@@ -91,12 +91,12 @@ def _put_server(state: State, command: PutServer) -> Effects:
         return _refused("JSClusterServerNotMemberErr")
     earlier = lives(state, server)
     if earlier:
-        return [Stale(f"server {earlier[0]}")]
+        return [StaleCommand(f"server {earlier[0]}")]
     state.servers[server.id] = server
-    return [ServerPut(server, before), *_waited_for(state, server.id)]
+    return [ServerUpdated(server, before), *_waited_for(state, server.id)]
 
 
-def _waited_for(state: State, server: str) -> Effects:
+def _waited_for(state: MetaState, server: str) -> Effects:
     """A holder is back: streams that waited for it go on without the peers that were removed meanwhile."""
     effects: Effects = []
     for stream in list(state.held_by(server)):
@@ -109,7 +109,7 @@ def _waited_for(state: State, server: str) -> Effects:
     return effects
 
 
-def _replace_server(state: State, command: ReplaceServer) -> Effects:
+def _replace_server(state: MetaState, command: ReplaceServer) -> Effects:
     server = command.server
     if server.id in state.retired:
         return _refused("JSClusterServerNotMemberErr")
@@ -126,12 +126,12 @@ def _replace_server(state: State, command: ReplaceServer) -> Effects:
     return effects
 
 
-def _remove_server(state: State, command: RemoveServer) -> Effects:
+def _remove_server(state: MetaState, command: RemoveServer) -> Effects:
     server = state.servers.pop(command.id, None)
     if server is None:
         return _refused("JSClusterServerNotMemberErr")
     moves = {(move.account, move.stream): move for move in command.moves}
-    effects: Effects = [ServerGone(server)]
+    effects: Effects = [ServerRemoved(server)]
     for stream in list(state.held_by(server.id)):
         after = without(state, stream, server.id, moves.get((stream.account, stream.name)))
         if after is not None:
@@ -142,7 +142,7 @@ def _remove_server(state: State, command: RemoveServer) -> Effects:
 # --- streams
 
 
-def _changed(state: State, before: StreamAssignment, after: StreamAssignment) -> StreamChanged:
+def _changed(state: MetaState, before: StreamAssignment, after: StreamAssignment) -> StreamUpdated:
     members = after.members
     after = replace(
         after,
@@ -152,7 +152,7 @@ def _changed(state: State, before: StreamAssignment, after: StreamAssignment) ->
         holders=tuple(holder for holder in after.holders if holder in members),
     )
     state.streams[after.account][after.name] = after
-    return StreamChanged(before, after)
+    return StreamUpdated(before, after)
 
 
 def _sound(config: Document) -> bool:
@@ -168,7 +168,7 @@ def _sound(config: Document) -> bool:
     )
 
 
-def _create_stream(state: State, command: CreateStream) -> Effects:
+def _create_stream(state: MetaState, command: CreateStream) -> Effects:
     account, config = command.account, command.config
     if not _sound(config):
         return _refused("JSStreamInvalidConfigF", err="stream configuration is damaged")
@@ -189,25 +189,25 @@ def _create_stream(state: State, command: CreateStream) -> Effects:
     existing = state.stream(account, wanted.name)
     if existing is not None:
         if existing.config == config:
-            return [Existing(existing)]
+            return [AlreadyExists(existing)]
         return _refused("JSStreamNameExistErr")
     if state.overlap(account, wanted.subjects, wanted.name):
         return _refused("JSStreamSubjectOverlapErr")
     fault = stream_fault(command.share, wanted, state.streams.get(account, {}).values(), new=True)
     if fault is not None:
-        return [Refused(fault)]
+        return [CommandRejected(fault)]
     stale = _stale(state, account, command.reads) or peers_fault(state, wanted.peers)
     if state.has_group(wanted.group):
         stale = f"group {wanted.group}"
     if stale:
-        return [Stale(stale)]
+        return [StaleCommand(stale)]
     if len(wanted.peers) != wanted.replicas:
         return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
     state.streams.setdefault(account, {})[wanted.name] = wanted
-    return [StreamMade(wanted)]
+    return [StreamCreated(wanted)]
 
 
-def _update_stream(state: State, command: UpdateStream) -> Effects:
+def _update_stream(state: MetaState, command: UpdateStream) -> Effects:
     account, config = command.account, command.config
     if not _sound(config):
         return _refused("JSStreamInvalidConfigF", err="stream configuration is damaged")
@@ -225,16 +225,16 @@ def _update_stream(state: State, command: UpdateStream) -> Effects:
         others = [one for one in state.streams[account].values() if one.name != after.name]
         fault = stream_fault(command.share, after, others, new=False)
         if fault is not None:
-            return [Refused(fault)]
+            return [CommandRejected(fault)]
     stale = _stale(state, account, command.reads)
     if stale:
-        return [Stale(stale)]
+        return [StaleCommand(stale)]
     if command.peers:
         return _place_anew(state, command, before, after)
     if after.replicas != before.replicas:
         return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
     if after == before:
-        return [Existing(before)]
+        return [AlreadyExists(before)]
     return [_changed(state, before, after)]
 
 
@@ -242,7 +242,7 @@ def _weight(command: UpdateStream, stream: StreamAssignment) -> tuple[int, int]:
     return command.share.reservation(stream.max_bytes, stream.replicas), stream.replicas
 
 
-def _violating(state: State, before: StreamAssignment, after: StreamAssignment) -> list[str]:
+def _violating(state: MetaState, before: StreamAssignment, after: StreamAssignment) -> list[str]:
     """The consumers that would exceed the stream's new limits for consumers."""
     old, new = before.config.get("consumer_limits") or {}, after.config.get("consumer_limits") or {}
     if old == new:
@@ -258,7 +258,7 @@ def _violating(state: State, before: StreamAssignment, after: StreamAssignment) 
 
 
 def _place_anew(
-    state: State, command: UpdateStream, before: StreamAssignment, after: StreamAssignment
+    state: MetaState, command: UpdateStream, before: StreamAssignment, after: StreamAssignment
 ) -> Effects:
     if before.change == "move":
         return _refused("JSStreamMoveInProgressErr")
@@ -268,7 +268,7 @@ def _place_anew(
         return _refused("JSStreamOfflineErr")
     fault = peers_fault(state, command.peers)
     if fault or (command.group not in ("", before.group) and state.has_group(command.group)):
-        return [Stale(fault or f"group {command.group}")]
+        return [StaleCommand(fault or f"group {command.group}")]
     if len(command.peers) != after.replicas:
         return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
     after = moved(state, after, command.peers, command.group, command.change)
@@ -278,25 +278,25 @@ def _place_anew(
     return [_changed(state, before, after)]
 
 
-def _change_peers(state: State, command: ChangePeers) -> Effects:
+def _change_peers(state: MetaState, command: ChangePeers) -> Effects:
     move = command.move
     before = state.stream(move.account, move.stream)
     if before is None:
         return _refused("JSStreamNotFoundErr")
     if before.revision != move.revision:
-        return [Stale(f"stream {before.name}")]
+        return [StaleCommand(f"stream {before.name}")]
     if not is_held(state, before):
         return _refused("JSStreamOfflineErr")
     fault = peers_fault(state, move.peers)
     if fault or (move.group not in ("", before.group) and state.has_group(move.group)):
-        return [Stale(fault or f"group {move.group}")]
+        return [StaleCommand(fault or f"group {move.group}")]
     if len(move.peers) > before.replicas:
         return _refused("JSPeerRemapErr")
     change = "move" if before.change == "move" else command.change
     return [_changed(state, before, moved(state, before, move.peers, move.group, change))]
 
 
-def _begun(state: State, command: Begun) -> Effects:
+def _begun(state: MetaState, command: GroupStarted) -> Effects:
     before = state.stream(command.account, command.stream)
     if before is None or before.placed != command.placed or not before.seeds:
         return []
@@ -306,7 +306,7 @@ def _begun(state: State, command: Begun) -> Effects:
     return [_changed(state, before, replace(before, seeds=(), holders=holders))]
 
 
-def _settle(state: State, command: Settle) -> Effects:
+def _settle(state: MetaState, command: PeersConfirmed) -> Effects:
     before = state.stream(command.account, command.stream)
     if before is None or before.placed != command.placed:
         return []
@@ -318,7 +318,7 @@ def _settle(state: State, command: Settle) -> Effects:
     return [_changed(state, before, settled)]
 
 
-def _prefer(state: State, command: Prefer) -> Effects:
+def _prefer(state: MetaState, command: PreferLeader) -> Effects:
     before = state.stream(command.account, command.stream)
     if before is None:
         return _refused("JSStreamNotFoundErr")
@@ -329,31 +329,31 @@ def _prefer(state: State, command: Prefer) -> Effects:
     return [_changed(state, before, replace(before, preferred=command.peer))]
 
 
-def _delete_stream(state: State, command: DeleteStream) -> Effects:
+def _delete_stream(state: MetaState, command: DeleteStream) -> Effects:
     stream = state.stream(command.account, command.stream)
     if stream is None or command.created not in (0, stream.created):
         return _refused("JSStreamNotFoundErr")
     return [_drop(state, stream)]
 
 
-def _drop(state: State, stream: StreamAssignment) -> StreamGone:
+def _drop(state: MetaState, stream: StreamAssignment) -> StreamDeleted:
     account, name = stream.account, stream.name
     del state.streams[account][name]
     if not state.streams[account]:
         del state.streams[account]
     state.consumers.pop((account, name), None)
     state.consumer_changes.pop((account, name), None)
-    return StreamGone(stream)
+    return StreamDeleted(stream)
 
 
-def _purge_account(state: State, command: PurgeAccount) -> Effects:
+def _purge_account(state: MetaState, command: PurgeAccount) -> Effects:
     return [_drop(state, stream) for stream in state.of_account(command.account)]
 
 
 # --- consumers
 
 
-def _put_consumer(state: State, command: PutConsumer) -> Effects:
+def _put_consumer(state: MetaState, command: PutConsumer) -> Effects:
     account, stream_name, name = command.account, command.stream, command.name
     stream = state.stream(account, stream_name)
     if stream is None:
@@ -361,16 +361,16 @@ def _put_consumer(state: State, command: PutConsumer) -> Effects:
     before = state.consumer(account, stream_name, name)
     if before is not None:
         if before.config == command.config:
-            return [Existing(before)]
+            return [AlreadyExists(before)]
         if command.action == "create":
             return _refused("JSConsumerAlreadyExists")
         stale = _stale(state, account, command.reads)
         if stale:
-            return [Stale(stale)]
+            return [StaleCommand(stale)]
         client = command.client or before.client
         after = replace(before, config=command.config, client=client, revision=state.index)
         _keep(state, after)
-        return [ConsumerChanged(before, after)]
+        return [ConsumerUpdated(before, after)]
     if command.action == "update":
         return _refused("JSConsumerDoesNotExist")
     made = ConsumerAssignment(
@@ -378,21 +378,21 @@ def _put_consumer(state: State, command: PutConsumer) -> Effects:
     )
     fault = consumer_fault(command.share, stream, made, state.consumers_of(account, stream_name))
     if fault is not None:
-        return [Refused(fault)]
+        return [CommandRejected(fault)]
     stale = _stale(state, account, command.reads)
     if stale:
-        return [Stale(stale)]
+        return [StaleCommand(stale)]
     _keep(state, made)
-    return [ConsumerMade(made)]
+    return [ConsumerCreated(made)]
 
 
-def _keep(state: State, consumer: ConsumerAssignment) -> None:
+def _keep(state: MetaState, consumer: ConsumerAssignment) -> None:
     key = (consumer.account, consumer.stream)
     state.consumers.setdefault(key, {})[consumer.name] = consumer
     state.consumer_changes[key] = state.index
 
 
-def _delete_consumer(state: State, command: DeleteConsumer) -> Effects:
+def _delete_consumer(state: MetaState, command: DeleteConsumer) -> Effects:
     account, stream, name = command.account, command.stream, command.name
     if state.stream(account, stream) is None:
         return _refused("JSStreamNotFoundErr")
@@ -403,19 +403,19 @@ def _delete_consumer(state: State, command: DeleteConsumer) -> Effects:
     if not state.consumers[account, stream]:
         del state.consumers[account, stream]
     state.consumer_changes[account, stream] = state.index
-    return [ConsumerGone(consumer)]
+    return [ConsumerDeleted(consumer)]
 
 
-_HANDLERS: dict[type[Command], Callable[[State, Any], Effects]] = {
+_HANDLERS: dict[type[Command], Callable[[MetaState, Any], Effects]] = {
     PutServer: _put_server,
     ReplaceServer: _replace_server,
     RemoveServer: _remove_server,
     CreateStream: _create_stream,
     UpdateStream: _update_stream,
     ChangePeers: _change_peers,
-    Begun: _begun,
-    Settle: _settle,
-    Prefer: _prefer,
+    GroupStarted: _begun,
+    PeersConfirmed: _settle,
+    PreferLeader: _prefer,
     DeleteStream: _delete_stream,
     PurgeAccount: _purge_account,
     PutConsumer: _put_consumer,

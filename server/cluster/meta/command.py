@@ -12,19 +12,19 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .assignment import Document
-from .server import Server
-from .share import UNLIMITED, Share
+from .server import NodeInfo
+from .share import UNLIMITED, TierLimits
 from .state import Read
 
 VERSION = b"\x01"
 
 
-class EntryError(ValueError):
+class MetaCommandError(ValueError):
     """These bytes are no command that this version knows: applying must not go on without it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PeerMove:
     """Other peers for one stream. revision: of the assignment this was thought for."""
 
     account: str
@@ -38,14 +38,14 @@ class Move:
 class PutServer:
     """A server joins, or says something else of itself."""
 
-    server: Server
+    server: NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceServer:
     """A server takes over from its earlier lives: their places become its own, empty."""
 
-    server: Server
+    server: NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class RemoveServer:
     """A server goes for good. moves: who takes its place, stream by stream."""
 
     id: str
-    moves: tuple[Move, ...] = ()
+    moves: tuple[PeerMove, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class CreateStream:
     created: int
     preferred: str = ""
     client: Document = field(default_factory=dict)
-    share: Share = UNLIMITED
+    share: TierLimits = UNLIMITED
     reads: dict[Read, int] = field(default_factory=dict)
 
 
@@ -78,7 +78,7 @@ class UpdateStream:
 
     account: str
     config: Document
-    share: Share = UNLIMITED
+    share: TierLimits = UNLIMITED
     reads: dict[Read, int] = field(default_factory=dict)
     client: Document = field(default_factory=dict)
     peers: tuple[str, ...] = ()
@@ -92,12 +92,12 @@ class UpdateStream:
 class ChangePeers:
     """Another place for a stream, its configuration stays: a peer was removed, or one that lacked is here."""
 
-    move: Move
+    move: PeerMove
     change: str = "heal"
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class GroupStarted:
     """A stream's group has begun, not all of its peers are in it yet. holders: the peers that are."""
 
     account: str
@@ -107,7 +107,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Settle:
+class PeersConfirmed:
     """A stream's group has begun and is as its peers say; its leader says so, or who has the only copy.
 
     placed: the assignment's, as the group knew it.
@@ -119,7 +119,7 @@ class Settle:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefer:
+class PreferLeader:
     """A hint which peer should lead a stream."""
 
     account: str
@@ -154,7 +154,7 @@ class PutConsumer:
     created: int
     action: str = ""
     client: Document = field(default_factory=dict)
-    share: Share = UNLIMITED
+    share: TierLimits = UNLIMITED
     reads: dict[Read, int] = field(default_factory=dict)
 
 
@@ -175,9 +175,9 @@ Command = (
     | CreateStream
     | UpdateStream
     | ChangePeers
-    | Begun
-    | Settle
-    | Prefer
+    | GroupStarted
+    | PeersConfirmed
+    | PreferLeader
     | DeleteStream
     | PurgeAccount
     | PutConsumer
@@ -192,9 +192,9 @@ NAMES: dict[str, type[Any]] = {
     "create_stream": CreateStream,
     "update_stream": UpdateStream,
     "change_peers": ChangePeers,
-    "begun": Begun,
-    "settle": Settle,
-    "prefer": Prefer,
+    "begun": GroupStarted,
+    "settle": PeersConfirmed,
+    "prefer": PreferLeader,
     "delete_stream": DeleteStream,
     "purge_account": PurgeAccount,
     "put_consumer": PutConsumer,
@@ -211,21 +211,21 @@ def encode(command: Command) -> bytes:
 
 
 def decode(entry: bytes) -> Command:
-    """The command of an entry. Raises EntryError."""
+    """The command of an entry. Raises MetaCommandError."""
     if entry[:1] != VERSION:
-        raise EntryError(f"an entry of version {entry[:1].hex() or 'none'} is not known here")
+        raise MetaCommandError(f"an entry of version {entry[:1].hex() or 'none'} is not known here")
     try:
         name, value = json.loads(entry[1:])
         command: Command = _build(NAMES[name], value)
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise EntryError(f"not a command: {type(fault).__name__}: {fault}") from fault
+        raise MetaCommandError(f"not a command: {type(fault).__name__}: {fault}") from fault
     return command
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, (Server, Share)):
+    if isinstance(value, (NodeInfo, TierLimits)):
         return value.to_json()
-    if isinstance(value, Move):
+    if isinstance(value, PeerMove):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
@@ -245,13 +245,13 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    "server": Server.from_json,
-    "share": lambda value: Share(**value),
+    "server": NodeInfo.from_json,
+    "share": lambda value: TierLimits(**value),
     "reads": _reads,
     "peers": _strings,
     "holders": _strings,
-    "move": lambda value: _build(Move, value),
-    "moves": lambda value: tuple(_build(Move, each) for each in value),
+    "move": lambda value: _build(PeerMove, value),
+    "moves": lambda value: tuple(_build(PeerMove, each) for each in value),
 }
 _PLAIN = {"str": str, "int": int, "Document": dict}
 

@@ -1,4 +1,4 @@
-"""Desk: where the meta leader turns wishes into commands.
+"""MetaPlanner: where the meta leader turns wishes into commands.
 
 Promises: what it refuses it refuses as the reference does, before anything is proposed; what it proposes may
 still be refused when it is applied, or be stale: then the wish comes here again, with the state of that
@@ -18,23 +18,31 @@ from .assignment import Document, StreamAssignment
 from .command import (
     ChangePeers,
     CreateStream,
-    Move,
+    PeerMove,
     PutConsumer,
     PutServer,
     RemoveServer,
     ReplaceServer,
     UpdateStream,
 )
-from .placement import ANYWHERE, Policy, Wish, may_host_consumer, place, preferred, survivors
-from .server import UNSEEN, Server, Sight, node_of
-from .share import UNLIMITED, Share
-from .state import State, View, is_held, lives
+from .placement import (
+    ANYWHERE,
+    PlacementPolicy,
+    PlacementRequest,
+    may_host_consumer,
+    place,
+    preferred,
+    survivors,
+)
+from .server import UNSEEN, NodeInfo, NodeStatus, node_of
+from .share import UNLIMITED, TierLimits
+from .state import AccountView, MetaState, is_held, lives
 
 NAME_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Requester:
     """Who wants it. info: as stored with what is made. clusters: where it is connected, nearest first."""
 
     info: Document
@@ -42,18 +50,23 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class MetaPlanner:
     """state: as applied here. sights: of each member, by id. dice: for names and equal choices."""
 
-    state: State
-    sights: Mapping[str, Sight]
+    state: MetaState
+    sights: Mapping[str, NodeStatus]
     dice: Random
-    policy: Policy = ANYWHERE
+    policy: PlacementPolicy = ANYWHERE
 
     # --- streams
 
     def create_stream(
-        self, view: View, config: Document, asker: Asker, created: int, share: Share = UNLIMITED
+        self,
+        view: AccountView,
+        config: Document,
+        asker: Requester,
+        created: int,
+        share: TierLimits = UNLIMITED,
     ) -> CreateStream:
         """For a stream with this configuration, judged and complete. Raises ApiError 10005, 10058, 10065."""
         account, name = view.account, str(config["name"])
@@ -82,10 +95,10 @@ class Desk:
 
     def update_stream(
         self,
-        view: View,
+        view: AccountView,
         config: Document,
-        asker: Asker,
-        share: Share = UNLIMITED,
+        asker: Requester,
+        share: TierLimits = UNLIMITED,
         *,
         leader: str = "",
         lags: Mapping[str, int] | None = None,
@@ -141,7 +154,7 @@ class Desk:
         back = [one for one in stream.leaving if self.sights.get(one, UNSEEN).online]
         return [*stream.peers, *(back if stream.change == "scale" else ())][:count]
 
-    def _move(self, command: UpdateStream, before: StreamAssignment, wish: Wish) -> UpdateStream:
+    def _move(self, command: UpdateStream, before: StreamAssignment, wish: PlacementRequest) -> UpdateStream:
         if before.change:
             raise api_error("JSStreamReconfigureInProgressErr")
         peers, cluster = place(self.state, self.sights, wish, self.policy, self.dice)
@@ -191,12 +204,12 @@ class Desk:
         ]
         return RemoveServer(found.id, tuple(move for move in moves if move is not None))
 
-    def _replacement(self, stream: StreamAssignment, gone: str) -> Move | None:
+    def _replacement(self, stream: StreamAssignment, gone: str) -> PeerMove | None:
         """The stream's peers with another one instead of `gone`; None if there is none to be had."""
         stay = tuple(peer for peer in stream.peers if peer != gone)
         return self._filled(stream, stay, {gone, *stream.leaving})
 
-    def _filled(self, stream: StreamAssignment, stay: tuple[str, ...], ignore: set[str]) -> Move | None:
+    def _filled(self, stream: StreamAssignment, stay: tuple[str, ...], ignore: set[str]) -> PeerMove | None:
         """As many peers as there can be, at most as many as are wanted; None when it is none more."""
         for count in range(stream.replicas, len(stay), -1):
             wish = _wish(stream.config, [stream.cluster], replicas=count)
@@ -207,7 +220,7 @@ class Desk:
             except ApiError:
                 continue
             group = self._regroup(stream, wish)
-            return Move(stream.account, stream.name, peers, group, stream.revision)
+            return PeerMove(stream.account, stream.name, peers, group, stream.revision)
         return None
 
     def heal(self) -> list[ChangePeers]:
@@ -219,7 +232,7 @@ class Desk:
         ]
         return [ChangePeers(move) for move in found if move is not None]
 
-    def greet(self, server: Server) -> PutServer | ReplaceServer | None:
+    def greet(self, server: NodeInfo) -> PutServer | ReplaceServer | None:
         """A server says who it is: what to propose about it, None for nothing.
 
         One of the same node and another life has lost its disk, and is replaced; so are lives that were
@@ -239,14 +252,14 @@ class Desk:
 
     def put_consumer(
         self,
-        view: View,
+        view: AccountView,
         stream_name: str,
         config: Document,
-        asker: Asker,
+        asker: Requester,
         created: int,
         *,
         action: str = "",
-        share: Share = UNLIMITED,
+        share: TierLimits = UNLIMITED,
     ) -> PutConsumer:
         """For a consumer with this configuration, judged and complete; without a name it is given one.
 
@@ -284,12 +297,12 @@ class Desk:
 
     # --- groups
 
-    def _group(self, wish: Wish) -> str:
+    def _group(self, wish: PlacementRequest) -> str:
         """A new group's name: S for a stream, its copies, its storage, and chance."""
         letter = wish.storage[:1].upper()
         return f"S-R{wish.replicas}{letter}-{new_id(self.dice.randbytes, NAME_LENGTH)}"
 
-    def _regroup(self, stream: StreamAssignment, wish: Wish) -> str:
+    def _regroup(self, stream: StreamAssignment, wish: PlacementRequest) -> str:
         """The name of a group that begins; "" where there is one already.
 
         A stream that had one copy had no group, and what a former one of it left on other servers must not be
@@ -298,10 +311,10 @@ class Desk:
         return "" if stream.replicated else self._group(wish)
 
 
-def _wish(config: Document, clusters: Sequence[str], replicas: int = 0) -> Wish:
+def _wish(config: Document, clusters: Sequence[str], replicas: int = 0) -> PlacementRequest:
     placement = config.get("placement") or {}
     named = placement.get("cluster")
-    return Wish(
+    return PlacementRequest(
         replicas or max(1, int(config.get("num_replicas") or 1)),
         [named] if named else clusters,
         storage=config.get("storage") or "file",

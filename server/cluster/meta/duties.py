@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from ..raft.members import Members
 from .assignment import ConsumerAssignment, StreamAssignment
 from .effect import (
-    ConsumerChanged,
-    ConsumerGone,
-    ConsumerMade,
+    ConsumerCreated,
+    ConsumerDeleted,
+    ConsumerUpdated,
     Effect,
-    StreamChanged,
-    StreamGone,
-    StreamMade,
+    StreamCreated,
+    StreamDeleted,
+    StreamUpdated,
 )
 from .server import node_of
-from .state import State
+from .state import MetaState
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenReplica:
     """Start a replica. joins: the group exists, so start empty and wait to be let in; else begin it.
 
     lost: it should be here, or nobody has it any more. The log says so; a member of a group may have vouched
@@ -41,7 +41,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeReplica:
     """Its configuration or its peers have changed; this server has it and keeps it for now.
 
     The one who leads takes the configuration into the group's log, brings its members to the peers
@@ -55,7 +55,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class CloseReplica:
     """Stop and delete the replica here. gone: the stream is no more; else it lives on elsewhere."""
 
     stream: StreamAssignment
@@ -84,51 +84,54 @@ class CloseConsumer:
     consumer: ConsumerAssignment
 
 
-Duty = Open | Change | Close | OpenConsumer | ChangeConsumer | CloseConsumer
+ReconcileAction = OpenReplica | ChangeReplica | CloseReplica | OpenConsumer | ChangeConsumer | CloseConsumer
 
 
-def duties(state: State, effect: Effect, me: str) -> list[Duty]:
+def duties(state: MetaState, effect: Effect, me: str) -> list[ReconcileAction]:
     """What `me` has to do about one effect; `state` is as it is after it."""
     if me not in state.servers:
         return []
-    if isinstance(effect, StreamMade):
+    if isinstance(effect, StreamCreated):
         return list(_open(state, effect.stream, me)) if me in effect.stream.peers else []
-    if isinstance(effect, StreamChanged):
+    if isinstance(effect, StreamUpdated):
         return _changed(state, effect, me)
-    if isinstance(effect, StreamGone):
-        return [Close(effect.stream, gone=True)] if me in effect.stream.members else []
-    if isinstance(effect, ConsumerMade | ConsumerChanged | ConsumerGone):
+    if isinstance(effect, StreamDeleted):
+        return [CloseReplica(effect.stream, gone=True)] if me in effect.stream.members else []
+    if isinstance(effect, ConsumerCreated | ConsumerUpdated | ConsumerDeleted):
         consumer = effect.consumer
         stream = state.stream(consumer.account, consumer.stream)
         if stream is None or me not in stream.members:
             return []
-        if isinstance(effect, ConsumerMade):
+        if isinstance(effect, ConsumerCreated):
             return [OpenConsumer(consumer)]
-        if isinstance(effect, ConsumerChanged):
+        if isinstance(effect, ConsumerUpdated):
             return [ChangeConsumer(effect.before, consumer)]
         return [CloseConsumer(consumer)]
     return []
 
 
-def _changed(state: State, effect: StreamChanged, me: str) -> list[Duty]:
+def _changed(state: MetaState, effect: StreamUpdated, me: str) -> list[ReconcileAction]:
     before, after = effect.before, effect.stream
     had, has = me in before.members, me in after.members
     if had and has:
-        return [Change(before, after, leaves=me in after.leaving)]
+        return [ChangeReplica(before, after, leaves=me in after.leaving)]
     if had:
-        return [Close(after, gone=False)]
+        return [CloseReplica(after, gone=False)]
     if not has:
         return []
     return list(_open(state, after, me, lost=not set(before.members) & set(after.members)))
 
 
-def _open(state: State, stream: StreamAssignment, me: str, *, lost: bool = False) -> Iterator[Duty]:
-    yield Open(stream, joins=_joins(stream, me), lost=lost)
+def _open(
+    state: MetaState, stream: StreamAssignment, me: str, *, lost: bool = False
+) -> Iterator[ReconcileAction]:
+    yield OpenReplica(stream, joins=_joins(stream, me), lost=lost)
     yield from (OpenConsumer(consumer) for consumer in state.consumers_of(stream.account, stream.name))
 
 
 def is_settled(stream: StreamAssignment, members: Members) -> bool:
-    """Whether a group's members are the stream's peers, server by server: then its leader proposes `Settle`.
+    """Whether a group's members are the stream's peers, server by server: then its leader proposes
+    `PeersConfirmed`.
 
     A member's life in the group is another one than in the meta group: nodes are compared.
     """
@@ -143,7 +146,7 @@ def _joins(stream: StreamAssignment, me: str) -> bool:
 # --- after a leader's snapshot
 
 
-def catch_up(before: State, after: State, me: str) -> Iterator[Duty]:
+def catch_up(before: MetaState, after: MetaState, me: str) -> Iterator[ReconcileAction]:
     """What `me` has to do when a leader's snapshot took it from one state to another.
 
     What was deleted and made again meanwhile is closed and opened: nothing of the old one may live on.
@@ -153,20 +156,22 @@ def catch_up(before: State, after: State, me: str) -> Iterator[Duty]:
     for old in before.held_by(me):
         new = after.stream(old.account, old.name)
         if new is None or new.created != old.created:
-            yield Close(old, gone=True)
+            yield CloseReplica(old, gone=True)
         elif not _is_ours(new, old, me):
-            yield Close(new, gone=False)
+            yield CloseReplica(new, gone=False)
     for new in after.held_by(me):
         known = before.stream(new.account, new.name)
         if known is None or me not in known.members or not _is_ours(new, known, me):
             yield from _open(after, new, me, lost=_is_left_alone(new, me))
             continue
         if known != new:
-            yield Change(known, new, leaves=me in new.leaving)
+            yield ChangeReplica(known, new, leaves=me in new.leaving)
         yield from _consumers_between(before, after, new)
 
 
-def _consumers_between(before: State, after: State, stream: StreamAssignment) -> Iterator[Duty]:
+def _consumers_between(
+    before: MetaState, after: MetaState, stream: StreamAssignment
+) -> Iterator[ReconcileAction]:
     account, name = stream.account, stream.name
     for consumer in before.consumers_of(account, name):
         found = after.consumer(account, name, consumer.name)
@@ -184,7 +189,7 @@ def _consumers_between(before: State, after: State, stream: StreamAssignment) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ReplicaOnDisk:
     """What lies on this server's disk of one stream: its group's name ("" if it never had one), its birth."""
 
     group: str
@@ -192,7 +197,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class RecoverReplica:
     """The replica on the disk is the one that is assigned: recover it. leaves: see Change."""
 
     stream: StreamAssignment
@@ -200,7 +205,7 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteReplica:
     """A replica that the meta group had assigned and does not any more: deleted, or moved, meanwhile."""
 
     account: str
@@ -208,17 +213,19 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Stray:
+class OrphanStream:
     """A stream that the meta group never heard of: not served, not deleted, told to the log."""
 
     account: str
     name: str
 
 
-StartDuty = Keep | Delete | Stray | Open
+StartupAction = RecoverReplica | DeleteReplica | OrphanStream | OpenReplica
 
 
-def at_start(state: State, held: Mapping[tuple[str, str], Held], me: str) -> Iterator[StartDuty]:
+def at_start(
+    state: MetaState, held: Mapping[tuple[str, str], ReplicaOnDisk], me: str
+) -> Iterator[StartupAction]:
     """What to do with the streams on the disk, and which others to open.
 
     What it held for certain, and does not have, it has lost.
@@ -232,16 +239,16 @@ def at_start(state: State, held: Mapping[tuple[str, str], Held], me: str) -> Ite
     for (account, name), found in sorted(held.items()):
         stream = state.stream(account, name)
         if stream is not None and _is_ours(stream, found, me):
-            yield Keep(stream, leaves=me in stream.leaving)
+            yield RecoverReplica(stream, leaves=me in stream.leaving)
         elif found.group:
-            yield Delete(account, name)
+            yield DeleteReplica(account, name)
         else:
-            yield Stray(account, name)
+            yield OrphanStream(account, name)
     for stream in state.held_by(me):
         here = held.get((stream.account, stream.name))
         if here is None or not _is_ours(stream, here, me):
             lost = (me in stream.holders and not stream.seeds) or _is_left_alone(stream, me)
-            yield Open(stream, joins=_joins(stream, me), lost=lost)
+            yield OpenReplica(stream, joins=_joins(stream, me), lost=lost)
 
 
 def _is_left_alone(stream: StreamAssignment, me: str) -> bool:
@@ -249,7 +256,7 @@ def _is_left_alone(stream: StreamAssignment, me: str) -> bool:
     return stream.members == (me,) and stream.change == "heal"
 
 
-def _is_ours(stream: StreamAssignment, held: Held | StreamAssignment, me: str) -> bool:
+def _is_ours(stream: StreamAssignment, held: ReplicaOnDisk | StreamAssignment, me: str) -> bool:
     """Whether what is held is a copy of the stream as it is now, and `me` a member of its group."""
     return (
         me in stream.members

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from ....protocol.errors import ApiError
 from .assignment import ConsumerAssignment, StreamAssignment
-from .server import Server
+from .server import NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
-class ServerPut:
+class ServerUpdated:
     """A server has joined, or says something else of itself. before: None for a new one."""
 
-    server: Server
-    before: Server | None = None
+    server: NodeInfo
+    before: NodeInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +25,25 @@ class ServerReplaced:
     """A server came back in another life: it had lost its disk."""
 
     before: str
-    server: Server
+    server: NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
-class ServerGone:
+class ServerRemoved:
     """A server was removed for good."""
 
-    server: Server
+    server: NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
-class StreamMade:
+class StreamCreated:
     """A stream is new."""
 
     stream: StreamAssignment
 
 
 @dataclass(frozen=True, slots=True)
-class StreamChanged:
+class StreamUpdated:
     """A stream's configuration or its peers have changed."""
 
     before: StreamAssignment
@@ -51,21 +51,21 @@ class StreamChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamGone:
+class StreamDeleted:
     """A stream was deleted, and its consumers with it."""
 
     stream: StreamAssignment
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerMade:
+class ConsumerCreated:
     """A consumer is new."""
 
     consumer: ConsumerAssignment
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerChanged:
+class ConsumerUpdated:
     """A consumer's configuration has changed."""
 
     before: ConsumerAssignment
@@ -73,44 +73,44 @@ class ConsumerChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGone:
+class ConsumerDeleted:
     """A consumer was deleted."""
 
     consumer: ConsumerAssignment
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
+class AlreadyExists:
     """What was to be made is there already, just so."""
 
     assignment: StreamAssignment | ConsumerAssignment
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class CommandRejected:
     """The proposal breaks a rule; nothing has changed."""
 
     error: ApiError
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class StaleCommand:
     """The proposal was judged by what is no longer so; nothing has changed. Who proposed judges anew."""
 
     what: str
 
 
 Effect = (
-    ServerPut
+    ServerUpdated
     | ServerReplaced
-    | ServerGone
-    | StreamMade
-    | StreamChanged
-    | StreamGone
-    | ConsumerMade
-    | ConsumerChanged
-    | ConsumerGone
-    | Existing
-    | Refused
-    | Stale
+    | ServerRemoved
+    | StreamCreated
+    | StreamUpdated
+    | StreamDeleted
+    | ConsumerCreated
+    | ConsumerUpdated
+    | ConsumerDeleted
+    | AlreadyExists
+    | CommandRejected
+    | StaleCommand
 )

@@ -1,4 +1,4 @@
-"""Gathering: pages of names, and of infos that the leaders of many assets have to be asked for.
+"""InfoGather: pages of names, and of infos that the leaders of many assets have to be asked for.
 
 The meta leader answers NAMES of what was decided; for LIST it asks each leader for its info, and answers when
 all are there, or when TIMEOUT is over, with those that are: once for all servers. Source: JetStream API,
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from .assignment import ConsumerAssignment, StreamAssignment
-from .state import State
+from .state import MetaState
 
 TIMEOUT = 4_000_000_000  # ns
 NAMES_LIMIT = 1024
@@ -40,7 +40,7 @@ class Page(Generic[A]):
 
 
 def streams_page(
-    state: State, account: str, offset: int = 0, limit: int = NAMES_LIMIT, subject: str = ""
+    state: MetaState, account: str, offset: int = 0, limit: int = NAMES_LIMIT, subject: str = ""
 ) -> Page[StreamAssignment]:
     """The account's streams, with a `subject` those whose subjects collide with it."""
     found = state.capturing(account, subject) if subject else state.of_account(account)
@@ -48,13 +48,13 @@ def streams_page(
 
 
 def consumers_page(
-    state: State, account: str, stream: str, offset: int = 0, limit: int = NAMES_LIMIT
+    state: MetaState, account: str, stream: str, offset: int = 0, limit: int = NAMES_LIMIT
 ) -> Page[ConsumerAssignment]:
     """A stream's consumers."""
     return Page(state.consumers_of(account, stream), offset, limit)
 
 
-class Gathering(Generic[A]):
+class InfoGather(Generic[A]):
     """The infos of one page. Asks nobody itself: `waiting` says whose info is still to come."""
 
     def __init__(self, page: Page[A], unreachable: Mapping[str, Json] | None = None) -> None:

@@ -14,7 +14,7 @@ HOPELESS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class HealthzError:
     """What is wrong, and with what. kind: as `/healthz` calls it, such as "STREAM"."""
 
     kind: str
@@ -31,7 +31,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class MetaFacts:
+class MetaHealth:
     """This server in the meta group. failure: why it cannot write, or not apply.
 
     recovering: it has not caught up since it started. member: it is one. current: it heard from the leader
@@ -48,7 +48,7 @@ class MetaFacts:
     stalemate: str = ""
 
 
-def meta_problem(facts: MetaFacts) -> str:
+def meta_problem(facts: MetaHealth) -> str:
     """What is wrong with the meta group here."""
     if facts.failure:
         return f"JetStream meta layer write error: {facts.failure}"
@@ -68,7 +68,7 @@ def meta_problem(facts: MetaFacts) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamFacts:
+class StreamHealth:
     """One stream that is assigned to this server. error: why it could not be opened.
 
     Of a group: running, failure (it cannot write), store_failure, damage (what was found to be damaged, and
@@ -89,13 +89,13 @@ class StreamFacts:
     healthy: bool = True
 
 
-def stream_problem(account: str, stream: str, facts: StreamFacts) -> str:
+def stream_problem(account: str, stream: str, facts: StreamHealth) -> str:
     """What is wrong with a stream's replica here."""
     why = _why(facts)
     return f"JetStream stream '{account} > {stream}' is not current: {why}" if why else ""
 
 
-def _why(facts: StreamFacts) -> str:
+def _why(facts: StreamHealth) -> str:
     if facts.error:
         return f"stream assignment error: {facts.error}"
     if not facts.found:

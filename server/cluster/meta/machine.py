@@ -1,4 +1,5 @@
-"""Machine: the meta state as the application of the meta group, and this server's duties as they come up.
+"""MetaStateMachine: the meta state as the application of the meta group, and this server's duties as they
+come up.
 
 Promises: a server that starts does nothing about what it applies until `begin`, when it is as current as the
 group was; then it is told its duties in order, each once, also when a leader's snapshot takes it further. Who
@@ -10,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .apply import apply
-from .duties import Duty, Held, StartDuty, at_start, catch_up, duties
-from .effect import Effect, ServerPut
+from .duties import ReconcileAction, ReplicaOnDisk, StartupAction, at_start, catch_up, duties
+from .effect import Effect, ServerUpdated
 from .snapshot import restore, take
-from .state import State
+from .state import MetaState
 
 
-class Machine:
+class MetaStateMachine:
     """See the module. me: this server's id in the meta group.
 
     do: is given each duty. tell: is given each effect, on every server alike.
@@ -24,9 +25,11 @@ class Machine:
 
     applied = 0  # lives by snapshots and the log
 
-    def __init__(self, me: str, do: Callable[[Duty], None], tell: Callable[[Effect], None]) -> None:
+    def __init__(
+        self, me: str, do: Callable[[ReconcileAction], None], tell: Callable[[Effect], None]
+    ) -> None:
         self.me = me
-        self.state = State()
+        self.state = MetaState()
         self.leading = False
         self._do = do
         self._tell = tell
@@ -52,7 +55,7 @@ class Machine:
         return self.state.index, take(self.state)
 
     def restore(self, data: bytes, index: int) -> None:
-        """Stand where a snapshot stands. Raises SnapshotError."""
+        """Stand where a snapshot stands. Raises MetaSnapshotError."""
         before, self.state = self.state, restore(data)
         self.state.index = max(self.state.index, index)
         if self._begun:
@@ -65,7 +68,7 @@ class Machine:
 
     # --- for who runs it
 
-    def begin(self, held: Mapping[tuple[str, str], Held]) -> Iterator[StartDuty]:
+    def begin(self, held: Mapping[tuple[str, str], ReplicaOnDisk]) -> Iterator[StartupAction]:
         """From now on duties are told as they come; those of before are given here, see `at_start`."""
         self._begun = True
         return at_start(self.state, held, self.me)
@@ -85,5 +88,7 @@ class Machine:
 
 
 def lets_in(effect: Effect, me: str) -> bool:
-    """Whether the cluster lets this server in (again): then it asks as at a start (`Machine.begin`)."""
-    return isinstance(effect, ServerPut) and effect.server.id == me and effect.before is None
+    """Whether the cluster lets this server in (again): then it asks as at a start
+    (`MetaStateMachine.begin`).
+    """
+    return isinstance(effect, ServerUpdated) and effect.server.id == me and effect.before is None

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .assignment import StreamAssignment
-from .command import Move
-from .state import State, is_held
+from .command import PeerMove
+from .state import MetaState, is_held
 
 
-def peers_fault(state: State, peers: tuple[str, ...]) -> str:
+def peers_fault(state: MetaState, peers: tuple[str, ...]) -> str:
     """Why these cannot be the peers, "" if they can."""
     if not peers or len(set(peers)) != len(peers):
         return "peers"
@@ -22,7 +22,7 @@ def peers_fault(state: State, peers: tuple[str, ...]) -> str:
 
 
 def moved(
-    state: State, stream: StreamAssignment, peers: tuple[str, ...], group: str, change: str
+    state: MetaState, stream: StreamAssignment, peers: tuple[str, ...], group: str, change: str
 ) -> StreamAssignment:
     """The assignment with other peers: the former ones leave."""
     leaving = tuple(peer for peer in stream.members if peer not in peers)
@@ -54,7 +54,9 @@ def in_new_life(stream: StreamAssignment, old: str, new: str, index: int) -> Str
     )
 
 
-def without(state: State, stream: StreamAssignment, gone: str, move: Move | None) -> StreamAssignment | None:
+def without(
+    state: MetaState, stream: StreamAssignment, gone: str, move: PeerMove | None
+) -> StreamAssignment | None:
     """The assignment when a server is gone: as the move says, or one peer fewer.
 
     A peer is among those that are leaving then: when it comes back before the group has let it go, its vote
@@ -86,7 +88,7 @@ def without(state: State, stream: StreamAssignment, gone: str, move: Move | None
     return replace(after, seeds=tuple(seed for seed in after.seeds if seed != gone))
 
 
-def _who_has(state: State, stream: StreamAssignment) -> tuple[str, ...]:
+def _who_has(state: MetaState, stream: StreamAssignment) -> tuple[str, ...]:
     """One of those that are leaving: best one that has the stream for certain, and is a server."""
     ranks = {one: (one in stream.holders, one in state.servers) for one in stream.leaving}
     return (max(ranks, key=lambda one: ranks[one]),) if ranks else ()

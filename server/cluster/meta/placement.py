@@ -14,15 +14,15 @@ from random import Random
 
 from ....protocol.errors import ApiError, api_error
 from .assignment import StreamAssignment
-from .server import UNSEEN, Server, Sight
-from .state import State
+from .server import UNSEEN, NodeInfo, NodeStatus
+from .state import MetaState
 
 EXCLUDED = "!jetstream"  # the tag of a server that takes no streams
 ENDLESS = 1 << 62  # what a server without a limit has
 
 
 @dataclass(slots=True)
-class Reasons:
+class PeerSelectionErrors:
     """Why servers were passed over, all of them together."""
 
     offline: bool = False
@@ -34,7 +34,7 @@ class Reasons:
     missing_tags: set[str] = field(default_factory=set)
     unwanted_tags: set[str] = field(default_factory=set)
 
-    def add(self, other: Reasons) -> None:
+    def add(self, other: PeerSelectionErrors) -> None:
         """Take over another cluster's reasons."""
         for name in ("offline", "excluded", "no_storage", "not_unique", "other", "no_servers"):
             setattr(self, name, getattr(self, name) or getattr(other, name))
@@ -62,7 +62,7 @@ class Reasons:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlacementRequest:
     """What is to be placed. clusters: to be tried in this order. tags: wanted; with a "!" unwanted."""
 
     replicas: int
@@ -73,7 +73,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PlacementPolicy:
     """Of the server that leads. unique_tag: a prefix; of its tags no two peers may have the same.
 
     max_ha_assets: how many replicated streams and consumers a server may hold, 0 for no limit.
@@ -83,11 +83,11 @@ class Policy:
     max_ha_assets: int = 0
 
 
-ANYWHERE = Policy()
+ANYWHERE = PlacementPolicy()
 
 
 @dataclass(slots=True)
-class Load:
+class NodeLoad:
     """What one server holds, by assignment: streams, replicated ones, those with their consumers, bytes."""
 
     streams: int = 0
@@ -97,9 +97,9 @@ class Load:
     store: int = 0
 
 
-def loads(state: State) -> dict[str, Load]:
+def loads(state: MetaState) -> dict[str, NodeLoad]:
     """The load of every server there is."""
-    found = {member: Load() for member in state.servers}
+    found = {member: NodeLoad() for member in state.servers}
     for stream in state.every_stream():
         for member in stream.members:
             load = found.get(member)
@@ -116,7 +116,7 @@ def loads(state: State) -> dict[str, Load]:
     return found
 
 
-def room(server: Server, sight: Sight, load: Load, storage: str) -> int:
+def room(server: NodeInfo, sight: NodeStatus, load: NodeLoad, storage: str) -> int:
     """The bytes a server has left: its limit less what is used or promised, whichever is more."""
     if storage == "memory":
         limit, taken = server.max_memory, max(sight.memory, load.memory)
@@ -126,10 +126,10 @@ def room(server: Server, sight: Sight, load: Load, storage: str) -> int:
 
 
 def place(
-    state: State,
-    sights: Mapping[str, Sight],
-    wish: Wish,
-    policy: Policy,
+    state: MetaState,
+    sights: Mapping[str, NodeStatus],
+    wish: PlacementRequest,
+    policy: PlacementPolicy,
     dice: Random,
     *,
     existing: Sequence[str] = (),
@@ -138,7 +138,7 @@ def place(
     """Choose: (peers, cluster). existing: peers that stay, and come first. Raises ApiError 10005."""
     if len(existing) >= wish.replicas:
         return tuple(existing[: wish.replicas]), wish.clusters[0]
-    reasons = Reasons()
+    reasons = PeerSelectionErrors()
     for cluster in wish.clusters:
         search = _Search(state, sights, wish, policy, cluster, existing)
         chosen = search.run(dice, ignore)
@@ -153,10 +153,10 @@ class _Search:
 
     def __init__(
         self,
-        state: State,
-        sights: Mapping[str, Sight],
-        wish: Wish,
-        policy: Policy,
+        state: MetaState,
+        sights: Mapping[str, NodeStatus],
+        wish: PlacementRequest,
+        policy: PlacementPolicy,
         cluster: str,
         existing: Sequence[str],
     ) -> None:
@@ -166,7 +166,7 @@ class _Search:
         self.policy = policy
         self.cluster = cluster
         self.existing = existing
-        self.reasons = Reasons()
+        self.reasons = PeerSelectionErrors()
         self.loads = loads(state)
         self.prefix = policy.unique_tag.lower()
         if self.prefix and any(tag.lower().startswith(self.prefix) for tag in wish.tags):
@@ -196,16 +196,16 @@ class _Search:
         fit.sort(key=self._rank)
         return [server.id for server in fit[:wanted]]
 
-    def _sight(self, server: Server) -> Sight:
+    def _sight(self, server: NodeInfo) -> NodeStatus:
         return self.sights.get(server.id, UNSEEN)
 
-    def _rank(self, server: Server) -> tuple[bool, int, int, int]:
+    def _rank(self, server: NodeInfo) -> tuple[bool, int, int, int]:
         load = self.loads[server.id]
         left = room(server, self._sight(server), load, self.wish.storage)
         replicated = load.replicated if self.wish.replicas > 1 else 0
         return not self._sight(server).online, replicated, -left, load.streams
 
-    def _suits(self, server: Server, ignore: Collection[str]) -> bool:
+    def _suits(self, server: NodeInfo, ignore: Collection[str]) -> bool:
         """Whether the server by itself is one to choose; if not the reasons say why."""
         reasons, sight, load = self.reasons, self._sight(server), self.loads[server.id]
         if not sight.known:
@@ -232,12 +232,12 @@ class _Search:
             return False
         return True
 
-    def _unique_tags(self, server: Server) -> list[str]:
+    def _unique_tags(self, server: NodeInfo) -> list[str]:
         if not self.prefix:
             return []
         return [tag for tag in server.tags if tag.startswith(self.prefix)][:1]
 
-    def _is_unique(self, server: Server) -> bool:
+    def _is_unique(self, server: NodeInfo) -> bool:
         """Whether no server chosen before has the same tag; a server without such a tag does not fit."""
         if not self.prefix:
             return True
@@ -249,7 +249,7 @@ class _Search:
         return True
 
 
-def preferred(peers: Sequence[str], sights: Mapping[str, Sight], dice: Random) -> str:
+def preferred(peers: Sequence[str], sights: Mapping[str, NodeStatus], dice: Random) -> str:
     """Who should lead a new group: any that is online."""
     online = [peer for peer in peers if sights.get(peer, UNSEEN).online]
     return dice.choice(online or list(peers))
@@ -258,7 +258,7 @@ def preferred(peers: Sequence[str], sights: Mapping[str, Sight], dice: Random) -
 def survivors(
     peers: Sequence[str],
     count: int,
-    sights: Mapping[str, Sight],
+    sights: Mapping[str, NodeStatus],
     *,
     holders: Collection[str],
     leader: str = "",
@@ -279,7 +279,11 @@ def survivors(
 
 
 def may_host_consumer(
-    state: State, stream: StreamAssignment, sights: Mapping[str, Sight], replicas: int, policy: Policy
+    state: MetaState,
+    stream: StreamAssignment,
+    sights: Mapping[str, NodeStatus],
+    replicas: int,
+    policy: PlacementPolicy,
 ) -> bool:
     """Whether a stream's servers can take one consumer more now; if not it is error 10023."""
     online = [peer for peer in stream.peers if sights.get(peer, UNSEEN).online]
@@ -294,10 +298,10 @@ def may_host_consumer(
 
 
 def successor(
-    state: State,
+    state: MetaState,
     members: Sequence[str],
     leader: str,
-    sights: Mapping[str, Sight],
+    sights: Mapping[str, NodeStatus],
     dice: Random,
     *,
     server: str = "",

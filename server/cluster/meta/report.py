@@ -1,7 +1,7 @@
 """Report: where an asset lives and how its replicas are, and the same of the meta group.
 
-Works on what was decided (`State`) and what a group's member sees just now (`GroupView`, plain data), so that
-it says the same of a group that runs here, and of one that is known by its assignment only. Source:
+Works on what was decided (`MetaState`) and what a group's member sees just now (`GroupView`, plain data), so
+thatit says the same of a group that runs here, and of one that is known by its assignment only. Source:
 JetStream API, `cluster` of stream and consumer info, `meta_cluster` of jsz.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 from ....protocol.api.cluster import ClusterInfo, DesiredCluster, PeerInfo
 from ....protocol.timestamp import format_rfc3339
 from .assignment import StreamAssignment
-from .server import UNSEEN, Sight, node_of
-from .state import State
+from .server import UNSEEN, NodeStatus, node_of
+from .state import MetaState
 
 SILENCE = 10_000_000_000  # ns after which a replica that was not heard of counts as not current
 
@@ -44,8 +44,8 @@ class GroupView:
 
 
 def cluster_info(
-    state: State,
-    sights: Mapping[str, Sight],
+    state: MetaState,
+    sights: Mapping[str, NodeStatus],
     stream: StreamAssignment,
     view: GroupView | None,
     me: str,
@@ -74,8 +74,8 @@ def cluster_info(
 
 
 def _replicas(
-    state: State,
-    sights: Mapping[str, Sight],
+    state: MetaState,
+    sights: Mapping[str, NodeStatus],
     members: Iterable[str],
     leader: str,
     seen: Mapping[str, PeerView],
@@ -106,7 +106,7 @@ def _replicas(
     return sorted(found, key=lambda peer: peer.name)
 
 
-def _name(state: State, member: str) -> str:
+def _name(state: MetaState, member: str) -> str:
     return state.server_name(member) or f"Server name unknown at this time (peerID: {node_of(member)})"
 
 
@@ -122,8 +122,8 @@ class MetaLog:
 
 
 def meta_cluster(
-    state: State,
-    sights: Mapping[str, Sight],
+    state: MetaState,
+    sights: Mapping[str, NodeStatus],
     members: Iterable[str],
     view: GroupView,
     me: str,

@@ -1,7 +1,7 @@
 """A server of the cluster, as the meta group knows it, and what is seen of it just now.
 
-`Server` is replicated: it changes only by commands. `Sight` is not: each server has its own view, made of
-greetings and reports, and only who proposes uses it.
+`NodeInfo` is replicated: it changes only by commands. `NodeStatus` is not: each server has its own view, made
+ofgreetings and reports, and only who proposes uses it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class NodeInfo:
     """id: of its member, `<node>-<life>`. tags in lower case. max_memory, max_store: bytes, -1 no limit."""
 
     id: str
@@ -41,13 +41,13 @@ class Server:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Server:
+    def from_json(cls, value: Mapping[str, Any]) -> NodeInfo:
         """Read what `to_json` gave. Raises KeyError, TypeError."""
         return cls(**{**value, "tags": tuple(value["tags"])})
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class NodeStatus:
     """online: heard of lately. known: it has reported at least once. memory, store: bytes used."""
 
     online: bool = True
@@ -56,7 +56,7 @@ class Sight:
     store: int = 0
 
 
-UNSEEN = Sight(online=False, known=False)
+UNSEEN = NodeStatus(online=False, known=False)
 
 
 def node_of(member: str) -> str:

@@ -1,4 +1,4 @@
-"""Share: an account's limits for one tier, as they travel in commands, and how they are counted.
+"""TierLimits: an account's limits for one tier, as they travel in commands, and how they are counted.
 
 Limits come from each server's own configuration or from tokens, which servers may read at different times.
 So the leader puts those it judged by into its command, and every server counts by the same numbers. Source
@@ -15,7 +15,7 @@ from .assignment import ConsumerAssignment, Document, StreamAssignment
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class TierLimits:
     """Limits; -1 (for counts also 0) is none. tier: "R3" when the limits are for such streams only, or "".
 
     Without a tier a stream's bytes count once for each replica, with one they count once.
@@ -40,11 +40,11 @@ class Share:
         return max_bytes if self.tier else max_bytes * replicas
 
 
-UNLIMITED = Share()
+UNLIMITED = TierLimits()
 
 
 def stream_fault(
-    share: Share, wanted: StreamAssignment, others: Iterable[StreamAssignment], *, new: bool
+    share: TierLimits, wanted: StreamAssignment, others: Iterable[StreamAssignment], *, new: bool
 ) -> ApiError | None:
     """Why `wanted` may not be there beside `others`, or None. new: it is one more."""
     streams = reserved = 0
@@ -68,7 +68,7 @@ def stream_fault(
 
 
 def consumer_fault(
-    share: Share,
+    share: TierLimits,
     stream: StreamAssignment,
     wanted: ConsumerAssignment,
     others: Iterable[ConsumerAssignment],

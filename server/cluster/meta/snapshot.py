@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 
 from .assignment import ConsumerAssignment, StreamAssignment
-from .server import Server
-from .state import State
+from .server import NodeInfo
+from .state import MetaState
 
 VERSION = b"\x01"
 
 
-class SnapshotError(ValueError):
+class MetaSnapshotError(ValueError):
     """These bytes are no snapshot that this version knows."""
 
 
-def take(state: State) -> bytes:
+def take(state: MetaState) -> bytes:
     """The state as bytes."""
     value = {
         "index": state.index,
@@ -36,16 +36,16 @@ def take(state: State) -> bytes:
     return VERSION + json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
 
-def restore(data: bytes) -> State:
-    """The state of a snapshot. Raises SnapshotError."""
+def restore(data: bytes) -> MetaState:
+    """The state of a snapshot. Raises MetaSnapshotError."""
     if data[:1] != VERSION:
-        raise SnapshotError(f"a snapshot of version {data[:1].hex() or 'none'} is not known here")
-    state = State()
+        raise MetaSnapshotError(f"a snapshot of version {data[:1].hex() or 'none'} is not known here")
+    state = MetaState()
     try:
         value = json.loads(data[1:])
         state.index = int(value["index"])
         for each in value["servers"]:
-            server = Server.from_json(each)
+            server = NodeInfo.from_json(each)
             state.servers[server.id] = server
         state.retired = set(value["retired"])
         for each in value["streams"]:
@@ -57,5 +57,5 @@ def restore(data: bytes) -> State:
         for account, name, index in value["consumer_changes"]:
             state.consumer_changes[account, name] = index
     except (ValueError, KeyError, TypeError) as fault:
-        raise SnapshotError(f"not a snapshot: {type(fault).__name__}: {fault}") from fault
+        raise MetaSnapshotError(f"not a snapshot: {type(fault).__name__}: {fault}") from fault
     return state

@@ -1,4 +1,4 @@
-"""State: everything the meta group has decided so far. Changed by `apply` alone, read by everyone.
+"""MetaState: everything the meta group has decided so far. Changed by `apply` alone, read by everyone.
 
 Promises: two states that applied the same commands are equal, and so are their snapshots. Assignments are
 values: who holds one keeps it as it was.
@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 
 from ....protocol.subject_tree import SubjectOwners
 from .assignment import ConsumerAssignment, Document, StreamAssignment
-from .server import Server, node_of
+from .server import NodeInfo, node_of
 
 # What a proposal was judged by: (kind, stream, consumer) -> revision, 0 for "not there".
 Read = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class State:
+class MetaState:
     """index: of the last command applied. consumer_changes: when a stream's consumers changed last.
 
     retired: lives that another one has replaced; they are never let in again, whatever is on their disks.
     """
 
     index: int = 0
-    servers: dict[str, Server] = field(default_factory=dict)
+    servers: dict[str, NodeInfo] = field(default_factory=dict)
     streams: dict[str, dict[str, StreamAssignment]] = field(default_factory=dict)
     consumers: dict[tuple[str, str], dict[str, ConsumerAssignment]] = field(default_factory=dict)
     consumer_changes: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class State:
 
     # --- servers
 
-    def named(self, name: str) -> Server | None:
+    def named(self, name: str) -> NodeInfo | None:
         """The server of this name, node or member's id; None if there is none."""
         for server in self.servers.values():
             if name in (server.name, server.id, server.node):
@@ -107,30 +107,30 @@ class State:
         found = self.consumer(account, stream, consumer) if consumer else self.stream(account, stream)
         return 0 if found is None else found.revision
 
-    def view(self, account: str) -> View:
+    def view(self, account: str) -> AccountView:
         """A way to read an account's streams that remembers what was read."""
-        return View(self, account)
+        return AccountView(self, account)
 
 
-def is_held(state: State, stream: StreamAssignment) -> bool:
+def is_held(state: MetaState, stream: StreamAssignment) -> bool:
     """Whether a server has the stream's messages for certain."""
     return any(holder in state.servers for holder in stream.holders)
 
 
-def lives(state: State, server: Server) -> list[str]:
+def lives(state: MetaState, server: NodeInfo) -> list[str]:
     """Other lives of this server that are servers, or hold streams."""
     known = {*state.servers, *(member for stream in state.every_stream() for member in stream.members)}
     return sorted(one for one in known if one != server.id and node_of(one) == server.node)
 
 
-class View:
+class AccountView:
     """One account as a proposal sees it.
 
     What it read goes along with the proposal (`reads`): when any of it has changed by the time the proposal
     is applied, the proposal is stale and must be judged anew.
     """
 
-    def __init__(self, state: State, account: str) -> None:
+    def __init__(self, state: MetaState, account: str) -> None:
         self.state = state
         self.account = account
         self.reads: dict[Read, int] = {}

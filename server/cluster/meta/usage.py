@@ -10,21 +10,21 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ....protocol.api.account import AccountInfo, AccountLimits, AccountTier
-from .state import State
+from .state import MetaState
 
 
-class Used(NamedTuple):
+class TierUsage(NamedTuple):
     """Bytes of one account, in one tier ("R3"), on one server."""
 
     memory: int = 0
     store: int = 0
 
 
-Reports = Mapping[str, Mapping[str, Used]]  # member -> tier -> bytes
+Reports = Mapping[str, Mapping[str, TierUsage]]  # member -> tier -> bytes
 
 
 def account_info(
-    state: State, account: str, limits: Mapping[str, AccountLimits], reports: Reports, domain: str
+    state: MetaState, account: str, limits: Mapping[str, AccountLimits], reports: Reports, domain: str
 ) -> AccountInfo:
     """The account's numbers. limits: by tier, or one under "" for all. `api` is the caller's to fill in."""
     flat = limits.get("")
@@ -52,10 +52,10 @@ def account_info(
     return info
 
 
-def total(reports: Iterable[Mapping[str, Used]]) -> Used:
+def total(reports: Iterable[Mapping[str, TierUsage]]) -> TierUsage:
     """All tiers of some servers together."""
     memory = store = 0
     for report in reports:
         for used in report.values():
             memory, store = memory + used.memory, store + used.store
-    return Used(memory, store)
+    return TierUsage(memory, store)

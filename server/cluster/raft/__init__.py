@@ -1,52 +1,52 @@
 """Raft as a core without I/O, in the manner of etcd's.
 
-One `Node` is one member of one group. It is given messages, ticks and proposals, and hands out what is to be
-sent, written and applied; clock, network, disk and dice are arguments. Terms and rules are those of Ongaro's
-thesis (2014); where a rule is not in it, the module that has it says why it is safe.
+One `RawNode` is one member of one group. It is given messages, ticks and proposals, and hands out what is to
+besent, written and applied; clock, network, disk and dice are arguments. Terms and rules are those of
+Ongaro'sthesis (2014); where a rule is not in it, the module that has it says why it is safe.
 """
 
-from .entry import Entry, Kind
-from .log import Log, Snapshot
+from .entry import Entry, EntryType
+from .log import RaftLog, Snapshot
 from .members import Members, MembersError
 from .message import (
-    Append,
-    Appended,
-    AskVote,
-    CampaignNow,
+    AppendEntries,
+    AppendEntriesAccepted,
+    AppendEntriesRejected,
     Heartbeat,
     HeartbeatReply,
-    Message,
-    PartTaken,
-    Refused,
-    SnapshotPart,
-    Vote,
+    InstallSnapshot,
+    InstallSnapshotReply,
+    RaftMessage,
+    RequestVote,
+    RequestVoteReply,
+    TimeoutNow,
 )
-from .node import Node, NotLeaderError, Role, Timing
+from .node import NotLeaderError, RaftConfig, RaftState, RawNode
 from .state import HardState
-from .write import Write
+from .write import StorageAppend
 
 __all__ = [
-    "Append",
-    "Appended",
-    "AskVote",
-    "CampaignNow",
+    "AppendEntries",
+    "AppendEntriesAccepted",
+    "AppendEntriesRejected",
     "Entry",
+    "EntryType",
     "HardState",
     "Heartbeat",
     "HeartbeatReply",
-    "Kind",
-    "Log",
+    "InstallSnapshot",
+    "InstallSnapshotReply",
     "Members",
     "MembersError",
-    "Message",
-    "Node",
     "NotLeaderError",
-    "PartTaken",
-    "Refused",
-    "Role",
+    "RaftConfig",
+    "RaftLog",
+    "RaftMessage",
+    "RaftState",
+    "RawNode",
+    "RequestVote",
+    "RequestVoteReply",
     "Snapshot",
-    "SnapshotPart",
-    "Timing",
-    "Vote",
-    "Write",
+    "StorageAppend",
+    "TimeoutNow",
 ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .message import AskVote, Message, Vote
+from .message import RaftMessage, RequestVote, RequestVoteReply
 
 if TYPE_CHECKING:
-    from .node import Node
+    from .node import RawNode
 
 
 class Candidate:
@@ -16,7 +16,7 @@ class Candidate:
     leader = ""
     leased = False
 
-    def __init__(self, node: Node, *, pre: bool, transfer: bool) -> None:
+    def __init__(self, node: RawNode, *, pre: bool, transfer: bool) -> None:
         self.node = node
         self.pre = pre
         self.elapsed = 0
@@ -33,7 +33,7 @@ class Candidate:
         log = node.log
         for voter in sorted(node.members.voters - {node.id}):
             node.reply(
-                AskVote(node.id, voter, term, self.pre, log.last, log.last_term, transfer=self._transfer)
+                RequestVote(node.id, voter, term, self.pre, log.last, log.last_term, transfer=self._transfer)
             )
         if self.pre:
             self._count(node.id, granted=True)
@@ -47,10 +47,10 @@ class Candidate:
             else:
                 self.node.follow(self.node.term, "")
 
-    def step(self, message: Message) -> None:
+    def step(self, message: RaftMessage) -> None:
         """Count an answer."""
         node = self.node
-        if not isinstance(message, Vote) or message.pre != self.pre:
+        if not isinstance(message, RequestVoteReply) or message.pre != self.pre:
             return
         asked = node.term + 1 if self.pre else node.term
         if message.granted and message.term != asked:

@@ -13,17 +13,17 @@ from typing import Any
 from .entry import Entry
 from .members import Members
 from .message import (
-    Append,
-    Appended,
-    AskVote,
-    CampaignNow,
+    AppendEntries,
+    AppendEntriesAccepted,
+    AppendEntriesRejected,
     Heartbeat,
     HeartbeatReply,
-    Message,
-    PartTaken,
-    Refused,
-    SnapshotPart,
-    Vote,
+    InstallSnapshot,
+    InstallSnapshotReply,
+    RaftMessage,
+    RequestVote,
+    RequestVoteReply,
+    TimeoutNow,
 )
 
 _ENTRY = struct.Struct("<QBI")
@@ -35,27 +35,27 @@ class CodecError(ValueError):
 
 
 # What follows source, to and term: a struct of the numbers, and their names.
-_NUMBERS: dict[type[Message], tuple[int, struct.Struct, tuple[str, ...]]] = {
-    AskVote: (1, struct.Struct("<?QQ?"), ("pre", "last", "last_term", "transfer")),
-    Vote: (2, struct.Struct("<??"), ("pre", "granted")),
-    Append: (3, struct.Struct("<QQQQQ"), ("prev", "prev_term", "commit", "last", "echo")),
-    Appended: (4, struct.Struct("<QQ"), ("index", "boot")),
-    Refused: (5, struct.Struct("<QqQQ"), ("prev", "hint", "hint_term", "boot")),
+_NUMBERS: dict[type[RaftMessage], tuple[int, struct.Struct, tuple[str, ...]]] = {
+    RequestVote: (1, struct.Struct("<?QQ?"), ("pre", "last", "last_term", "transfer")),
+    RequestVoteReply: (2, struct.Struct("<??"), ("pre", "granted")),
+    AppendEntries: (3, struct.Struct("<QQQQQ"), ("prev", "prev_term", "commit", "last", "echo")),
+    AppendEntriesAccepted: (4, struct.Struct("<QQ"), ("index", "boot")),
+    AppendEntriesRejected: (5, struct.Struct("<QqQQ"), ("prev", "hint", "hint_term", "boot")),
     Heartbeat: (6, struct.Struct("<QQQ?"), ("commit", "last", "echo", "answer")),
     HeartbeatReply: (7, struct.Struct("<Q"), ("boot",)),
-    SnapshotPart: (
+    InstallSnapshot: (
         8,
         struct.Struct("<QQQQQQ"),
         ("index", "index_term", "offset", "size", "last", "echo"),
     ),
-    PartTaken: (9, struct.Struct("<QQQ"), ("index", "offset", "boot")),
-    CampaignNow: (10, struct.Struct("<"), ()),
+    InstallSnapshotReply: (9, struct.Struct("<QQQ"), ("index", "offset", "boot")),
+    TimeoutNow: (10, struct.Struct("<"), ()),
 }
 _KINDS = {code: (kind, numbers, names) for kind, (code, numbers, names) in _NUMBERS.items()}
 _TERM = struct.Struct("<Q")
 
 
-def encode(group: str, message: Message) -> bytes:
+def encode(group: str, message: RaftMessage) -> bytes:
     """The bytes of one message of `group`."""
     code, numbers, names = _NUMBERS[type(message)]
     parts = [
@@ -66,15 +66,15 @@ def encode(group: str, message: Message) -> bytes:
         _TERM.pack(message.term),
         numbers.pack(*[getattr(message, name) for name in names]),
     ]
-    if isinstance(message, Append):
+    if isinstance(message, AppendEntries):
         parts += _entries(message.entries)
-    elif isinstance(message, SnapshotPart):
+    elif isinstance(message, InstallSnapshot):
         members = message.members.encode()
         parts += [_LENGTH.pack(len(members)), members, message.data]
     return b"".join(parts)
 
 
-def decode(data: bytes) -> tuple[str, Message]:
+def decode(data: bytes) -> tuple[str, RaftMessage]:
     """(group, message). Raises CodecError."""
     try:
         return _decode(data)
@@ -82,7 +82,7 @@ def decode(data: bytes) -> tuple[str, Message]:
         raise CodecError(f"not a Raft message: {fault}") from fault
 
 
-def _decode(data: bytes) -> tuple[str, Message]:
+def _decode(data: bytes) -> tuple[str, RaftMessage]:
     kind, numbers, names = _KINDS[data[0]]
     group, at = _read_text(data, 1)
     source, at = _read_text(data, at)
@@ -91,14 +91,14 @@ def _decode(data: bytes) -> tuple[str, Message]:
     at += _TERM.size
     fields: dict[str, Any] = dict(zip(names, numbers.unpack_from(data, at), strict=True))
     at += numbers.size
-    if kind is Append:
+    if kind is AppendEntries:
         fields["entries"] = _read_entries(data, at)
-    elif kind is SnapshotPart:
+    elif kind is InstallSnapshot:
         (length,) = _LENGTH.unpack_from(data, at)
         at += _LENGTH.size
         fields["members"] = Members.decode(data[at : at + length])
         fields["data"] = data[at + length :]
-    make: Callable[..., Message] = kind
+    make: Callable[..., RaftMessage] = kind
     return group, make(source=source, to=to, term=term, **fields)
 
 

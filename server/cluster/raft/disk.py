@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ....store.raft import RaftStore, Stored, StoredSnapshot, StoredState
+from ....store.raft import RaftStore, StoredRaft, StoredSnapshot, StoredState
 from .entry import Entry
-from .log import Log, Snapshot
+from .log import RaftLog, Snapshot
 from .members import Members
 from .state import HardState
-from .write import Write
+from .write import StorageAppend
 
 
 def create(store: RaftStore, snapshot: Snapshot) -> None:
@@ -15,17 +15,17 @@ def create(store: RaftStore, snapshot: Snapshot) -> None:
     store.create(_stored(snapshot))
 
 
-def load(stored: Stored, applied: int = 0) -> tuple[Log, HardState]:
+def load(stored: StoredRaft, applied: int = 0) -> tuple[RaftLog, HardState]:
     """What `RaftStore.open` found, for a `Node`. Raises BrokenLogError when the log ends before `applied`."""
     found = stored.snapshot
     members = Members.decode(found.members) if found.members else Members.of(())
     snapshot = Snapshot(found.index, found.term, members, found.data)
     entries = [Entry(*record) for record in stored.entries]
-    log = Log.load(snapshot, stored.base, stored.base_term, entries, applied)
+    log = RaftLog.load(snapshot, stored.base, stored.base_term, entries, applied)
     return log, HardState(*stored.state)
 
 
-def persist(store: RaftStore, write: Write) -> None:
+def persist(store: RaftStore, write: StorageAppend) -> None:
     """Make a member's wish durable (it blocks), then `Node.written`. Raises OSError: then `Node.fail`."""
     store.write(
         state=StoredState(*write.state) if write.state is not None else None,

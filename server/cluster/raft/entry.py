@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 
-class Kind(IntEnum):
+class EntryType(IntEnum):
     """What an entry is for."""
 
     DATA = 0  # the application's

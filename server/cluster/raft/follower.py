@@ -15,25 +15,25 @@ from typing import TYPE_CHECKING
 
 from .log import Snapshot
 from .message import (
-    Append,
-    Appended,
-    CampaignNow,
+    AppendEntries,
+    AppendEntriesAccepted,
+    AppendEntriesRejected,
     Heartbeat,
     HeartbeatReply,
-    Message,
-    PartTaken,
-    Refused,
-    SnapshotPart,
+    InstallSnapshot,
+    InstallSnapshotReply,
+    RaftMessage,
+    TimeoutNow,
 )
 
 if TYPE_CHECKING:
-    from .node import Node
+    from .node import RawNode
 
 
 class Follower:
     """leader: "" while none is known. Its log is the leader's up to `_matched`."""
 
-    def __init__(self, node: Node, leader: str) -> None:
+    def __init__(self, node: RawNode, leader: str) -> None:
         self.node = node
         self.leader = leader
         self.elapsed = 0
@@ -58,20 +58,20 @@ class Follower:
             if self.node.may_campaign:
                 self.node.campaign(pre=True)
 
-    def step(self, message: Message) -> None:
+    def step(self, message: RaftMessage) -> None:
         """Take what a leader says."""
-        if isinstance(message, (Append, Heartbeat, SnapshotPart)):
+        if isinstance(message, (AppendEntries, Heartbeat, InstallSnapshot)):
             self.leader = message.source
             self.elapsed = 0
             if message.echo == self.node.state.boot and self._goal is None:
                 self._goal = message.last
-        if isinstance(message, Append):
+        if isinstance(message, AppendEntries):
             self._append(message)
         elif isinstance(message, Heartbeat):
             self._heartbeat(message)
-        elif isinstance(message, SnapshotPart):
+        elif isinstance(message, InstallSnapshot):
             self._part(message)
-        elif isinstance(message, CampaignNow) and self.node.may_campaign:
+        elif isinstance(message, TimeoutNow) and self.node.may_campaign:
             self.node.campaign(pre=False, transfer=True)
 
     def hurry(self, ticks: int) -> None:
@@ -86,13 +86,17 @@ class Follower:
         if self.leader and reached > self._told:
             self._acknowledge(reached)
 
-    def _append(self, message: Append) -> None:
+    def _append(self, message: AppendEntries) -> None:
         node = self.node
         log = node.log
         reached = None if log.bare else log.follow(message.prev, message.prev_term, message.entries)
         if reached is None:
             hint, term = (-1, 0) if log.bare else log.agreement(message.prev, message.prev_term)
-            node.reply(Refused(node.id, message.source, node.term, message.prev, hint, term, node.state.boot))
+            node.reply(
+                AppendEntriesRejected(
+                    node.id, message.source, node.term, message.prev, hint, term, node.state.boot
+                )
+            )
             return
         self._match(reached)
         log.commit_to(min(message.commit, self._matched))
@@ -111,7 +115,7 @@ class Follower:
     def _acknowledge(self, index: int) -> None:
         node = self.node
         self._told = index
-        node.reply(Appended(node.id, self.leader, node.term, index, node.state.boot))
+        node.reply(AppendEntriesAccepted(node.id, self.leader, node.term, index, node.state.boot))
 
     def _match(self, index: int) -> None:
         """The log is the leader's up to `index`; that stays true as long as its term does."""
@@ -122,7 +126,7 @@ class Follower:
         if self.node.state.recovering and self._goal is not None and reached >= self._goal:
             self.node.set_state(recovering=False)
 
-    def _part(self, message: SnapshotPart) -> None:
+    def _part(self, message: InstallSnapshot) -> None:
         node = self.node
         log = node.log
         known = message.index <= log.commit or log.term(message.index) == message.index_term
@@ -137,7 +141,11 @@ class Follower:
         arriving.take(message.offset, message.data)
         if len(arriving.data) < message.size:
             offset = len(arriving.data)
-            node.reply(PartTaken(node.id, message.source, node.term, message.index, offset, node.state.boot))
+            node.reply(
+                InstallSnapshotReply(
+                    node.id, message.source, node.term, message.index, offset, node.state.boot
+                )
+            )
             return
         self._arriving = None
         node.take_snapshot(Snapshot(message.index, message.index_term, message.members, bytes(arriving.data)))

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .entry import OVERHEAD, Entry, Kind
+from .entry import OVERHEAD, Entry, EntryType
 from .message import (
-    Append,
-    Appended,
-    CampaignNow,
+    AppendEntries,
+    AppendEntriesAccepted,
+    AppendEntriesRejected,
     Heartbeat,
     HeartbeatReply,
-    Message,
-    PartTaken,
-    Refused,
-    SnapshotPart,
+    InstallSnapshot,
+    InstallSnapshotReply,
+    RaftMessage,
+    TimeoutNow,
 )
-from .progress import Pace, Progress
+from .progress import Progress, ProgressState
 
 if TYPE_CHECKING:
-    from .node import Node
+    from .node import RawNode
 
 _SILENCE = 3  # beats without an acknowledgement of what is under way
 
@@ -33,7 +33,7 @@ class Leader:
 
     leased = True  # it steps down by itself when it does not hear a majority
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: RawNode) -> None:
         self.node = node
         self.leader = node.id
         self.elapsed = 0
@@ -44,7 +44,7 @@ class Leader:
     def start(self) -> None:
         """Begin: an empty entry, by which what came before can be committed."""
         self.members_changed()
-        self.node.log.append([Entry(self.node.term, Kind.EMPTY, b"")])
+        self.node.log.append([Entry(self.node.term, EntryType.EMPTY, b"")])
         self._beat()
 
     def members_changed(self) -> None:
@@ -90,10 +90,12 @@ class Leader:
 
     # --- answers
 
-    def step(self, message: Message) -> None:
+    def step(self, message: RaftMessage) -> None:
         """Take a follower's answer."""
         progress = self.followers.get(message.source)
-        if progress is None or not isinstance(message, (Appended, Refused, HeartbeatReply, PartTaken)):
+        if progress is None or not isinstance(
+            message, (AppendEntriesAccepted, AppendEntriesRejected, HeartbeatReply, InstallSnapshotReply)
+        ):
             return
         if message.boot < progress.boot:
             return  # of an earlier life
@@ -102,31 +104,33 @@ class Leader:
                 progress.restarted(message.boot, self.node.log.last + 1)
             progress.boot = message.boot
         progress.heard = True
-        if isinstance(message, Appended):
+        if isinstance(message, AppendEntriesAccepted):
             self._appended(message, progress)
-        elif isinstance(message, Refused):
+        elif isinstance(message, AppendEntriesRejected):
             self._refused(message, progress)
-        elif isinstance(message, PartTaken):
+        elif isinstance(message, InstallSnapshotReply):
             self._part_taken(message, progress)
         elif progress.silent >= _SILENCE:  # it answers, but not to what was sent: that got lost
             progress.probe(progress.match + 1)
 
-    def _appended(self, message: Appended, progress: Progress) -> None:
+    def _appended(self, message: AppendEntriesAccepted, progress: Progress) -> None:
         log = self.node.log
         news = progress.acknowledge(message.index)
-        if progress.pace is Pace.PROBE or (progress.pace is Pace.INSTALL and message.index >= log.base):
+        if progress.pace is ProgressState.PROBE or (
+            progress.pace is ProgressState.INSTALL and message.index >= log.base
+        ):
             progress.replicate()
         if news:
             self._commit()
         if self.successor == message.source:
             self._pass_on()
 
-    def _refused(self, message: Refused, progress: Progress) -> None:
-        if progress.pace is Pace.REPLICATE:
+    def _refused(self, message: AppendEntriesRejected, progress: Progress) -> None:
+        if progress.pace is ProgressState.REPLICATE:
             if message.prev > progress.match:
                 progress.probe(progress.match + 1)
             return
-        if progress.pace is not Pace.PROBE or message.prev != progress.next - 1:
+        if progress.pace is not ProgressState.PROBE or message.prev != progress.next - 1:
             return
         if message.hint < 0:
             progress.install(self.node.log.snapshot.index)
@@ -134,8 +138,8 @@ class Leader:
         agreement, _ = self.node.log.agreement(message.hint, message.hint_term)
         progress.probe(max(min(message.prev, agreement + 1), progress.match + 1))
 
-    def _part_taken(self, message: PartTaken, progress: Progress) -> None:
-        if progress.pace is not Pace.INSTALL or message.index != progress.snapshot:
+    def _part_taken(self, message: InstallSnapshotReply, progress: Progress) -> None:
+        if progress.pace is not ProgressState.INSTALL or message.index != progress.snapshot:
             return
         progress.taken = message.offset
 
@@ -172,7 +176,7 @@ class Leader:
     def _pass_on(self) -> None:
         node = self.node
         if self.followers[self.successor].match == node.log.last:
-            node.out.append(CampaignNow(node.id, self.successor, node.term))
+            node.out.append(TimeoutNow(node.id, self.successor, node.term))
 
     def abdicate(self) -> None:
         """Ask the voter that has most to take over, without waiting for anything."""
@@ -180,16 +184,16 @@ class Leader:
         others = [name for name in self.followers if name in node.members.voters]
         if others:
             best = max(others, key=lambda name: self.followers[name].match)
-            node.out.append(CampaignNow(node.id, best, node.term))
+            node.out.append(TimeoutNow(node.id, best, node.term))
 
     # --- sending
 
     def fill(self) -> None:
         """Put into the outbox what each follower can take now."""
         for name, progress in self.followers.items():
-            if progress.pace is Pace.INSTALL:
+            if progress.pace is ProgressState.INSTALL:
                 self._send_parts(name, progress)
-            elif progress.pace is Pace.PROBE:
+            elif progress.pace is ProgressState.PROBE:
                 if not progress.waiting:
                     progress.waiting = True
                     self._send(name, progress)
@@ -216,10 +220,12 @@ class Leader:
             return False
         entries = log.slice(progress.next, node.timing.message_bytes)
         node.out.append(
-            Append(node.id, name, node.term, prev, prev_term, entries, log.commit, log.last, progress.boot)
+            AppendEntries(
+                node.id, name, node.term, prev, prev_term, entries, log.commit, log.last, progress.boot
+            )
         )
         progress.told = log.commit
-        if progress.pace is Pace.REPLICATE and entries:
+        if progress.pace is ProgressState.REPLICATE and entries:
             size = sum(len(entry.data) for entry in entries) + OVERHEAD * len(entries)
             progress.send(prev + len(entries), size)
         return True
@@ -239,7 +245,7 @@ class Leader:
             offset = progress.sent
             data = snapshot.data[offset : offset + timing.part_bytes]
             node.out.append(
-                SnapshotPart(
+                InstallSnapshot(
                     node.id,
                     name,
                     node.term,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .entry import OVERHEAD, Entry, Kind
+from .entry import OVERHEAD, Entry, EntryType
 from .members import Members
 
 
@@ -31,7 +31,7 @@ class Snapshot:
 
 
 @dataclass(slots=True)
-class Log:
+class RaftLog:
     """Entries after `base`. snapshot: the newest, at `base` or later (entries before it may be kept)."""
 
     snapshot: Snapshot
@@ -47,7 +47,7 @@ class Log:
     @classmethod
     def load(
         cls, snapshot: Snapshot, base: int, base_term: int, entries: Sequence[Entry], applied: int = 0
-    ) -> Log:
+    ) -> RaftLog:
         """What was found on the disk: a snapshot, and entries after `base` (not after the snapshot's index).
 
         applied: what the application has applied durably by itself. Raises BrokenLogError when the log does
@@ -113,7 +113,7 @@ class Log:
         self.entries.extend(entries)
         for entry in entries:
             index += 1
-            if entry.kind == Kind.MEMBERS:
+            if entry.kind == EntryType.MEMBERS:
                 self._members.append((index, Members.decode(entry.data)))
 
     def follow(self, prev: int, prev_term: int, entries: Sequence[Entry]) -> int | None:
@@ -209,5 +209,5 @@ class Log:
         self._members = [(snapshot.index, snapshot.members)]
 
     def _note_members(self, index: int, entry: Entry) -> None:
-        if entry.kind == Kind.MEMBERS:
+        if entry.kind == EntryType.MEMBERS:
             self._members.append((index, Members.decode(entry.data)))

@@ -15,7 +15,7 @@ from .members import Members
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class RaftMessage:
     """What all have in common."""
 
     source: str
@@ -24,7 +24,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class AskVote(Message):
+class RequestVote(RaftMessage):
     """A candidate asks. pre: only whether it would get the vote. transfer: the leader itself wants it."""
 
     pre: bool
@@ -34,7 +34,7 @@ class AskVote(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Vote(Message):
+class RequestVoteReply(RaftMessage):
     """The answer. A granted pre-vote has the term that was asked for."""
 
     pre: bool
@@ -42,7 +42,7 @@ class Vote(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Append(Message):
+class AppendEntries(RaftMessage):
     """Entries after `prev`; none at all tells of `commit` only. last: the leader's last index."""
 
     prev: int
@@ -54,7 +54,7 @@ class Append(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Appended(Message):
+class AppendEntriesAccepted(RaftMessage):
     """All up to `index` is durable here and the same as the leader's."""
 
     index: int
@@ -62,7 +62,7 @@ class Appended(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(Message):
+class AppendEntriesRejected(RaftMessage):
     """What precedes is not here. hint: the last index that may agree, with the term it has here; -1 asks for
     the snapshot.
     """
@@ -74,7 +74,7 @@ class Refused(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat(Message):
+class Heartbeat(RaftMessage):
     """I lead. commit: no more than what the follower is known to have. answer: whether to say so."""
 
     commit: int
@@ -84,14 +84,14 @@ class Heartbeat(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatReply(Message):
+class HeartbeatReply(RaftMessage):
     """I follow."""
 
     boot: int
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotPart(Message):
+class InstallSnapshot(RaftMessage):
     """A piece of the state at `index`. size: of the whole."""
 
     index: int
@@ -105,7 +105,7 @@ class SnapshotPart(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class PartTaken(Message):
+class InstallSnapshotReply(RaftMessage):
     """All of the snapshot of `index` before `offset` has arrived."""
 
     index: int
@@ -114,5 +114,5 @@ class PartTaken(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class CampaignNow(Message):
+class TimeoutNow(RaftMessage):
     """You have all I have: ask for the votes at once (thesis 3.10)."""

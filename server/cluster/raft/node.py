@@ -21,27 +21,27 @@ from enum import StrEnum
 from random import Random
 
 from .candidate import Candidate
-from .entry import Entry, Kind
+from .entry import Entry, EntryType
 from .follower import Follower
 from .leader import Leader
-from .log import Log, Snapshot
+from .log import RaftLog, Snapshot
 from .members import Members, MembersError
 from .message import (
-    Append,
-    AskVote,
+    AppendEntries,
     Heartbeat,
     HeartbeatReply,
-    Message,
-    SnapshotPart,
-    Vote,
+    InstallSnapshot,
+    RaftMessage,
+    RequestVote,
+    RequestVoteReply,
 )
 from .state import HardState
-from .write import Write
+from .write import StorageAppend
 
-FROM_LEADER = (Append, Heartbeat, SnapshotPart)
+FROM_LEADER = (AppendEntries, Heartbeat, InstallSnapshot)
 
 
-class Role(StrEnum):
+class RaftState(StrEnum):
     """What a member is just now."""
 
     FOLLOWER = "follower"
@@ -59,7 +59,7 @@ class NotLeaderError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class RaftConfig:
     """Times in ticks; sizes in bytes.
 
     An election is called after `election` to twice as many ticks without a leader. window_*: what may be
@@ -78,7 +78,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommittedEntries:
     """To be applied, in this order. snapshot: replaces all state there is. first: the index of entries[0]."""
 
     snapshot: Snapshot | None
@@ -90,11 +90,11 @@ class Committed:
         return [
             (index, entry.data)
             for index, entry in enumerate(self.entries, self.first)
-            if entry.kind == Kind.DATA and index > after
+            if entry.kind == EntryType.DATA and index > after
         ]
 
 
-class Node:
+class RawNode:
     """See the module. `log` and `state` are as they were read from the disk; state.boot is this life's.
 
     now: in ticks; leaders that count alike beat alike.
@@ -103,23 +103,23 @@ class Node:
     def __init__(
         self,
         name: str,
-        log: Log,
+        log: RaftLog,
         state: HardState,
         *,
-        timing: Timing | None = None,
+        timing: RaftConfig | None = None,
         random: Random,
         now: int = 0,
     ) -> None:
         self.id = name
         self.log = log
         self.state = state
-        self.timing = timing or Timing()
+        self.timing = timing or RaftConfig()
         self.random = random
         self.now = now
-        self.out: list[Message] = []
+        self.out: list[RaftMessage] = []
         self._durable = state
-        self._late: list[Message] = []
-        self._writing: Write | None = None
+        self._late: list[RaftMessage] = []
+        self._writing: StorageAppend | None = None
         self._restored: Snapshot | None = None  # from a leader, to be written
         self._to_apply: Snapshot | None = None
         self.failure = ""
@@ -155,13 +155,13 @@ class Node:
         return not self.failure and isinstance(self.role, Leader)
 
     @property
-    def kind(self) -> Role:
+    def kind(self) -> RaftState:
         """Its role in a word."""
         if self.failure:
-            return Role.FAILED
+            return RaftState.FAILED
         if isinstance(self.role, Leader):
-            return Role.LEADER
-        return Role.CANDIDATE if isinstance(self.role, Candidate) else Role.FOLLOWER
+            return RaftState.LEADER
+        return RaftState.CANDIDATE if isinstance(self.role, Candidate) else RaftState.FOLLOWER
 
     @property
     def may_campaign(self) -> bool:
@@ -201,14 +201,16 @@ class Node:
         if not self.failure and isinstance(self.role, Follower):
             self.role.hurry(ticks)
 
-    def step(self, message: Message) -> None:
+    def step(self, message: RaftMessage) -> None:
         """Take a message. One that is stale or makes no sense is dropped."""
         if self.failure:
             return
-        if isinstance(message, AskVote):
+        if isinstance(message, RequestVote):
             self._asked(message)
             return
-        if message.term > self.term and not (isinstance(message, Vote) and message.pre and message.granted):
+        if message.term > self.term and not (
+            isinstance(message, RequestVoteReply) and message.pre and message.granted
+        ):
             self.follow(message.term, message.source if isinstance(message, FROM_LEADER) else "")
         elif message.term < self.term:
             if isinstance(message, FROM_LEADER):  # it has been replaced and does not know
@@ -227,7 +229,7 @@ class Node:
         self._leading()
         term = self.term
         first = self.log.last + 1
-        self.log.append([Entry(term, Kind.DATA, each) for each in data])
+        self.log.append([Entry(term, EntryType.DATA, each) for each in data])
         return first, term
 
     def change_members(self, members: Members) -> tuple[int, int]:
@@ -243,7 +245,7 @@ class Node:
         if log.term(log.commit) != self.term:
             raise MembersError("the leader is new and has committed nothing yet")
         log.members.check_next(members)
-        log.append([Entry(self.term, Kind.MEMBERS, members.encode())])
+        log.append([Entry(self.term, EntryType.MEMBERS, members.encode())])
         leader.members_changed()
         return log.last, self.term
 
@@ -279,19 +281,19 @@ class Node:
 
     # --- output
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[RaftMessage]:
         """What may be sent now."""
         if not self.failure and isinstance(self.role, Leader):
             self.role.fill()
         out, self.out = self.out, []
         return out
 
-    def may_wait(self, message: Message) -> bool:
+    def may_wait(self, message: RaftMessage) -> bool:
         """Whether a message can be sent a little later: it only says that this member follows, as it did."""
         known = message.to == self.leader and not self.state.recovering
         return known and isinstance(message, HeartbeatReply)
 
-    def write(self) -> Write | None:
+    def write(self) -> StorageAppend | None:
         """What is to be made durable now; None while there is nothing, or an earlier one is not `written`."""
         if self._writing is not None or self.failure:
             return None
@@ -304,7 +306,7 @@ class Node:
             self.out += late
             return None
         log.unwritten = log.last + 1
-        self._writing = Write(self._restored, first, entries, state, late)
+        self._writing = StorageAppend(self._restored, first, entries, state, late)
         self._restored = None
         return self._writing
 
@@ -322,7 +324,7 @@ class Node:
         self.out += [message for message in write.then if message.term >= self.term]
         self.role.written()
 
-    def committed(self, most_bytes: int = 1 << 30) -> Committed | None:
+    def committed(self, most_bytes: int = 1 << 30) -> CommittedEntries | None:
         """What is to be applied next, None for nothing. Giving it counts as having applied it."""
         log = self.log
         snapshot = None
@@ -331,14 +333,14 @@ class Node:
         end = min(log.commit, log.stable)
         first = log.applied + 1
         if first > end or self.failure or self._to_apply is not None:
-            return Committed(snapshot, first, ()) if snapshot is not None else None
+            return CommittedEntries(snapshot, first, ()) if snapshot is not None else None
         entries = log.slice(first, most_bytes)[: end - log.applied]
         log.applied += len(entries)
-        return Committed(snapshot, first, entries)
+        return CommittedEntries(snapshot, first, entries)
 
     # --- for the roles
 
-    def reply(self, message: Message) -> None:
+    def reply(self, message: RaftMessage) -> None:
         """Send, once the state it speaks of is durable."""
         (self.out if self.state == self._durable else self._late).append(message)
 
@@ -380,7 +382,7 @@ class Node:
             raise NotLeaderError("" if self.is_leader else self.leader)
         return self.role
 
-    def _asked(self, message: AskVote) -> None:
+    def _asked(self, message: RequestVote) -> None:
         """A candidate asks. Who hears a leader lets nobody disturb it (thesis 6.2), but its own successor."""
         if message.term > self.term and not message.transfer and self.role.leased:
             return
@@ -400,4 +402,4 @@ class Node:
             self.set_state(vote=message.source)
             self.role.elapsed = 0
         term = message.term if granted else self.term
-        self.reply(Vote(self.id, message.source, term, message.pre, granted))
+        self.reply(RequestVoteReply(self.id, message.source, term, message.pre, granted))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 
-class Pace(IntEnum):
+class ProgressState(IntEnum):
     """How the follower is sent to."""
 
     PROBE = 0
@@ -28,7 +28,7 @@ class Progress:
 
     next: int
     match: int = 0
-    pace: Pace = Pace.PROBE
+    pace: ProgressState = ProgressState.PROBE
     waiting: bool = False
     heard: bool = False
     boot: int = 0
@@ -47,19 +47,19 @@ class Progress:
 
     def probe(self, next_: int) -> None:
         """Find out where the logs agree."""
-        self.pace, self.next, self.waiting = Pace.PROBE, next_, False
+        self.pace, self.next, self.waiting = ProgressState.PROBE, next_, False
         self.under_way.clear()
         self.bytes = self.silent = 0
 
     def replicate(self) -> None:
         """Send without waiting."""
         self.probe(self.match + 1)
-        self.pace = Pace.REPLICATE
+        self.pace = ProgressState.REPLICATE
 
     def install(self, index: int) -> None:
         """Send the snapshot of `index`."""
         self.probe(index + 1)
-        self.pace = Pace.INSTALL
+        self.pace = ProgressState.INSTALL
         self.snapshot, self.sent, self.taken = index, 0, 0
 
     def restarted(self, boot: int, next_: int) -> None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from .entry import Entry
 from .log import Snapshot
-from .message import Message
+from .message import RaftMessage
 from .state import HardState
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class StorageAppend:
     """In this order: state, snapshot, entries; when all is durable, `Node.written`.
 
     The state first: an entry must not be durable with a term that the member could vote in once more.
@@ -25,4 +25,4 @@ class Write:
     first: int
     entries: Sequence[Entry]
     state: HardState | None
-    then: Sequence[Message]
+    then: Sequence[RaftMessage]

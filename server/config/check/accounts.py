@@ -6,13 +6,13 @@ from ....protocol.subject import is_valid, tokenize
 from ....protocol.subject_tree import SubjectTree, places
 from ....protocol.transform import SubjectTransform, TransformError
 from ..options import AccountOptions, ExportOptions, ImportOptions, Options
-from ..read.context import Context, suggestion
-from ..tree import Position
+from ..read.context import ReadContext, suggestion
+from ..tree import SourcePosition
 
 Offers = dict[str, SubjectTree[list[int]]]  # places of an account's exports, by its name
 
 
-def check(options: Options, context: Context) -> None:
+def check(options: Options, context: ReadContext) -> None:
     """Check the system account, every export and, after them, every import."""
     _system_account(options, context)
     for account in options.accounts.values():
@@ -31,7 +31,7 @@ def check(options: Options, context: Context) -> None:
             services.add(key)
 
 
-def _system_account(options: Options, context: Context) -> None:
+def _system_account(options: Options, context: ReadContext) -> None:
     at = context.positions.get("system_account")
     if options.no_system_account and options.system_account:
         context.error(at, "no_system_account and system_account can not both be set")
@@ -45,7 +45,7 @@ def _system_account(options: Options, context: Context) -> None:
         )
 
 
-def _export(options: Options, context: Context, export: ExportOptions, at: Position | None) -> None:
+def _export(options: Options, context: ReadContext, export: ExportOptions, at: SourcePosition | None) -> None:
     what = f'Error adding {export.kind} export "{export.subject}"'
     if not is_valid(export.subject):
         context.error(at, f"{what}: invalid subject")
@@ -81,11 +81,11 @@ def _export(options: Options, context: Context, export: ExportOptions, at: Posit
 
 def _import(
     options: Options,
-    context: Context,
+    context: ReadContext,
     offers: Offers,
     account: AccountOptions,
     made: ImportOptions,
-    at: Position | None,
+    at: SourcePosition | None,
 ) -> None:
     exporter = options.accounts.get(made.account)
     if exporter is None:
@@ -113,7 +113,7 @@ def _import(
         _check_to(context, made, what, at)
 
 
-def _check_to(context: Context, made: ImportOptions, what: str, at: Position | None) -> None:
+def _check_to(context: ReadContext, made: ImportOptions, what: str, at: SourcePosition | None) -> None:
     """`to` may use the wildcards of the subject, in any order with $n."""
     to = made.to
     if not is_valid(to):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ....version import NATS_VERSION
 from ..options import Options, ResolverOptions
-from ..read.context import Context
+from ..read.context import ReadContext
 from ..read.keys import is_public_key
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _INLINE = "eyJ"  # how every token begins
 
 
-class Fault(NamedTuple):
+class OptionFault(NamedTuple):
     """What is wrong with an option: its path, and the words for it."""
 
     path: str
@@ -32,9 +32,9 @@ class OperatorFileError(ValueError):
     """An operator's token that cannot be read, or is none."""
 
 
-def check(options: Options, context: Context) -> None:
+def check(options: Options, context: ReadContext) -> None:
     """Put every fault into the context."""
-    for fault in settle(options):
+    for fault in fill_in(options):
         context.error(context.positions.get(fault.path), fault.text, fault.hint)
 
 
@@ -71,12 +71,12 @@ def _read(entry: str) -> OperatorClaims:
     return found
 
 
-def settle(options: Options) -> list[Fault]:
+def fill_in(options: Options) -> list[OptionFault]:
     """Fill in what follows from the operators' tokens; what is wrong, the worst first."""
     try:
         operators = read_operators(options)
     except OperatorFileError as error:
-        return [Fault("operator", str(error))]
+        return [OptionFault("operator", str(error))]
     if len(operators) == 1:
         only = operators[0].nats
         if options.resolver is None and only.account_server_url:
@@ -84,7 +84,7 @@ def settle(options: Options) -> list[Fault]:
         options.system_account = options.system_account or only.system_account
     faults = _keys(options)
     if not operators and options.default_sentinel:
-        faults.append(Fault("default_sentinel", "default sentinel requires operators and accounts"))
+        faults.append(OptionFault("default_sentinel", "default sentinel requires operators and accounts"))
     if in_operator_mode(options):
         faults += [
             *_sentinel(options),
@@ -96,23 +96,25 @@ def settle(options: Options) -> list[Fault]:
     return faults
 
 
-def _keys(options: Options) -> list[Fault]:
+def _keys(options: Options) -> list[OptionFault]:
     faults = [
-        Fault("trusted_keys", f'trust key "{key}" required to be a valid public operator nkey')
+        OptionFault("trusted_keys", f'trust key "{key}" required to be a valid public operator nkey')
         for key in options.trusted_keys
         if not is_public_key(key, "O")
     ]
     if options.operator and options.trusted_keys:
-        faults.append(Fault("trusted_keys", "conflicting options for trusted keys and operator"))
+        faults.append(OptionFault("trusted_keys", "conflicting options for trusted keys and operator"))
     faults += [
-        Fault("resolver_pinned_accounts", f'pinned account key "{key}" is not a valid public account nkey')
+        OptionFault(
+            "resolver_pinned_accounts", f'pinned account key "{key}" is not a valid public account nkey'
+        )
         for key in options.resolver_pinned_accounts
         if not is_public_key(key, "A")
     ]
     return faults
 
 
-def _sentinel(options: Options) -> list[Fault]:
+def _sentinel(options: Options) -> list[OptionFault]:
     """A token that needs no signature: a bearer's, or that of a user whose scope may say so."""
     if not options.default_sentinel:
         return []
@@ -121,74 +123,76 @@ def _sentinel(options: Options) -> list[Fault]:
     try:
         user = decode(options.default_sentinel, UserClaims, v1=True)
     except IdentityError:
-        return [Fault("default_sentinel", "default sentinel JWT not valid")]
+        return [OptionFault("default_sentinel", "default sentinel JWT not valid")]
     if user.nats.bearer_token or (user.nats.issuer_account and user.nats.empty):
         return []
-    return [Fault("default_sentinel", "default sentinel must be a bearer token")]
+    return [OptionFault("default_sentinel", "default sentinel must be a bearer token")]
 
 
-def _resolver(options: Options, operators: list[OperatorClaims]) -> list[Fault]:
+def _resolver(options: Options, operators: list[OperatorClaims]) -> list[OptionFault]:
     resolver = options.resolver
     if resolver is None:
         path = "operator" if operators else "trusted_keys"
-        return [Fault(path, "operators require an account resolver to be configured")]
+        return [OptionFault(path, "operators require an account resolver to be configured")]
     if operators and resolver.kind in {"full", "cache"} and not options.system_account:
         text = (
             "using nats based account resolver - the system account needs to be specified in configuration "
             "or the operator jwt"
         )
-        return [Fault("resolver", text)]
+        return [OptionFault("resolver", text)]
     return []
 
 
-def _excluded(options: Options) -> list[Fault]:
+def _excluded(options: Options) -> list[OptionFault]:
     """What would let somebody in without a token."""
     faults = [
-        Fault(name, f"operators do not allow {what} to be configured directly")
+        OptionFault(name, f"operators do not allow {what} to be configured directly")
         for name, what in (("accounts", "accounts"), ("no_auth_user", "no_auth_user"))
         if getattr(options, name)
     ]
     authorization = options.authorization
     if authorization.users:
         text = "operators do not allow users to be configured directly"
-        faults.append(Fault("authorization.users", text))
+        faults.append(OptionFault("authorization.users", text))
     if authorization.auth_callout is not None:
         text = "operators do not allow authorization callouts to be configured directly"
-        faults.append(Fault("authorization.auth_callout", text))
+        faults.append(OptionFault("authorization.auth_callout", text))
     leafs = options.leafnodes.authorization
     if leafs is not None and leafs.users:
         text = "operator mode does not allow specifying users in leafnode config"
-        faults.append(Fault("leafnodes.authorization", text))
+        faults.append(OptionFault("leafnodes.authorization", text))
     elif leafs is not None and (leafs.user or leafs.nkey or leafs.account):
         text = "in operator mode leafs log in by JWT; a user, nkey or account of their own is not served yet"
-        faults.append(Fault("leafnodes.authorization", text))
+        faults.append(OptionFault("leafnodes.authorization", text))
     for index, remote in enumerate(options.leafnodes.remotes):
         if not is_public_key(remote.account, "A"):
             hint = "account must be the public key of an account"
             text = "operator mode requires account nkeys in remotes"
-            faults.append(Fault(f"leafnodes.remotes.{index}", text, hint))
+            faults.append(OptionFault(f"leafnodes.remotes.{index}", text, hint))
     return faults
 
 
-def _system_account(options: Options, operators: list[OperatorClaims]) -> list[Fault]:
+def _system_account(options: Options, operators: list[OperatorClaims]) -> list[OptionFault]:
     named = {each.nats.system_account for each in operators} - {""}
     if options.system_account and named and options.system_account not in named:
-        return [Fault("system_account", "system_account in config and operator JWT must be identical")]
+        return [OptionFault("system_account", "system_account in config and operator JWT must be identical")]
     if options.system_account and not is_public_key(options.system_account, "A"):
         return [
-            Fault("system_account", "in operator mode system_account must be the public key of an account")
+            OptionFault(
+                "system_account", "in operator mode system_account must be the public key of an account"
+            )
         ]
     return []
 
 
-def _version(operator: OperatorClaims) -> Fault | None:
+def _version(operator: OperatorClaims) -> OptionFault | None:
     """Whether the operator wants a newer server."""
     wanted = operator.nats.assert_server_version
     pairs = zip(("major", "minor", "update"), wanted.split("."), NATS_VERSION.split("."), strict=False)
     for word, least, own in pairs if wanted else ():
         if int(least) > int(own):
             text = f"operator {operator.sub} expected {word} version {least} > server {word} version {own}"
-            return Fault("operator", text)
+            return OptionFault("operator", text)
         if int(least) < int(own):
             return None
     return None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from ..options import LeafOptions, ListenerAuthorization, Options, PeerAuthorization, RemoteOptions
-from ..read.context import Context, suggestion
+from ..read.context import ReadContext, suggestion
 from ..read.keys import is_public_key, is_user_seed
 
 
-def check(options: Options, context: Context) -> None:
+def check(options: Options, context: ReadContext) -> None:
     """Check every block that listens for, or dials, something else than NATS clients."""
     _leaf_listener(options, context)
     for index, remote in enumerate(options.leafnodes.remotes):
@@ -27,7 +27,7 @@ def _known(options: Options, name: str) -> bool:
     return name in options.accounts or name in ("$G", "$SYS", options.system_account)
 
 
-def _leaf_listener(options: Options, context: Context) -> None:
+def _leaf_listener(options: Options, context: ReadContext) -> None:
     authorization = options.leafnodes.authorization
     if authorization is None:
         return
@@ -57,7 +57,7 @@ def _leaf_listener(options: Options, context: Context) -> None:
             )
 
 
-def _remote(options: Options, context: Context, remote: RemoteOptions, path: str) -> None:
+def _remote(options: Options, context: ReadContext, remote: RemoteOptions, path: str) -> None:
     where = context.positions
     at = where.get(path)
     if not remote.urls:
@@ -96,7 +96,7 @@ def _remote(options: Options, context: Context, remote: RemoteOptions, path: str
         )
 
 
-def _duplicate_remotes(leaf: LeafOptions, context: Context) -> None:
+def _duplicate_remotes(leaf: LeafOptions, context: ReadContext) -> None:
     seen: set[tuple[object, ...]] = set()
     for index, remote in enumerate(leaf.remotes):
         name = (tuple(sorted(remote.urls)), remote.account, remote.credentials, remote.nkey)
@@ -108,7 +108,7 @@ def _duplicate_remotes(leaf: LeafOptions, context: Context) -> None:
         seen.add(name)
 
 
-def _peer_authorization(context: Context, authorization: PeerAuthorization | None, path: str) -> None:
+def _peer_authorization(context: ReadContext, authorization: PeerAuthorization | None, path: str) -> None:
     if authorization is not None and authorization.permissions is not None:
         context.warn(
             context.positions.get(f"{path}.permissions"),
@@ -116,7 +116,7 @@ def _peer_authorization(context: Context, authorization: PeerAuthorization | Non
         )
 
 
-def _cluster(options: Options, context: Context) -> None:
+def _cluster(options: Options, context: ReadContext) -> None:
     cluster = options.cluster
     if cluster is None:
         return
@@ -137,7 +137,7 @@ def _cluster(options: Options, context: Context) -> None:
         context.error(where.get("cluster.pool_size"), "pool_size must not be 0", "-1 disables pooling")
 
 
-def _gateway(options: Options, context: Context) -> None:
+def _gateway(options: Options, context: ReadContext) -> None:
     gateway = options.gateway
     if gateway is None:
         return
@@ -163,7 +163,7 @@ def _gateway(options: Options, context: Context) -> None:
 
 
 def _listener_authorization(
-    options: Options, context: Context, authorization: ListenerAuthorization | None, path: str
+    options: Options, context: ReadContext, authorization: ListenerAuthorization | None, path: str
 ) -> None:
     if authorization is None:
         return
@@ -175,7 +175,7 @@ def _listener_authorization(
         context.error(at, f"{path} authorization: a user or token cannot be combined with users")
 
 
-def _websocket(options: Options, context: Context) -> None:
+def _websocket(options: Options, context: ReadContext) -> None:
     block = options.websocket
     if block is None or block.port is None:
         return
@@ -190,7 +190,7 @@ def _websocket(options: Options, context: Context) -> None:
     _listener_authorization(options, context, block.authorization, "websocket")
 
 
-def _mqtt(options: Options, context: Context) -> None:
+def _mqtt(options: Options, context: ReadContext) -> None:
     block = options.mqtt
     if block is None or block.port is None:
         return

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..options import SECOND, Options
-from ..read.context import Context
+from ..read.context import ReadContext
 
 KNOWN_FLAGS = ("js_ack_fc_v2", "js_api_reply_v2", "js_raft_delete_range", "js_snapshot_sources")
 _LARGE_PAYLOAD = 8 * 1024 * 1024
 _NOT_IN_DOMAINS = " .*>\t\r\n"
 
 
-def check(options: Options, context: Context) -> None:
+def check(options: Options, context: ReadContext) -> None:
     """Fill in what follows from other options, and check the server's own."""
     if options.trace_verbose or options.trace_headers:
         options.trace = True
@@ -22,7 +22,7 @@ def check(options: Options, context: Context) -> None:
     _jetstream(options, context)
 
 
-def _times(options: Options, context: Context) -> None:
+def _times(options: Options, context: ReadContext) -> None:
     where = context.positions
     if options.authorization.timeout is not None:
         options.auth_timeout = options.authorization.timeout
@@ -35,7 +35,7 @@ def _times(options: Options, context: Context) -> None:
         )
 
 
-def _sizes(options: Options, context: Context) -> None:
+def _sizes(options: Options, context: ReadContext) -> None:
     where = context.positions
     if options.max_payload > options.max_pending:
         context.error(
@@ -55,7 +55,7 @@ def _sizes(options: Options, context: Context) -> None:
     options.notices.extend(f'Unknown feature flag "{name}" is ignored' for name in unknown)
 
 
-def _monitoring(options: Options, context: Context) -> None:
+def _monitoring(options: Options, context: ReadContext) -> None:
     where = context.positions
     if options.http_port is not None and options.https_port is not None:
         context.error(where.get("https_port"), "can't specify both HTTP (http) and HTTPs (https) ports")
@@ -65,7 +65,7 @@ def _monitoring(options: Options, context: Context) -> None:
     options.http_base_path = "/" + base.strip("/")
 
 
-def _jetstream(options: Options, context: Context) -> None:
+def _jetstream(options: Options, context: ReadContext) -> None:
     where = context.positions
     jetstream = options.jetstream
     if "store_dir" in where and "jetstream.store_dir" in where:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..options import Options, TLSOptions
-from ..read.context import Context
+from ..read.context import ReadContext
 
 
 def blocks(options: Options) -> list[tuple[str, TLSOptions, bool]]:
@@ -27,7 +27,7 @@ def blocks(options: Options) -> list[tuple[str, TLSOptions, bool]]:
     return [(path, tls, listens) for path, tls, listens in found if tls is not None]
 
 
-def check(options: Options, context: Context) -> None:
+def check(options: Options, context: ReadContext) -> None:
     """Check every TLS block; certificates are loaded once to see that they can be."""
     for path, tls, listens in blocks(options):
         before = len(context.problems)
@@ -36,7 +36,7 @@ def check(options: Options, context: Context) -> None:
             _load(context, path, tls, listens=listens)
 
 
-def _shape(context: Context, path: str, tls: TLSOptions, *, listens: bool) -> None:
+def _shape(context: ReadContext, path: str, tls: TLSOptions, *, listens: bool) -> None:
     where = context.positions
     at = where.get(path)
     if tls.certs and (tls.cert_file or tls.key_file):
@@ -65,7 +65,7 @@ def _shape(context: Context, path: str, tls: TLSOptions, *, listens: bool) -> No
             _readable(context, getattr(pair, name), f"{path}.certs.{index}.{name}")
 
 
-def _readable(context: Context, file: str, path: str) -> None:
+def _readable(context: ReadContext, file: str, path: str) -> None:
     if not file:
         return
     try:
@@ -75,7 +75,7 @@ def _readable(context: Context, file: str, path: str) -> None:
         context.error(context.positions.get(path), f"cannot open {file}: {error.strerror or error}")
 
 
-def _load(context: Context, path: str, tls: TLSOptions, *, listens: bool) -> None:
+def _load(context: ReadContext, path: str, tls: TLSOptions, *, listens: bool) -> None:
     from ..tls import TLSConfigError, client_context, server_context
 
     try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..options import Options, PermissionsOptions, UserOptions
-from ..read.context import Context
+from ..read.context import ReadContext
 from ..read.keys import is_public_key
-from ..tree import Position
+from ..tree import SourcePosition
 
 
 def all_users(options: Options) -> list[UserOptions]:
@@ -16,7 +16,7 @@ def all_users(options: Options) -> list[UserOptions]:
     return users
 
 
-def check(options: Options, context: Context) -> None:
+def check(options: Options, context: ReadContext) -> None:
     """Check the authorization block and every user; put default permissions in."""
     where = context.positions
     authorization = options.authorization
@@ -43,8 +43,8 @@ def _defaults(users: list[UserOptions], permissions: PermissionsOptions | None) 
             user.permissions = permissions
 
 
-def _duplicates(options: Options, context: Context) -> None:
-    seen: dict[str, Position | None] = {}
+def _duplicates(options: Options, context: ReadContext) -> None:
+    seen: dict[str, SourcePosition | None] = {}
     groups = [("authorization", options.authorization.users)]
     groups += [(f"accounts.{name}", account.users) for name, account in options.accounts.items()]
     for path, users in groups:
@@ -58,7 +58,7 @@ def _duplicates(options: Options, context: Context) -> None:
                 seen[name] = at
 
 
-def _no_auth_user(options: Options, context: Context) -> None:
+def _no_auth_user(options: Options, context: ReadContext) -> None:
     name = options.no_auth_user
     if not name or options.operator or options.trusted_keys:
         return
@@ -74,7 +74,7 @@ def _no_auth_user(options: Options, context: Context) -> None:
         )
 
 
-def _callout(options: Options, context: Context) -> None:
+def _callout(options: Options, context: ReadContext) -> None:
     callout = options.authorization.auth_callout
     if callout is None:
         return

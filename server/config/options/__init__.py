@@ -6,7 +6,7 @@ looks at the environment and never checks one option against another (`check` do
 
 from .accounts import (
     AccountJetStream,
-    AccountLimits,
+    AccountLimitOptions,
     AccountOptions,
     DestinationOptions,
     ExportOptions,
@@ -25,7 +25,7 @@ from .authorization import (
 )
 from .cluster import ClusterOptions, GatewayOptions, PeerAuthorization, RemoteGateway
 from .field import SECOND, Spec, specs
-from .jetstream import BatchLimits, JetStreamLimits, JetStreamOptions, TPMOptions
+from .jetstream import BatchLimits, JetStreamLimitOptions, JetStreamOptions, TPMOptions
 from .leafnodes import CompressionOptions, LeafAuthorization, LeafOptions, ProxyOptions, RemoteOptions
 from .listeners import ListenerAuthorization, MQTTOptions, WebSocketOptions
 from .operator import ResolverOptions
@@ -35,7 +35,7 @@ from .tls import CertificateOptions, TLSOptions
 __all__ = [
     "SECOND",
     "AccountJetStream",
-    "AccountLimits",
+    "AccountLimitOptions",
     "AccountOptions",
     "AuthCallout",
     "AuthorizationOptions",
@@ -47,7 +47,7 @@ __all__ = [
     "ExportOptions",
     "GatewayOptions",
     "ImportOptions",
-    "JetStreamLimits",
+    "JetStreamLimitOptions",
     "JetStreamOptions",
     "LatencyOptions",
     "LeafAuthorization",

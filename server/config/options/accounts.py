@@ -71,7 +71,7 @@ class MappingOptions:
 
 
 @dataclass(slots=True)
-class AccountLimits:
+class AccountLimitOptions:
     """Limits of an account; -1 is unlimited."""
 
     max_connections: int = option(-1, "max_connections max_conn", "int", "Client connections.", reload=True)
@@ -153,8 +153,13 @@ class AccountOptions:
     mappings: list[MappingOptions] = option(
         list, "mappings maps", "mappings", "Subject mappings, with weights.", reload=True
     )
-    limits: AccountLimits = option(
-        AccountLimits, "limits", "section", "Limits of the account.", reload=True, section=AccountLimits
+    limits: AccountLimitOptions = option(
+        AccountLimitOptions,
+        "limits",
+        "section",
+        "Limits of the account.",
+        reload=True,
+        section=AccountLimitOptions,
     )
     msg_trace: TraceDestination | None = option(
         None, "msg_trace trace_dest", "msg_trace", "Default destination of message traces.", reload=True

@@ -22,7 +22,7 @@ class BatchLimits:
 
 
 @dataclass(slots=True)
-class JetStreamLimits:
+class JetStreamLimitOptions:
     """`jetstream { limits { } }`; 0 is no limit."""
 
     max_ack_pending: int = option(0, "max_ack_pending", "int", "Largest max_ack_pending of a consumer.")
@@ -101,8 +101,8 @@ class JetStreamOptions:
         choices=("no_extend", "will_extend"),
     )
     unique_tag: str = option("", "unique_tag", "string", "Spread replicas over values of this tag prefix.")
-    limits: JetStreamLimits = option(
-        JetStreamLimits, "limits", "section", "Limits of requests.", section=JetStreamLimits
+    limits: JetStreamLimitOptions = option(
+        JetStreamLimitOptions, "limits", "section", "Limits of requests.", section=JetStreamLimitOptions
     )
     tpm: TPMOptions | None = option(
         None, "tpm", "section", "Key from a trusted platform module.", section=TPMOptions

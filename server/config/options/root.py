@@ -20,7 +20,7 @@ from .tls import TLSOptions
 
 if TYPE_CHECKING:
     from ..files import Files
-    from ..tree import Position, Problem
+    from ..tree import ConfigProblem, SourcePosition
 
 MIB = 1024 * 1024
 
@@ -253,8 +253,8 @@ class Options:
     config_file: str = field(default="", compare=False)
     config_digest: str = field(default="", compare=False)
     config_files: Files = field(default_factory=dict, compare=False, repr=False)
-    positions: dict[str, Position] = field(default_factory=dict, compare=False, repr=False)
-    warnings: list[Problem] = field(default_factory=list, compare=False, repr=False)
+    positions: dict[str, SourcePosition] = field(default_factory=dict, compare=False, repr=False)
+    warnings: list[ConfigProblem] = field(default_factory=list, compare=False, repr=False)
     notices: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod

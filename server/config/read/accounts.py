@@ -12,8 +12,8 @@ from ..options.accounts import (
     LatencyOptions,
     TraceDestination,
 )
-from ..tree import ConfigError, Node
-from .context import Context, Slot, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, wrong
 from .keys import is_public_key
 from .section import read_into, read_maps
 from .values import go_duration, read_bool, read_string, read_strings
@@ -35,7 +35,7 @@ _EXPORT_KEYS = (
 _IMPORT_KEYS = ("stream", "service", "prefix", "to", "share", "allow_trace")
 
 
-def read_accounts(context: Context, slot: Slot, node: Node) -> dict[str, AccountOptions]:
+def read_accounts(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, AccountOptions]:
     """Accounts by name, in order: a list of names, or a map. Entries used as variables are skipped."""
     accounts: dict[str, AccountOptions] = {}
     if isinstance(node.value, list):
@@ -71,14 +71,16 @@ def read_accounts(context: Context, slot: Slot, node: Node) -> dict[str, Account
     return accounts
 
 
-def _allowed(context: Context, name: str, node: Node) -> bool:
+def _allowed(context: ReadContext, name: str, node: ConfigNode) -> bool:
     if name in RESERVED:
         context.error(node.position, f'"{name}" is a Reserved Account')
         return False
     return True
 
 
-def read_account_jetstream(context: Context, slot: Slot, node: Node) -> AccountJetStream | None:
+def read_account_jetstream(
+    context: ReadContext, slot: OptionSlot, node: ConfigNode
+) -> AccountJetStream | None:
     """true, false, "enabled", "disabled", or a map of limits. None: off."""
     value = node.value
     if isinstance(value, bool):
@@ -98,16 +100,16 @@ def read_account_jetstream(context: Context, slot: Slot, node: Node) -> AccountJ
     return found
 
 
-def _here(slot: Slot, key: str) -> Slot:
-    return Slot(slot.target, key.lower(), key, slot.spec, slot.path)
+def _here(slot: OptionSlot, key: str) -> OptionSlot:
+    return OptionSlot(slot.target, key.lower(), key, slot.spec, slot.path)
 
 
-def read_exports(context: Context, slot: Slot, node: Node) -> list[ExportOptions]:
+def read_exports(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[ExportOptions]:
     """Exports; each has exactly one of `stream` and `service`."""
     found: list[ExportOptions] = []
     for _, item, entries in read_maps(context, slot, node, _EXAMPLE):
         export = ExportOptions("", "")
-        service_only: dict[str, Node] = {}
+        service_only: dict[str, ConfigNode] = {}
         for key, value in entries.items():
             _export_key(context, _here(slot, key), value, export, service_only)
         if not export.kind:
@@ -122,7 +124,11 @@ def read_exports(context: Context, slot: Slot, node: Node) -> list[ExportOptions
 
 
 def _export_key(
-    context: Context, slot: Slot, node: Node, export: ExportOptions, service_only: dict[str, Node]
+    context: ReadContext,
+    slot: OptionSlot,
+    node: ConfigNode,
+    export: ExportOptions,
+    service_only: dict[str, ConfigNode],
 ) -> None:
     key = slot.name
     if key in ("stream", "service"):
@@ -158,13 +164,13 @@ def _export_key(
         context.unknown(slot.key, node, _EXPORT_KEYS)
 
 
-def _integer(node: Node, key: str) -> int:
+def _integer(node: ConfigNode, key: str) -> int:
     if isinstance(node.value, bool) or not isinstance(node.value, int) or node.value < 0:
         raise wrong(node, f"{key} must be a positive integer")
     return node.value
 
 
-def _percent(node: Node, what: str) -> int:
+def _percent(node: ConfigNode, what: str) -> int:
     value: Any = node.value
     if isinstance(value, str):
         text = value.removesuffix("%")
@@ -176,7 +182,7 @@ def _percent(node: Node, what: str) -> int:
     return int(value)
 
 
-def _latency(node: Node) -> LatencyOptions:
+def _latency(node: ConfigNode) -> LatencyOptions:
     if isinstance(node.value, str):
         return LatencyOptions(node.value)
     if not isinstance(node.value, dict):
@@ -194,7 +200,7 @@ def _latency(node: Node) -> LatencyOptions:
     return LatencyOptions(subject.value, _percent(sampling, "latency sampling"))
 
 
-def read_imports(context: Context, slot: Slot, node: Node) -> list[ImportOptions]:
+def read_imports(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[ImportOptions]:
     """Imports; each has exactly one of `stream` and `service`, a map of account and subject."""
     found: list[ImportOptions] = []
     for path, item, entries in read_maps(context, slot, node, _EXAMPLE):
@@ -213,7 +219,7 @@ def read_imports(context: Context, slot: Slot, node: Node) -> list[ImportOptions
     return found
 
 
-def _import_key(context: Context, slot: Slot, node: Node, made: ImportOptions) -> None:
+def _import_key(context: ReadContext, slot: OptionSlot, node: ConfigNode, made: ImportOptions) -> None:
     key = slot.name
     if key in ("stream", "service"):
         if made.kind:
@@ -232,7 +238,7 @@ def _import_key(context: Context, slot: Slot, node: Node, made: ImportOptions) -
         context.unknown(slot.key, node, _IMPORT_KEYS)
 
 
-def _source(context: Context, slot: Slot, node: Node) -> tuple[str, str]:
+def _source(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> tuple[str, str]:
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} entry should be a map", "as {account: NAME, subject: SUBJECT}")
     found = {"account": "", "subject": ""}
@@ -246,7 +252,7 @@ def _source(context: Context, slot: Slot, node: Node) -> tuple[str, str]:
     return found["account"], found["subject"]
 
 
-def read_msg_trace(context: Context, slot: Slot, node: Node) -> TraceDestination | None:
+def read_msg_trace(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> TraceDestination | None:
     """A subject, or {dest, sampling}. Sampling without a subject is warned of and dropped."""
     if isinstance(node.value, str):
         return TraceDestination(node.value) if node.value else None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from ..tree import ConfigError, Node
-from .context import Context, Slot, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, wrong
 from .values import read_int, read_string, read_strings
 
 LEAF_PORT = 7422
 
 
-def split_address(text: str, node: Node, key: str) -> tuple[str, int]:
+def split_address(text: str, node: ConfigNode, key: str) -> tuple[str, int]:
     """`host:port`, `:port` or `[v6]:port`; the host may be ""."""
     match = re.fullmatch(r"(?:\[([^\]]*)\]|([^:\[\]]*)):(.*)", text)
     if match is None:
@@ -25,7 +25,7 @@ def split_address(text: str, node: Node, key: str) -> tuple[str, int]:
     return match.group(1) or match.group(2) or "", int(port)
 
 
-def _port(node: Node, key: str, port: int) -> int:
+def _port(node: ConfigNode, key: str, port: int) -> int:
     if not -1 <= port <= 65535:
         raise ConfigError.at(
             node.position, f"{key}: {port} is no port", "0 to 65535, or -1 for any free port"
@@ -33,7 +33,7 @@ def _port(node: Node, key: str, port: int) -> int:
     return port
 
 
-def _listen(node: Node, key: str) -> tuple[str, int]:
+def _listen(node: ConfigNode, key: str) -> tuple[str, int]:
     if isinstance(node.value, int) and not isinstance(node.value, bool):
         return "", _port(node, key, node.value)
     if isinstance(node.value, str):
@@ -42,7 +42,7 @@ def _listen(node: Node, key: str) -> tuple[str, int]:
     raise wrong(node, f"{key} must be a port or host:port")
 
 
-def _read(context: Context, slot: Slot, node: Node, *, listen: bool, host: str) -> int:
+def _read(context: ReadContext, slot: OptionSlot, node: ConfigNode, *, listen: bool, host: str) -> int:
     if not listen:
         return _port(node, slot.key, read_int(context, slot, node))
     address, port = _listen(node, slot.key)
@@ -51,25 +51,25 @@ def _read(context: Context, slot: Slot, node: Node, *, listen: bool, host: str) 
     return port
 
 
-def read_client_port(context: Context, slot: Slot, node: Node) -> int:
+def read_client_port(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
     """The client listener: 0 is the default port 4222, -1 is any free port (0 in the options)."""
     port = _read(context, slot, node, listen=slot.key.lower() == "listen", host="host")
     return {0: 4222, -1: 0}.get(port, port)
 
 
-def read_port(context: Context, slot: Slot, node: Node) -> int | None:
+def read_port(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int | None:
     """Another listener: 0 is none (None in the options), -1 is any free port (0)."""
     port = _read(context, slot, node, listen=slot.key.lower() == "listen", host="host")
     return {0: None, -1: 0}.get(port, port)
 
 
-def read_monitor_port(context: Context, slot: Slot, node: Node) -> int | None:
+def read_monitor_port(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int | None:
     """Monitoring: `http` and `https` are addresses, the others ports; 0 is off, -1 is any free port."""
     port = _read(context, slot, node, listen=slot.key.lower() in ("http", "https"), host="http_host")
     return {0: None, -1: 0}.get(port, port)
 
 
-def read_advertise(context: Context, slot: Slot, node: Node) -> str:
+def read_advertise(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
     """`host:port` or `host`; checked when the server starts with it, as nats-server does."""
     text = read_string(context, slot, node)
     if any(c.isspace() for c in text):
@@ -77,7 +77,7 @@ def read_advertise(context: Context, slot: Slot, node: Node) -> str:
     return text
 
 
-def _check_url(text: str, node: Node, what: str) -> str:
+def _check_url(text: str, node: ConfigNode, what: str) -> str:
     text = text.strip()
     try:
         parts = urlsplit(text)
@@ -96,7 +96,7 @@ def redacted(url: str) -> str:
     return re.sub(r"(//[^:@/]*):.*@", r"\1:xxxxx@", url)
 
 
-def read_urls(context: Context, slot: Slot, node: Node) -> list[str]:
+def read_urls(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
     """URLs; one given twice is warned of and kept once."""
     if isinstance(node.value, str) and slot.key.lower() == "routes":
         raise wrong(node, f"{slot.key} must be a list of URLs")
@@ -111,7 +111,7 @@ def read_urls(context: Context, slot: Slot, node: Node) -> list[str]:
     return found
 
 
-def read_leaf_urls(context: Context, slot: Slot, node: Node) -> list[str]:
+def read_leaf_urls(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
     """URLs of a remote, with the default port put in. All websocket, or none."""
     found: list[str] = []
     for url in read_urls(context, slot, node):

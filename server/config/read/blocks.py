@@ -7,8 +7,8 @@ from typing import Any
 
 from ..options.jetstream import JetStreamOptions
 from ..options.leafnodes import CompressionOptions
-from ..tree import ConfigError, Node
-from .context import Context, Slot, suggestion, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, suggestion, wrong
 from .keys import is_public_key
 from .section import read_into
 from .values import go_duration, read_bool, read_duration, read_string, read_strings
@@ -21,7 +21,7 @@ COMPRESSION = {
 }  # fmt: skip
 
 
-def read_jetstream(context: Context, slot: Slot, node: Node) -> JetStreamOptions:
+def read_jetstream(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> JetStreamOptions:
     """true, false, "enabled", "disabled", or a map, which turns it on unless it says `enabled: false`."""
     value = node.value
     if isinstance(value, bool):
@@ -40,7 +40,7 @@ def read_jetstream(context: Context, slot: Slot, node: Node) -> JetStreamOptions
     return found
 
 
-def read_compression(context: Context, slot: Slot, node: Node) -> CompressionOptions:
+def read_compression(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> CompressionOptions:
     """A bool, a mode, or {mode, rtt_thresholds}. "on" means s2_fast for a cluster and s2_auto for leafs."""
     on = "s2_fast" if slot.path.startswith("cluster") else "s2_auto"
     value = node.value
@@ -66,7 +66,7 @@ def read_compression(context: Context, slot: Slot, node: Node) -> CompressionOpt
     return found
 
 
-def _mode(node: Node, text: str, on: str) -> str:
+def _mode(node: ConfigNode, text: str, on: str) -> str:
     mode = COMPRESSION.get(text.lower())
     if mode is None:
         raise ConfigError.at(
@@ -75,7 +75,7 @@ def _mode(node: Node, text: str, on: str) -> str:
     return on if mode == "on" else mode
 
 
-def read_tls_version(_: Context, slot: Slot, node: Node) -> str:
+def read_tls_version(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
     """ "1.2" or "1.3"; a bare 1.3 is a number and refused, as nats-server does."""
     if not isinstance(node.value, str):
         raise wrong(node, f"{slot.key} must be a string", 'as "1.2" or "1.3", in quotes')
@@ -84,7 +84,7 @@ def read_tls_version(_: Context, slot: Slot, node: Node) -> str:
     return node.value
 
 
-def read_pinned_certs(context: Context, slot: Slot, node: Node) -> list[str]:
+def read_pinned_certs(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
     """SHA-256 sums in hexadecimal, lower case."""
     found = [text.lower() for text in read_strings(context, slot, node)]
     for text in found:
@@ -95,7 +95,7 @@ def read_pinned_certs(context: Context, slot: Slot, node: Node) -> list[str]:
     return found
 
 
-def read_handshake_first(context: Context, slot: Slot, node: Node) -> bool | int:
+def read_handshake_first(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> bool | int:
     """False, True, or how long to wait for the client (ns) before INFO is sent in the clear."""
     if isinstance(node.value, bool):
         return node.value
@@ -109,7 +109,9 @@ def read_handshake_first(context: Context, slot: Slot, node: Node) -> bool | int
     return go_duration(slot, node, text)
 
 
-def _free_map(context: Context, slot: Slot, node: Node, keys: dict[str, str]) -> dict[str, object]:
+def _free_map(
+    context: ReadContext, slot: OptionSlot, node: ConfigNode, keys: dict[str, str]
+) -> dict[str, object]:
     """A bool (as {"enabled": …}) or a map of known keys, kept as written."""
     if isinstance(node.value, bool):
         return {"enabled": node.value}
@@ -121,7 +123,7 @@ def _free_map(context: Context, slot: Slot, node: Node, keys: dict[str, str]) ->
         if kind is None:
             context.unknown(key, item, keys)
             continue
-        here = Slot(slot.target, slot.name, key, slot.spec, slot.path)
+        here = OptionSlot(slot.target, slot.name, key, slot.spec, slot.path)
         reader: Any = {
             "string": read_string,
             "strings": read_strings,
@@ -132,7 +134,7 @@ def _free_map(context: Context, slot: Slot, node: Node, keys: dict[str, str]) ->
     return found
 
 
-def read_ocsp(context: Context, slot: Slot, node: Node) -> dict[str, object]:
+def read_ocsp(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, object]:
     """OCSP stapling: a bool or {mode, url, urls}."""
     found = _free_map(context, slot, node, {"mode": "string", "url": "string", "urls": "strings"})
     mode = str(found.get("mode", "auto")).lower()
@@ -141,7 +143,7 @@ def read_ocsp(context: Context, slot: Slot, node: Node) -> dict[str, object]:
     return found
 
 
-def read_ocsp_cache(context: Context, slot: Slot, node: Node) -> dict[str, object]:
+def read_ocsp_cache(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, object]:
     """Cache of OCSP answers: a bool or {type, local_store, preserve_revoked, save_interval}."""
     keys = {
         "type": "string", "local_store": "string", "preserve_revoked": "bool", "save_interval": "duration"
@@ -149,7 +151,7 @@ def read_ocsp_cache(context: Context, slot: Slot, node: Node) -> dict[str, objec
     return _free_map(context, slot, node, keys)
 
 
-def read_ocsp_peer(context: Context, slot: Slot, node: Node) -> dict[str, object]:
+def read_ocsp_peer(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, object]:
     """OCSP checks of peers: a bool or a map."""
     keys = {
         "verify": "bool", "ca_timeout": "duration", "allowed_clockskew": "duration",
@@ -159,7 +161,7 @@ def read_ocsp_peer(context: Context, slot: Slot, node: Node) -> dict[str, object
     return _free_map(context, slot, node, keys)
 
 
-def read_cluster_migrate(context: Context, slot: Slot, node: Node) -> bool:
+def read_cluster_migrate(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> bool:
     """A bool, or {leader_migrate_delay}, which also sets the delay."""
     if isinstance(node.value, bool):
         return node.value
@@ -167,14 +169,14 @@ def read_cluster_migrate(context: Context, slot: Slot, node: Node) -> bool:
         raise wrong(node, f"Expected boolean or map for {slot.key}")
     for key, item in node.value.items():
         if key.lower() == "leader_migrate_delay":
-            here = Slot(slot.target, slot.name, key, slot.spec, slot.path)
+            here = OptionSlot(slot.target, slot.name, key, slot.spec, slot.path)
             slot.target.leader_migrate_delay = read_duration(context, here, item)
         else:
             context.unknown(key, item, ("leader_migrate_delay",))
     return True
 
 
-def read_leaf_version(context: Context, slot: Slot, node: Node) -> str:
+def read_leaf_version(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
     """A version of at least 2.8.0."""
     text = read_string(context, slot, node)
     match = re.fullmatch(r"v?(\d+)\.(\d+)\.(\d+)(?:[-+].*)?", text)
@@ -185,7 +187,7 @@ def read_leaf_version(context: Context, slot: Slot, node: Node) -> str:
     return text
 
 
-def read_proxies(context: Context, slot: Slot, node: Node) -> list[str]:
+def read_proxies(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
     """{trusted: [{key: NKEY}]}: the public keys."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")
@@ -211,6 +213,6 @@ def read_proxies(context: Context, slot: Slot, node: Node) -> list[str]:
     return found
 
 
-def read_reconnect(context: Context, slot: Slot, node: Node) -> int:
+def read_reconnect(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
     """Time between attempts to reach a hub."""
-    return read_duration(context, Slot(slot.target, slot.name, "reconnect", slot.spec, slot.path), node)
+    return read_duration(context, OptionSlot(slot.target, slot.name, "reconnect", slot.spec, slot.path), node)

@@ -8,37 +8,37 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..options.field import Spec
-from ..tree import ConfigError, Node, Position, Problem
+from ..tree import ConfigError, ConfigNode, ConfigProblem, SourcePosition
 
 
 @dataclass(slots=True)
-class Context:
+class ReadContext:
     """Collects everything found while reading one configuration.
 
     positions: where each option was set, by dotted path ("jetstream.domain", "leafnodes.remotes.0.url").
     """
 
     environment: Mapping[str, str]
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
-    positions: dict[str, Position] = field(default_factory=dict)
+    problems: list[ConfigProblem] = field(default_factory=list)
+    warnings: list[ConfigProblem] = field(default_factory=list)
+    positions: dict[str, SourcePosition] = field(default_factory=dict)
 
-    def error(self, position: Position | None, message: str, hint: str = "") -> None:
+    def error(self, position: SourcePosition | None, message: str, hint: str = "") -> None:
         """Note an error and go on."""
-        self.problems.append(Problem(position, message, hint))
+        self.problems.append(ConfigProblem(position, message, hint))
 
-    def warn(self, position: Position | None, message: str, hint: str = "") -> None:
+    def warn(self, position: SourcePosition | None, message: str, hint: str = "") -> None:
         """Note what does not keep the server from starting, but fails `-t`."""
-        self.warnings.append(Problem(position, message, hint))
+        self.warnings.append(ConfigProblem(position, message, hint))
 
-    def unknown(self, key: str, node: Node, known: Iterable[str]) -> None:
+    def unknown(self, key: str, node: ConfigNode, known: Iterable[str]) -> None:
         """An unknown key is an error unless it served as a variable."""
         if not node.used:
             self.error(node.position, f'unknown field "{key}"', suggestion(key, known))
 
 
 @dataclass(slots=True)
-class Slot:
+class OptionSlot:
     """One option being read: the object and the attribute it goes to, the key as written, and its path."""
 
     target: Any
@@ -55,6 +55,6 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{names[close[0]]}"?' if close else ""
 
 
-def wrong(node: Node, what: str, hint: str = "") -> ConfigError:
+def wrong(node: ConfigNode, what: str, hint: str = "") -> ConfigError:
     """The error of a value of the wrong type."""
     return ConfigError.at(node.position, f"{what}, got {node.kind}", hint)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ....keys.errors import NkeyError
-from ....keys.nkey import Role, is_public, read_seed
+from ....keys.nkey import KeyRole, is_public, read_seed
 
-_ROLES = {role.letter: role for role in Role}
+_ROLES = {role.letter: role for role in KeyRole}
 
 
 def is_public_key(text: str, letter: str) -> bool:
@@ -16,7 +16,7 @@ def is_public_key(text: str, letter: str) -> bool:
 def is_user_seed(text: str) -> bool:
     """Whether `text` is the seed (`SU...`) of a user."""
     try:
-        read_seed(text, Role.USER)
+        read_seed(text, KeyRole.USER)
     except NkeyError:
         return False
     return True

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ....protocol.subject import is_valid
 from ....protocol.transform import SubjectTransform, TransformError
 from ..options.accounts import DestinationOptions, MappingOptions
-from ..tree import ConfigError, Node
-from .context import Context, Slot, suggestion, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, suggestion, wrong
 
 _KEYS = ("destination", "dest", "weight", "cluster")
 
 
-def read_mappings(context: Context, slot: Slot, node: Node) -> list[MappingOptions]:
+def read_mappings(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[MappingOptions]:
     """Mappings in order: source -> "destination", a map, or a list of maps."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map", "as {source: destination}")
@@ -25,7 +25,7 @@ def read_mappings(context: Context, slot: Slot, node: Node) -> list[MappingOptio
     return found
 
 
-def _mapping(context: Context, source: str, node: Node) -> MappingOptions:
+def _mapping(context: ReadContext, source: str, node: ConfigNode) -> MappingOptions:
     if not is_valid(source):
         raise ConfigError.at(node.position, f'Subject "{source}" is not a valid subject')
     if isinstance(node.value, str):
@@ -51,7 +51,7 @@ def _mapping(context: Context, source: str, node: Node) -> MappingOptions:
     return MappingOptions(source, destinations)
 
 
-def _destination(context: Context, node: Node) -> DestinationOptions:
+def _destination(context: ReadContext, node: ConfigNode) -> DestinationOptions:
     if not isinstance(node.value, dict):
         raise wrong(
             node, "Expected an entry for the mapping destination", "as {destination: SUBJECT, weight: 50%}"
@@ -74,13 +74,13 @@ def _destination(context: Context, node: Node) -> DestinationOptions:
     return found
 
 
-def _text(node: Node, key: str) -> str:
+def _text(node: ConfigNode, key: str) -> str:
     if not isinstance(node.value, str):
         raise wrong(node, f"{key} must be a string")
     return node.value
 
 
-def _weight(node: Node) -> int:
+def _weight(node: ConfigNode) -> int:
     value = node.value
     if isinstance(value, str):
         text = value.removesuffix("%")

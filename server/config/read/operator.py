@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..options.field import MINUTE
 from ..options.operator import ResolverOptions
-from ..tree import ConfigError, Node
-from .context import Context, Slot, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, wrong
 from .section import read_into
 from .values import read_string_map
 
@@ -17,7 +17,7 @@ _URL = re.compile(r'url(?:\(\s*"?([^\s")]*)"?\s*\))?', re.IGNORECASE)
 _FORMS = 'MEM, URL("url"), or a map with dir and type (full or cache)'
 
 
-def read_resolver(context: Context, slot: Slot, node: Node) -> ResolverOptions:
+def read_resolver(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> ResolverOptions:
     """`MEMORY`, `URL("...")`, or a map of type full, cache or mem."""
     value = node.value
     if isinstance(value, str):
@@ -42,7 +42,9 @@ def read_resolver(context: Context, slot: Slot, node: Node) -> ResolverOptions:
     return found
 
 
-def _check_resolver(context: Context, found: ResolverOptions, entries: dict[str, Node], node: Node) -> None:
+def _check_resolver(
+    context: ReadContext, found: ResolverOptions, entries: dict[str, ConfigNode], node: ConfigNode
+) -> None:
     if found.kind == "memory":
         return
     if not found.dir:
@@ -70,7 +72,7 @@ def _usable(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK) and folder.is_dir() if folder.exists() else True
 
 
-def read_preload(context: Context, slot: Slot, node: Node) -> dict[str, str]:
+def read_preload(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, str]:
     """Tokens of accounts by public key; each must be a token of that account, whoever signed it."""
     found = read_string_map(context, slot, node)
     if found:

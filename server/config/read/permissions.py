@@ -11,8 +11,8 @@ from ..options.authorization import (
     ResponsePermission,
     SubjectPermission,
 )
-from ..tree import ConfigError, Node
-from .context import Context, Slot, suggestion, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, suggestion, wrong
 from .values import go_duration, read_strings
 
 _PUBLISH = ("publish", "pub", "import")
@@ -22,12 +22,12 @@ _MAX = ("max", "max_msgs", "max_messages", "max_responses")
 _EXPIRES = ("expires", "expiration", "ttl")
 
 
-def _unknown(context: Context, key: str, node: Node, known: Iterable[str], where: str) -> None:
+def _unknown(context: ReadContext, key: str, node: ConfigNode, known: Iterable[str], where: str) -> None:
     if not node.used:
         context.error(node.position, f'Unknown field "{key}" parsing {where}', suggestion(key, known))
 
 
-def read_permissions(context: Context, slot: Slot, node: Node) -> PermissionsOptions:
+def read_permissions(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> PermissionsOptions:
     """A permissions map, see PermissionsOptions.
 
     With allow_responses and no list of allowed subjects, nothing but replies may be published.
@@ -53,7 +53,9 @@ def read_permissions(context: Context, slot: Slot, node: Node) -> PermissionsOpt
     return found
 
 
-def _side(context: Context, key: str, slot: Slot, node: Node, *, queues: bool) -> SubjectPermission | None:
+def _side(
+    context: ReadContext, key: str, slot: OptionSlot, node: ConfigNode, *, queues: bool
+) -> SubjectPermission | None:
     if not isinstance(node.value, dict):
         return SubjectPermission(allow=_subjects(context, key, slot, node, queues=queues))
     if not node.value:
@@ -69,8 +71,10 @@ def _side(context: Context, key: str, slot: Slot, node: Node, *, queues: bool) -
     return found
 
 
-def _subjects(context: Context, key: str, slot: Slot, node: Node, *, queues: bool) -> list[str]:
-    subjects = read_strings(context, Slot(slot.target, slot.name, key, slot.spec, slot.path), node)
+def _subjects(
+    context: ReadContext, key: str, slot: OptionSlot, node: ConfigNode, *, queues: bool
+) -> list[str]:
+    subjects = read_strings(context, OptionSlot(slot.target, slot.name, key, slot.spec, slot.path), node)
     for subject in subjects:
         if is_valid(subject):
             continue
@@ -84,7 +88,7 @@ def _subjects(context: Context, key: str, slot: Slot, node: Node, *, queues: boo
     return subjects
 
 
-def _responses(context: Context, slot: Slot, node: Node) -> ResponsePermission | None:
+def _responses(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> ResponsePermission | None:
     if isinstance(node.value, bool):
         return ResponsePermission() if node.value else None
     if not isinstance(node.value, dict):
@@ -98,14 +102,14 @@ def _responses(context: Context, slot: Slot, node: Node) -> ResponsePermission |
         elif key.lower() in _EXPIRES:
             if not isinstance(item.value, str):
                 raise wrong(item, f"{key} must be a duration", 'such as "2m"')
-            here = Slot(slot.target, slot.name, key, slot.spec, slot.path)
+            here = OptionSlot(slot.target, slot.name, key, slot.spec, slot.path)
             found.expires = go_duration(here, item, item.value) or found.expires
         else:
             _unknown(context, key, item, (*_MAX, *_EXPIRES), "permissions")
     return found
 
 
-def read_connection_types(context: Context, slot: Slot, node: Node) -> frozenset[str]:
+def read_connection_types(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> frozenset[str]:
     """Kinds of connection, in capitals."""
     found = frozenset(t.upper() for t in read_strings(context, slot, node))
     for unknown in sorted(found.difference(CONNECTION_TYPES)):

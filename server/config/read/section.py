@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..options.field import Spec, specs
-from ..tree import ConfigError, Node
-from .context import Context, Slot, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Reader = Callable[[Context, Slot, Node], Any]
+    Reader = Callable[[ReadContext, OptionSlot, ConfigNode], Any]
 
 _keys: dict[type[Any], dict[str, tuple[str, Spec]]] = {}
 
@@ -25,7 +25,7 @@ def keys_of(cls: type[Any]) -> dict[str, tuple[str, Spec]]:
     return found
 
 
-def read_into(context: Context, target: Any, entries: dict[str, Node], path: str = "") -> None:
+def read_into(context: ReadContext, target: Any, entries: dict[str, ConfigNode], path: str = "") -> None:
     """Set the options of `target` from the entries of a map. Problems go to the context; it never raises."""
     from .kinds import READERS
 
@@ -36,7 +36,7 @@ def read_into(context: Context, target: Any, entries: dict[str, Node], path: str
             context.unknown(key, node, known)
             continue
         name, spec = found
-        slot = Slot(target, name, key, spec, f"{path}.{name}" if path else name)
+        slot = OptionSlot(target, name, key, spec, f"{path}.{name}" if path else name)
         context.positions[slot.path] = node.position
         try:
             setattr(target, name, READERS[spec.kind](context, slot, node))
@@ -44,7 +44,7 @@ def read_into(context: Context, target: Any, entries: dict[str, Node], path: str
             context.problems.extend(error.problems)
 
 
-def read_section(context: Context, slot: Slot, node: Node) -> Any:
+def read_section(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> Any:
     """A map as the option's dataclass; on a map given twice the later keys win."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")
@@ -55,8 +55,8 @@ def read_section(context: Context, slot: Slot, node: Node) -> Any:
 
 
 def read_maps(
-    context: Context, slot: Slot, node: Node, hint: str = "", *, of: str = "maps"
-) -> list[tuple[str, Node, dict[str, Node]]]:
+    context: ReadContext, slot: OptionSlot, node: ConfigNode, hint: str = "", *, of: str = "maps"
+) -> list[tuple[str, ConfigNode, dict[str, ConfigNode]]]:
     """(path, item, its entries) of each map in a list.
 
     Raises ConfigError when it is no list; an item that is no map is noted as a problem and left out.
@@ -74,7 +74,7 @@ def read_maps(
     return found
 
 
-def read_sections(context: Context, slot: Slot, node: Node) -> list[Any]:
+def read_sections(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[Any]:
     """A list of maps, each as the option's dataclass."""
     assert slot.spec.section is not None
     found: list[Any] = []

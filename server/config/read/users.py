@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ..options.authorization import UserOptions
-from ..tree import ConfigError, Node
-from .context import Context, Slot, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, wrong
 from .keys import is_public_key
 from .section import read_into, read_maps
 
 _EXAMPLE = 'as [{user: "a", password: "b"}]'
 
 
-def read_users(context: Context, slot: Slot, node: Node) -> list[UserOptions]:
+def read_users(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[UserOptions]:
     """Users with a name and a password, or with a public key."""
     found: list[UserOptions] = []
     for path, item, entries in read_maps(context, slot, node, _EXAMPLE, of="users"):
@@ -32,7 +32,7 @@ def read_users(context: Context, slot: Slot, node: Node) -> list[UserOptions]:
 _LEAF_KEYS = ("user", "username", "pass", "password", "account", "proxy_required")
 
 
-def read_leaf_users(context: Context, slot: Slot, node: Node) -> list[UserOptions]:
+def read_leaf_users(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[UserOptions]:
     """Users of leaf connections: name, password and the account they are bound to ("" : the global one)."""
     found: list[UserOptions] = []
     for path, _, entries in read_maps(context, slot, node, _EXAMPLE, of="users"):

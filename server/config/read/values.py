@@ -8,21 +8,21 @@ from pathlib import Path
 from ....protocol.duration import DurationError, parse_go
 from ....protocol.subject import is_valid
 from ..options.field import SECOND
-from ..tree import ConfigError, Node
-from .context import Context, Slot, wrong
+from ..tree import ConfigError, ConfigNode
+from .context import OptionSlot, ReadContext, wrong
 
 _LETTERS = {"K": 10, "M": 20, "G": 30, "T": 40}
 _HIGH_TIMEOUT = 60 * SECOND
 
 
-def read_bool(_: Context, slot: Slot, node: Node) -> bool:
+def read_bool(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> bool:
     """true/false, yes/no, on/off without quotes."""
     if not isinstance(node.value, bool):
         raise wrong(node, f"{slot.key} must be true or false", "without quotes")
     return node.value
 
 
-def read_int(_: Context, slot: Slot, node: Node) -> int:
+def read_int(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
     """An integer, a size suffix allowed; within the option's bounds."""
     if isinstance(node.value, bool) or not isinstance(node.value, int):
         raise wrong(node, f"{slot.key} must be an integer", "without quotes")
@@ -36,7 +36,7 @@ def read_int(_: Context, slot: Slot, node: Node) -> int:
     return node.value
 
 
-def read_storage(_: Context, slot: Slot, node: Node) -> int:
+def read_storage(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
     """A size of JetStream: an integer, or a string that ends in one of K, M, G, T (powers of 1024)."""
     value = node.value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -59,14 +59,14 @@ def read_storage(_: Context, slot: Slot, node: Node) -> int:
     return size
 
 
-def read_string(_: Context, slot: Slot, node: Node) -> str:
+def read_string(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
     """Text."""
     if not isinstance(node.value, str):
         raise wrong(node, f"{slot.key} must be a string", "quote it")
     return node.value
 
 
-def read_name(context: Context, slot: Slot, node: Node) -> str:
+def read_name(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
     """Text without blanks."""
     text = read_string(context, slot, node)
     if " " in text:
@@ -74,7 +74,7 @@ def read_name(context: Context, slot: Slot, node: Node) -> str:
     return text
 
 
-def read_choice(context: Context, slot: Slot, node: Node) -> str:
+def read_choice(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
     """One of the option's choices."""
     text = read_string(context, slot, node)
     if text.lower() not in slot.spec.choices:
@@ -83,7 +83,7 @@ def read_choice(context: Context, slot: Slot, node: Node) -> str:
     return text.lower()
 
 
-def expand(context: Context, text: str) -> str:
+def expand(context: ReadContext, text: str) -> str:
     """A path with `~` and `$VAR` replaced."""
     text = re.sub(
         r"\$(?:\{(\w+)\}|(\w+))", lambda m: context.environment.get(m.group(1) or m.group(2), ""), text
@@ -91,13 +91,13 @@ def expand(context: Context, text: str) -> str:
     return str(Path(text).expanduser()) if text.startswith("~") else text
 
 
-def read_path(context: Context, slot: Slot, node: Node) -> str:
+def read_path(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
     """A path, as written; credentials expand `~` and variables."""
     text = read_string(context, slot, node)
     return expand(context, text) if slot.name == "credentials" else text
 
 
-def go_duration(slot: Slot, node: Node, text: str) -> int:
+def go_duration(slot: OptionSlot, node: ConfigNode, text: str) -> int:
     """The nanoseconds of a Go duration."""
     try:
         return parse_go(text)
@@ -107,7 +107,7 @@ def go_duration(slot: Slot, node: Node, text: str) -> int:
         ) from None
 
 
-def read_duration(context: Context, slot: Slot, node: Node) -> int:
+def read_duration(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
     """A Go duration, or (warned of, as nats-server does) an integer of seconds."""
     if isinstance(node.value, str):
         return go_duration(slot, node, node.value)
@@ -121,7 +121,7 @@ def read_duration(context: Context, slot: Slot, node: Node) -> int:
     return node.value * SECOND
 
 
-def read_strict_duration(_: Context, slot: Slot, node: Node) -> int:
+def read_strict_duration(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
     """A Go duration in quotes; integers are refused."""
     if not isinstance(node.value, str):
         raise wrong(node, f"{slot.key} must be a duration", 'such as "30s", in quotes')
@@ -133,7 +133,7 @@ def read_strict_duration(_: Context, slot: Slot, node: Node) -> int:
     return nanoseconds
 
 
-def read_seconds(context: Context, slot: Slot, node: Node) -> int:
+def read_seconds(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
     """A timeout: seconds as a number, or a duration. Long ones are warned of."""
     value = node.value
     if isinstance(value, str):
@@ -151,14 +151,14 @@ def read_seconds(context: Context, slot: Slot, node: Node) -> int:
     return nanoseconds
 
 
-def read_sync_interval(context: Context, slot: Slot, node: Node) -> int:
+def read_sync_interval(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
     """A duration, or "always", which is 0."""
     if isinstance(node.value, str) and node.value.lower() == "always":
         return 0
     return read_duration(context, slot, node)
 
 
-def read_strings(_: Context, slot: Slot, node: Node) -> list[str]:
+def read_strings(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
     """A string or a list of strings."""
     if isinstance(node.value, str):
         return [node.value]
@@ -172,12 +172,12 @@ def read_strings(_: Context, slot: Slot, node: Node) -> list[str]:
     return found
 
 
-def read_tags(context: Context, slot: Slot, node: Node) -> list[str]:
+def read_tags(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
     """Tags: lower case, each once."""
     return list(dict.fromkeys(t.strip().lower() for t in read_strings(context, slot, node)))
 
 
-def read_subjects(context: Context, slot: Slot, node: Node) -> list[str]:
+def read_subjects(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
     """Subjects, wildcards allowed."""
     found = read_strings(context, slot, node)
     for subject in found:
@@ -186,7 +186,7 @@ def read_subjects(context: Context, slot: Slot, node: Node) -> list[str]:
     return found
 
 
-def read_string_map(context: Context, slot: Slot, node: Node) -> dict[str, str]:
+def read_string_map(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, str]:
     """A map of strings."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")
@@ -199,7 +199,7 @@ def read_string_map(context: Context, slot: Slot, node: Node) -> dict[str, str]:
     return found
 
 
-def read_bool_map(_: Context, slot: Slot, node: Node) -> dict[str, bool]:
+def read_bool_map(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, bool]:
     """A map of bools."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")

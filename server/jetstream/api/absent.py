@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 from ....protocol.api.messages import error_response
 from ....protocol.errors import api_error
 from ....protocol.subject import is_subset
-from ...accounts.source import Kind
+from ...accounts.source import ConnectionKind
 from .request import REFUSED
 from .table import PREFIX, all_handlers
 
 if TYPE_CHECKING:
-    from ...accounts.account import Account, Watch
+    from ...accounts.account import Account, InterestWatch
     from ...accounts.parcel import Message
     from ...accounts.subscription import InterestChange, Subscription
 
 INFO = PREFIX + "INFO"
 
 
-class AbsentApi:
+class DisabledApi:
     """Refuses for one account."""
 
     def __init__(self, account: Account, answers: Callable[[], bool] = lambda: True) -> None:
@@ -34,7 +34,7 @@ class AbsentApi:
         self._account = account
         self._answers = answers
         self._subscriptions: list[Subscription] = []
-        self._watch: Watch | None = None
+        self._watch: InterestWatch | None = None
 
     def start(self) -> None:
         """Listen, as long as the account imports no API of another."""
@@ -42,7 +42,7 @@ class AbsentApi:
         self._arrange()
 
     def _changed(self, change: InterestChange) -> None:
-        if change.kind is Kind.IMPORT:
+        if change.kind is ConnectionKind.IMPORT:
             self._arrange()
 
     def _arrange(self) -> None:

@@ -15,15 +15,15 @@ from ....protocol.timestamp import format_rfc3339
 from ....store.errors import StoreError
 from ...slices import Steps, paced
 from .. import advisories
-from ..backup.restore import Complete, Restore, Restored
-from ..backup.sender import Sender
+from ..backup.restore import Complete, Restored, StreamRestore
+from ..backup.sender import BackupSender
 from ..stream import report
 from ..stream.core import Stream
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
-    from ..backup.staged import Staged
+    from ..backup.staged import StagedStream
 
 _MADE = "stream_create"  # the type of what ends a restore
 
@@ -68,7 +68,7 @@ def _send(request: Request, asked: SnapshotRequest, stream: Stream, last: int) -
         more = {"error": why} if why else {}
         advisories.publish(account, host, subject, "snapshot_complete", {**named, **times, **more})
 
-    sender = Sender(
+    sender = BackupSender(
         stream,
         state,
         asked.deliver_subject,
@@ -115,7 +115,7 @@ def _restoring(request: Request) -> Steps[Response]:
     config = yield from held.judging(read_restore(request))
     held.must_be_new(config)
 
-    def complete(staged: Staged, done: Restored) -> None:
+    def complete(staged: StagedStream, done: Restored) -> None:
         held.must_be_new(config)
         done(staged.adopt(held.host.clock.now()))
 
@@ -155,7 +155,7 @@ def receive(request: Request, config: StreamConfig, complete: Complete) -> Respo
         advisories.publish(account, host, subject, "restore_complete", {**named, **times})
 
     try:
-        made = Restore(held, config, answer, ended, complete)
+        made = StreamRestore(held, config, answer, ended, complete)
     except (OSError, StoreError) as fault:
         raise api_error("JSStreamRestoreErrF", err=str(fault)) from fault
     held.restores[config.name] = made

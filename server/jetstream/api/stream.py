@@ -16,7 +16,7 @@ from ..stream.core import Ordered, Stream
 from ..stream.rules.create import check_texts
 from ..stream.rules.world import invalid
 from .request import LATER, Request, Response
-from .written import Written, to_text
+from .written import RawJson, to_text
 
 NAMES_LIMIT = 1024
 LIST_LIMIT = 256
@@ -136,7 +136,7 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     """The answer to STREAM.INFO about this stream. Raises ApiError."""
     asked = request.read_optional(StreamInfoRequest)
     page: dict[str, int] = {}
-    subjects: Written | None = None
+    subjects: RawJson | None = None
     if asked.subjects_filter:
         page, subjects = yield from _subjects(stream, asked)
     found = yield from report.describing(stream)
@@ -150,7 +150,7 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     return answer
 
 
-def _missing(stream: Stream) -> Steps[Written]:
+def _missing(stream: Stream) -> Steps[RawJson]:
     """The first sequences that hold no message as JSON: there may be more than could ever be told."""
     pieces: list[str] = []
     count, at = 0, 0
@@ -167,10 +167,10 @@ def _missing(stream: Stream) -> Steps[Written]:
         count += len(step)
         pieces.append(to_text(step)[1:-1])
         yield
-    return Written("[" + ",".join(pieces) + "]")
+    return RawJson("[" + ",".join(pieces) + "]")
 
 
-def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str, int], Written | None]]:
+def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str, int], RawJson | None]]:
     """Which page it is, and the subjects on it with their numbers of messages as JSON; None without any.
 
     What was read is written at once: a list of a million names would hold up Python's collector of cycles.
@@ -192,7 +192,7 @@ def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str,
             break
         yield
     page = {"total": total, "offset": offset, "limit": SUBJECTS_LIMIT} if total else {}
-    return page, Written("{" + ",".join(pieces) + "}") if pieces else None
+    return page, RawJson("{" + ",".join(pieces) + "}") if pieces else None
 
 
 def delete(request: Request) -> Response:

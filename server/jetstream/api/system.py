@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...accounts.parcel import Message
     from ...accounts.subscription import Subscription
-    from ..host import Host
+    from ..host import JetStreamHost
 
 Json = dict[str, Any]
 R = TypeVar("R", bound=Record)
@@ -57,7 +57,11 @@ class SystemApi:
     """Hears `table` in the system account. admits: whether this server serves requests of a pattern now."""
 
     def __init__(
-        self, account: Account, host: Host, table: Table, admits: Callable[[str], bool] = lambda _: True
+        self,
+        account: Account,
+        host: JetStreamHost,
+        table: Table,
+        admits: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._account = account
         self._host = host
@@ -106,7 +110,7 @@ def purged_account(asked: SystemRequest) -> str:
     return name
 
 
-def alone(account: Account, host: Host, purge: Callable[[str], None]) -> SystemApi:
+def alone(account: Account, host: JetStreamHost, purge: Callable[[str], None]) -> SystemApi:
     """The API of a server that is no member of a cluster. purge: removes an account's streams."""
 
     def serve(asked: SystemRequest) -> None:

@@ -58,7 +58,7 @@ TABLE: dict[str, Row] = {
 UNANSWERED = ("*", "STREAM.>", "META.>", "SERVER.>", "ACCOUNT.>")
 
 
-class Gate(Protocol):
+class ApiRouter(Protocol):
     """Says which of several servers serves a request; all of them hear it."""
 
     def table(self) -> dict[str, Row]:
@@ -68,10 +68,10 @@ class Gate(Protocol):
         """Have the request served, or refuse it, or leave it to another server; now or in a while."""
 
 
-class Api:
+class AccountApi:
     """The API of one account. gate: None on a single server, which serves everything."""
 
-    def __init__(self, account: JetStreamAccount, gate: Gate | None = None) -> None:
+    def __init__(self, account: JetStreamAccount, gate: ApiRouter | None = None) -> None:
         self._account = account
         self._gate = gate
         self._subscriptions: list[Subscription] = []

@@ -11,7 +11,7 @@ from ...slices import Steps
 STEP = 2048  # values, or about 64 letters each, that are written in one go
 
 
-class Written:
+class RawJson:
     """A part of a response whose JSON is known."""
 
     __slots__ = ("text",)
@@ -25,7 +25,7 @@ def to_text(response: Any) -> str:
     parts: dict[str, str] = {}
 
     def hold_place(part: object) -> str:
-        if not isinstance(part, Written):
+        if not isinstance(part, RawJson):
             raise TypeError(f"{type(part).__name__} is no JSON")
         place = token_hex(16)  # which nobody can have put into the response
         parts[place] = part.text

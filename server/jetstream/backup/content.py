@@ -13,7 +13,7 @@ from typing import Any
 
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamState
-from ....protocol.archive.entries import CONSUMERS, STATE, ArchiveError, Entry
+from ....protocol.archive.entries import CONSUMERS, STATE, ArchiveEntry, ArchiveError
 from ....protocol.errors import ApiError
 from ....store.consumer_state import ConsumerState
 
@@ -29,12 +29,12 @@ class SavedConsumer:
     state: ConsumerState
 
 
-def state_entry(state: StreamState, now: int) -> Entry:
+def state_entry(state: StreamState, now: int) -> ArchiveEntry:
     """The first entry."""
-    return Entry(STATE, now, body=json.dumps(state.to_json()).encode())
+    return ArchiveEntry(STATE, now, body=json.dumps(state.to_json()).encode())
 
 
-def read_state(entry: Entry) -> StreamState:
+def read_state(entry: ArchiveEntry) -> StreamState:
     """Read the first entry. Raises ArchiveError."""
     if entry.name != STATE or entry.seq:
         raise ArchiveError(f"it begins with {entry.name!r}, not with {STATE}")
@@ -44,7 +44,7 @@ def read_state(entry: Entry) -> StreamState:
         raise ArchiveError(f"{STATE} cannot be read: {fault}") from fault
 
 
-def consumer_entry(consumer: SavedConsumer, last: int, now: int) -> Entry:
+def consumer_entry(consumer: SavedConsumer, last: int, now: int) -> ArchiveEntry:
     """A consumer's entry in the archive of a stream up to the sequence `last`."""
     state = consumer.state
     pending = {seq: entry for seq, entry in state.pending.items() if seq <= last}
@@ -60,14 +60,14 @@ def consumer_entry(consumer: SavedConsumer, last: int, now: int) -> Entry:
     if redelivered:
         shown["redelivered"] = redelivered
     document = {"config": consumer.config.to_json() | {"name": consumer.name}, "state": shown}
-    return Entry(CONSUMERS + consumer.name, now, body=json.dumps(document).encode())
+    return ArchiveEntry(CONSUMERS + consumer.name, now, body=json.dumps(document).encode())
 
 
 def _pair(numbers: tuple[int, int], last: int) -> Json:
     return {"consumer_seq": numbers[0], "stream_seq": min(numbers[1], last)}
 
 
-def read_consumer(entry: Entry) -> SavedConsumer:
+def read_consumer(entry: ArchiveEntry) -> SavedConsumer:
     """Read a consumer's entry. Raises ArchiveError."""
     name = entry.name.removeprefix(CONSUMERS)
     if name == entry.name or entry.seq:

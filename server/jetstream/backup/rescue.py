@@ -40,7 +40,7 @@ class RescueError(Exception):
 
 
 @dataclass(slots=True)
-class Rescued:
+class RescueResult:
     """What came of it. copies: how many messages were found where; lost: sequences that none has whole."""
 
     config: StreamConfig
@@ -49,7 +49,7 @@ class Rescued:
     lost: list[int] = field(default_factory=list)
 
 
-def rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Rescued:
+def rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> RescueResult:
     """Write the archive `data` from the `store_dir`s of servers. Raises RescueError, OSError.
 
     It needs room for one more copy of each of the stream's directories while it works.
@@ -60,7 +60,7 @@ def rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Resc
         raise RescueError(str(fault)) from fault
 
 
-def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Rescued:
+def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> RescueResult:
     documents, folders = _found(stores, account, stream)
     newest = max(documents, key=lambda document: parse_rfc3339(document["created"]))
     config = StreamConfig.from_json(newest["config"])
@@ -103,8 +103,8 @@ def _found(
     return documents, folders
 
 
-def _write(config: StreamConfig, copies: dict[str, StreamStore], data: Path, body: Path) -> Rescued:
-    found = Rescued(config, StreamState(), {folder: store.messages for folder, store in copies.items()})
+def _write(config: StreamConfig, copies: dict[str, StreamStore], data: Path, body: Path) -> RescueResult:
+    found = RescueResult(config, StreamState(), {folder: store.messages for folder, store in copies.items()})
     state, stores = found.state, list(copies.values())
     state.first_seq = min((store.first_seq for store in stores if store.last_seq), default=1)
     state.last_seq = max(store.last_seq for store in stores)
@@ -166,7 +166,7 @@ def _whole(sequence: int, stores: list[StreamStore]) -> StoredMessage | None:
     return None
 
 
-def document(found: Rescued) -> str:
+def document(found: RescueResult) -> str:
     """What stands beside the archive, as `stream backup` writes it.
 
     A stream that keeps what its consumers want would keep nothing without them: it becomes one with limits.

@@ -1,4 +1,4 @@
-"""Restore: one stream that a client sends, chunk by chunk.
+"""StreamRestore: one stream that a client sends, chunk by chunk.
 
 Promises: a chunk is acknowledged when what it brought is on the disk; the stream is there when the last one,
 an empty one, is answered, and nothing of it is there if anything was wrong, or if nothing came for a while.
@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ....protocol.archive.entries import Entries, Entry
+from ....protocol.archive.entries import ArchiveEntry, ArchiveReader
 from ....protocol.archive.frames import Unframer
 from ....protocol.errors import ApiError, api_error
-from .staged import FAULTS, Staged
+from .staged import FAULTS, StagedStream
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
@@ -29,10 +29,10 @@ _SUBJECT = "$JS.SNAPSHOT.RESTORE."
 Json = dict[str, Any]
 Answer = Callable[[str, "Stream | ApiError | None"], None]
 Restored = Callable[["Stream | ApiError"], None]
-Complete = Callable[[Staged, Restored], None]
+Complete = Callable[[StagedStream, Restored], None]
 
 
-class Restore:
+class StreamRestore:
     """One restore.
 
     answer: is given (reply, None) for a chunk, (reply, stream) for the last, and (reply, error) for the one
@@ -54,11 +54,11 @@ class Restore:
         self._answer = answer
         self._ended = ended
         self._complete = complete
-        self._staged = Staged(held, config)
+        self._staged = StagedStream(held, config)
         self._unframer = Unframer()
-        self._entries = Entries()
+        self._entries = ArchiveReader()
         self._chunks: deque[tuple[str, bytes]] = deque()
-        self._decoded: list[Entry] = []
+        self._decoded: list[ArchiveEntry] = []
         self._bytes = 0
         self._busy = self._over = False
         self._timer: Timer | None = None

@@ -1,4 +1,4 @@
-"""Sender: one backup on its way to a client, chunk by chunk, as fast as the client acknowledges them.
+"""BackupSender: one backup on its way to a client, chunk by chunk, as fast as the client acknowledges them.
 
 Promises: what is sent is the stream as it was when the backup began, but for what was deleted meanwhile; the
 loop is held for one chunk at a time; the last message has no body, and a status that says how it ended: 204,
@@ -32,11 +32,11 @@ _ACK = "$JS.SNAPSHOT.ACK."
 Ended = Callable[[str], None]
 
 
-class GivenUpError(Exception):
+class BackupAbortedError(Exception):
     """The backup cannot go on. Its text is a status line."""
 
 
-class Sender:
+class BackupSender:
     """One backup. deliver: where to; ended: is told why it was given up, "" for nothing."""
 
     def __init__(
@@ -118,7 +118,7 @@ class Sender:
             return
         try:
             whole = self._fill()
-        except GivenUpError as fault:
+        except BackupAbortedError as fault:
             self._end(str(fault))
             return
         except (StoreError, OSError) as fault:
@@ -167,7 +167,9 @@ class Sender:
             sequence = run[-1].seq + 1
         found_lost = len(store.damaged()) - lost
         if found_lost > 0:
-            raise GivenUpError(f"500 {found_lost} messages are damaged; they are listed as lost from now on")
+            raise BackupAbortedError(
+                f"500 {found_lost} messages are damaged; they are listed as lost from now on"
+            )
         yield END.encode()
 
     def _end(self, why: str) -> None:

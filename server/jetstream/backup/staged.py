@@ -1,4 +1,4 @@
-"""Staged: a stream that is being restored, apart from those that are served until it is whole.
+"""StagedStream: a stream that is being restored, apart from those that are served until it is whole.
 
 Promises: `adopt` makes it one of the account's streams, with its messages under their sequences and its
 consumers where they stood; before that nothing of it is to be seen, and a server that ends meanwhile has
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ....protocol.archive.entries import ArchiveError, Entry
+from ....protocol.archive.entries import ArchiveEntry, ArchiveError
 from ....protocol.errors import ApiError
 from ....protocol.subject import has_wildcard, is_valid
 from ....protocol.timestamp import format_rfc3339
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .content import SavedConsumer
 
 
-class Staged:
+class StagedStream:
     """One stream of an account. store, consumers: what has come so far; adopted: whether it is one now."""
 
     def __init__(self, held: JetStreamAccount, config: StreamConfig) -> None:
@@ -48,7 +48,7 @@ class Staged:
             self._directory.remove_stream(config.name)
         self.store: StreamStore = self._directory.open_stream(config.name) if self._stored else MemoryStream()
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: ArchiveEntry) -> None:
         """Take the next entry of the archive. Raises ArchiveError, ApiError."""
         if self._state is None:
             self._state = read_state(entry)
@@ -68,7 +68,7 @@ class Staged:
         lifecycle.check_new(self.config, consumer.config, consumer.name, list)
         return consumer
 
-    def _message(self, entry: Entry) -> None:
+    def _message(self, entry: ArchiveEntry) -> None:
         seq, config = entry.seq, self.config
         if seq <= self.store.last_seq:
             raise ArchiveError(f"message {seq} stands after {self.store.last_seq}")

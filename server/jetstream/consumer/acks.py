@@ -16,7 +16,7 @@ _OLD_TOKENS = 9
 _NEW_TOKENS = 11
 
 
-class Delivery(NamedTuple):
+class AckReplyInfo(NamedTuple):
     """What an ack subject says: how often delivered, stream and consumer sequence, time (ns), pending."""
 
     deliveries: int
@@ -26,7 +26,7 @@ class Delivery(NamedTuple):
     pending: int
 
 
-class Verb(enum.Enum):
+class AckType(enum.Enum):
     """What the receiver of a message asks for."""
 
     ACK = "+ACK"
@@ -61,7 +61,7 @@ def flow_filters(stream: str, consumer: str, domain: str, account_hash: str) -> 
     )
 
 
-def parse_subject(subject: str) -> Delivery | None:
+def parse_subject(subject: str) -> AckReplyInfo | None:
     """Read an ack subject of either form; None if it is not one."""
     tokens = subject.split(".")
     size = len(tokens)
@@ -79,7 +79,7 @@ def parse_subject(subject: str) -> Delivery | None:
     if not (digits.isascii() and digits.isdigit()):
         return None
     try:
-        return Delivery(*map(int, numbers))
+        return AckReplyInfo(*map(int, numbers))
     except ValueError:
         return None
 
@@ -98,19 +98,19 @@ def stream_sequence(subject: bytes) -> int:
         return 0
 
 
-def parse_body(body: bytes) -> tuple[Verb, bytes]:
+def parse_body(body: bytes) -> tuple[AckType, bytes]:
     """Read an ack body into its verb and the rest of it (blanks stripped)."""
     if not body or body in (b"+ACK", b"+OK"):
-        return Verb.ACK, b""
+        return AckType.ACK, b""
     if body.startswith(b"-NAK"):
-        return Verb.NAK, body[4:].strip()
+        return AckType.NAK, body[4:].strip()
     if body.startswith(b"+NXT"):
-        return Verb.NEXT, body[4:].strip()
+        return AckType.NEXT, body[4:].strip()
     if body.startswith(b"+TERM"):
-        return Verb.TERM, body[5:].strip()
+        return AckType.TERM, body[5:].strip()
     if body == b"+WPI":
-        return Verb.PROGRESS, b""
-    return Verb.UNKNOWN, body
+        return AckType.PROGRESS, b""
+    return AckType.UNKNOWN, body
 
 
 def nak_delay(argument: bytes) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .alarm import Alarm
+from .alarm import DeadlineTimer
 from .notices import LIMITS_REASON
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class AckWaits:
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
         self._ledger = consumer.ledger
-        self._alarm = Alarm(consumer.clock, self._expire)
+        self._alarm = DeadlineTimer(consumer.clock, self._expire)
 
     def arm(self) -> None:
         """See that the timer rings for the first ack that is late."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ...clock import Clock, Timer
 
 
-class Alarm:
+class DeadlineTimer:
     """Calls `callback` once when its time has come. At most one timer is pending at any moment."""
 
     __slots__ = ("_at", "_callback", "_clock", "_timer")

@@ -10,7 +10,7 @@ from ....protocol.subject import matches
 from ....store.stream import StreamStore
 
 
-class Backlog:
+class NumPending:
     """The number of matching messages at or after the consumer's position."""
 
     __slots__ = ("_filters", "_store", "_through", "count")

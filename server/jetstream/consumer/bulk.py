@@ -1,4 +1,4 @@
-"""Bulk: a run of messages at once for the pull requests of a consumer that asks for no acks.
+"""BatchDelivery: a run of messages at once for the pull requests of a consumer that asks for no acks.
 
 Promises the frames, counts and order that one by one would give, and does it only where nothing can
 come between: one client that takes messages as they are hears all requests, none of them ends within the run,
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .acks import ack_prefix
-from .frames import Run, fitting
+from .frames import DeliveryRun, fitting
 
 if TYPE_CHECKING:
     from ...accounts.plan import Target
@@ -22,7 +22,7 @@ _LEAST = 4  # messages for each request; fewer are not worth the trouble
 _MOST_PULLS = 8
 
 
-class Bulk:
+class BatchDelivery:
     """The bulk deliveries of one consumer."""
 
     __slots__ = ("_ack_prefix", "_consumer")
@@ -45,7 +45,7 @@ class Bulk:
         messages = consumer.feed.peek(most)
         if not messages:
             return False
-        run = Run(messages, self._ack_prefix, consumer.ledger.consumer_seq, consumer.backlog.count)
+        run = DeliveryRun(messages, self._ack_prefix, consumer.ledger.consumer_seq, consumer.backlog.count)
         room = min([pull.max_bytes for pull in pulls if pull.max_bytes], default=0)
         sizes = run.sizes() if room else []
         count = fitting(sizes, room) if room else len(messages)
@@ -72,7 +72,7 @@ class Bulk:
             listener = found
         return listener
 
-    def _send(self, run: Run, last_seq: int, count: int, target: Target, now: int) -> None:
+    def _send(self, run: DeliveryRun, last_seq: int, count: int, target: Target, now: int) -> None:
         """Write the first of these messages, up to `last_seq`, down as delivered and send them."""
         consumer = self._consumer
         data, payloads = run.data(target[0].sid, count), run.payloads(count)

@@ -16,7 +16,7 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal, is_subset, is_valid
 from ....protocol.subject_tree import TooEntangled, nesting, places
 from ...slices import Steps, at_once
-from .defaults import SOURCING_HEARTBEAT, Bounds, fill_in
+from .defaults import SOURCING_HEARTBEAT, ConsumerBounds, fill_in
 
 MAX_NAME = 255
 STEP = 1024  # filters looked at in one step
@@ -30,18 +30,18 @@ _START = {"all": "all", "last": "last", "last_per_subject": "last per subject", 
 def check(
     config: ConsumerConfig,
     stream: StreamConfig,
-    bounds: Bounds | None = None,
+    bounds: ConsumerBounds | None = None,
     *,
     pedantic: bool = False,
     recovering: bool = False,
-    judged: "Judged | None" = None,
+    judged: "FilterCheck | None" = None,
 ) -> ConsumerConfig:
     """Give a copy of `config` with its defaults filled in, judged by every rule that needs no sibling.
 
     Raises ApiError. `recovering`: the configuration was accepted once, rules that came later are not applied.
     judged: what is known already about its filters.
     """
-    bounds = bounds or Bounds()
+    bounds = bounds or ConsumerBounds()
     made = config.replace()
     fill_in(made, stream, bounds, pedantic=pedantic)
     _check_names(made)
@@ -136,7 +136,7 @@ def _check_push(config: ConsumerConfig, stream: StreamConfig) -> None:
         raise api_error("JSConsumerSmallHeartbeatErr")
 
 
-def _check_pull(config: ConsumerConfig, stream: StreamConfig, bounds: Bounds) -> None:
+def _check_pull(config: ConsumerConfig, stream: StreamConfig, bounds: ConsumerBounds) -> None:
     if config.ack_policy == "none" and stream.retention == "workqueue":
         raise api_error("JSConsumerPullRequiresAckErr")
     if config.rate_limit_bps > 0:
@@ -151,7 +151,7 @@ def _check_pull(config: ConsumerConfig, stream: StreamConfig, bounds: Bounds) ->
         raise api_error("JSConsumerMaxRequestBatchExceededF", limit=bounds.max_request_batch)
 
 
-def _check_bounds(config: ConsumerConfig, stream: StreamConfig, bounds: Bounds) -> None:
+def _check_bounds(config: ConsumerConfig, stream: StreamConfig, bounds: ConsumerBounds) -> None:
     limits = stream.consumer_limits
     for limit in (bounds.max_ack_pending, bounds.account_max_ack_pending, limits.max_ack_pending):
         if 0 < limit < config.max_ack_pending:
@@ -162,33 +162,33 @@ def _check_bounds(config: ConsumerConfig, stream: StreamConfig, bounds: Bounds) 
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class FilterCheck:
     """What was found about a configuration's filters. fault: why they are not accepted."""
 
     fault: ApiError | None
 
 
-def judging(config: ConsumerConfig) -> Steps[Judged]:
+def judging(config: ConsumerConfig) -> Steps[FilterCheck]:
     """Judge the filters by themselves, in steps."""
     if config.filter_subject and config.filter_subjects:
-        return Judged(api_error("JSConsumerDuplicateFilterSubjects"))
+        return FilterCheck(api_error("JSConsumerDuplicateFilterSubjects"))
     if config.filter_subject and not is_valid(config.filter_subject):
-        return Judged(_invalid("invalid subject"))
+        return FilterCheck(_invalid("invalid subject"))
     if "" in config.filter_subjects:
-        return Judged(api_error("JSConsumerEmptyFilter"))
+        return FilterCheck(api_error("JSConsumerEmptyFilter"))
     filters = config.filters
     for start in range(0, len(filters), STEP):
         if start:
             yield
         if not all(map(is_valid, filters[start : start + STEP])):
-            return Judged(_invalid("invalid subject"))
+            return FilterCheck(_invalid("invalid subject"))
     if len(filters) > 1:
         try:
             if (yield from nesting(filters)):
-                return Judged(api_error("JSConsumerOverlappingSubjectFilters"))
+                return FilterCheck(api_error("JSConsumerOverlappingSubjectFilters"))
         except TooEntangled as error:
-            return Judged(_invalid(str(error)))
-    return Judged(None)
+            return FilterCheck(_invalid(str(error)))
+    return FilterCheck(None)
 
 
 def _check_start(config: ConsumerConfig) -> None:

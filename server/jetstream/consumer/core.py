@@ -21,21 +21,21 @@ from ....store.consumer_state import ConsumerState
 from ...slices import Slices
 from . import acks, statuses
 from .ackwaits import AckWaits
-from .alarm import Alarm
-from .backlog import Backlog
+from .alarm import DeadlineTimer
+from .backlog import NumPending
 from .config import sample_percentage
-from .feed import Feed
+from .feed import MessageSelector
 from .inactivity import Inactivity
 from .info import describe
-from .intake import Intake
-from .ledger import Ledger
-from .notices import Notices
-from .pace import Pace, RateLimit
-from .pulling import Pulling
-from .pushing import Pushing
+from .intake import AckHandler
+from .ledger import DeliveryState
+from .notices import ConsumerAdvisories
+from .pace import DeliveryRate, RateLimit
+from .pulling import PullDelivery
+from .pushing import PushDelivery
 from .repair import repair
-from .saver import Keeper, Saver
-from .sender import Sender
+from .saver import ConsumerPersistence, ConsumerStateWriter
+from .sender import MessageSender
 from .start import Picks, choose
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from ...accounts.subscription import Subscription
     from ...clock import Clock
     from ...slices import Steps
-    from ..host import Host
+    from ..host import JetStreamHost
     from ..stream.core import Stream
-    from .post import Post
+    from .post import ConsumerReplication
 
 DEFAULT_BURST = 1 << 20
 NEXT = "$JS.API.CONSUMER.MSG.NEXT"
@@ -64,41 +64,38 @@ class Consumer:
         config: ConsumerConfig,
         created: int,
         store: ConsumerStore | None = None,
-        post: Post | None = None,
+        post: ConsumerReplication | None = None,
     ) -> None:
         self.stream = stream
         self.name = name
         self.config = config
         self.created = created
-        self.host: Host = stream.host
+        self.host: JetStreamHost = stream.host
         self.clock: Clock = stream.clock
         self.account: Account = stream.account.account
         self.label = f"JetStream consumer '{self.account.name} > {stream.name} > {self.name}'"
         self.stopped = False
-        self.ledger: Ledger = Ledger(track=config.ack_policy != "none")
-        self.backlog = Backlog(stream.store, config.filters)
+        ledger = DeliveryState(track=config.ack_policy != "none")
+        self.ledger: DeliveryState = ledger
+        self.backlog = NumPending(stream.store, config.filters)
         self.ack_waits = waits = AckWaits(self)
-        self.feed = Feed(
-            stream,
-            self.ledger,
-            config.filters,
-            lost=self._lost,
-            dropped=waits.dropped,
-            exhausted=waits.give_up,
+        self.feed = MessageSelector(
+            stream, ledger, config.filters, lost=self._lost, dropped=waits.dropped, exhausted=waits.give_up
         )
-        self.sender = Sender(self.account, stream.name, self.name, self.ledger, self.backlog)
-        self.notices = Notices(self.account, self.host, stream.name, self.name)
-        self.intake = Intake(self)
-        self.delivery: Pulling | Pushing = Pushing(self) if config.deliver_subject else Pulling(self)
+        self.sender = MessageSender(self.account, stream.name, self.name, self.ledger, self.backlog)
+        self.notices = ConsumerAdvisories(self.account, self.host, stream.name, self.name)
+        self.intake = AckHandler(self)
+        kind = PushDelivery if config.deliver_subject else PullDelivery
+        self.delivery: PullDelivery | PushDelivery = kind(self)
         self.inactivity = Inactivity(self)
         self._store = store
         self._post = post
-        self._saver: Keeper | None = None
+        self._saver: ConsumerPersistence | None = None
         if post is not None:
             self._saver = post.keeper(self.ledger)
         elif store is not None:
-            self._saver = Saver(store, self.ledger, self.host, self.label)
-        self._pause = Alarm(self.clock, self._unpause)
+            self._saver = ConsumerStateWriter(store, self.ledger, self.host, self.label)
+        self._pause = DeadlineTimer(self.clock, self._unpause)
         self._subscriptions: list[Subscription] = []
         self._removed_by: Callable[[Consumer], None] | None = None
         self._apply(config)
@@ -123,13 +120,13 @@ class Consumer:
             self.stream.consumers.strays = self.stream.store.last_seq
         config = self.config
         until = self.stream.store.last_seq if config.replay_policy == "original" else 0
-        self.delivery.pace = Pace(until, self._rate_limit())
+        self.delivery.pace = DeliveryRate(until, self._rate_limit())
         self._listen()
         self.inactivity.configure()
         if self.paused(self.clock.now()):
             self._pause.at(config.pause_until)
         self.ack_waits.arm()
-        if isinstance(self.delivery, Pushing):
+        if isinstance(self.delivery, PushDelivery):
             self.delivery.listen()
 
     def _find_place(self, state: ConsumerState | None, picks: Picks | None) -> None:
@@ -149,7 +146,7 @@ class Consumer:
             self.changed()
         self.feed.next_seq = self.ledger.stream_seq + 1
 
-    def _take_over(self, post: Post) -> None:
+    def _take_over(self, post: ConsumerReplication) -> None:
         """Go on where another server was, as far as that is agreed on."""
         store, ledger = self.stream.store, self.ledger
         ledger.restore(post.state(), self.clock.now())
@@ -168,14 +165,14 @@ class Consumer:
                 self._subscriptions.append(
                     account.subscribe(subject, self.intake.receive, reader=self.intake.read)
                 )
-        if isinstance(self.delivery, Pushing) and self.delivery.flow is not None:
+        if isinstance(self.delivery, PushDelivery) and self.delivery.flow is not None:
             for subject in acks.flow_filters(*place):
                 self._subscriptions.append(account.subscribe(subject, self.delivery.answered))
         subject = f"{NEXT}.{stream.name}.{self.name}"
         self._subscriptions.append(account.subscribe(subject, self._next_message))
 
     def _next_message(self, message: Message) -> None:
-        if isinstance(self.delivery, Pulling):
+        if isinstance(self.delivery, PullDelivery):
             self.delivery.request(message.body, message.reply, message.header)
         elif message.reply:
             self.account.publish(message.reply, header=statuses.PUSH_BASED)
@@ -184,14 +181,14 @@ class Consumer:
         """Take the pull request that came with an ack (+NXT)."""
         if not reply:
             return
-        if isinstance(self.delivery, Pulling):
+        if isinstance(self.delivery, PullDelivery):
             self.delivery.request(body, reply)
         else:
             self.account.publish(reply, header=statuses.PUSH_BASED)
 
     def dismiss(self) -> None:
         """Send away who waits for messages: the server shuts down."""
-        if isinstance(self.delivery, Pulling):
+        if isinstance(self.delivery, PullDelivery):
             self.delivery.dismiss()
 
     def _halt(self, status: bytes = b"") -> None:
@@ -284,13 +281,13 @@ class Consumer:
             self.backlog.recount(self.feed.tail, self.feed.picked, config.filters)
             self.stream.consumers.refiltered(self.name, self.stream.store.last_seq)
             self.stream.consumer_changed()
-        if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, Pushing):
+        if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, PushDelivery):
             self.delivery.stop(b"")
             self.ack_waits.end_all(self._listen_anew)
         self.delivery.run()
 
     def _listen_anew(self) -> None:
-        if isinstance(self.delivery, Pushing):
+        if isinstance(self.delivery, PushDelivery):
             self.delivery.listen()
 
     # -- pause
@@ -461,7 +458,7 @@ class Consumer:
 
     def unpin(self, group: str) -> None:
         """Let go of the pinned client. Raises ApiError 10160 for a group that is not the consumer's."""
-        if group not in self.config.priority_groups or not isinstance(self.delivery, Pulling):
+        if group not in self.config.priority_groups or not isinstance(self.delivery, PullDelivery):
             raise api_error("JSConsumerInvalidPriorityGroupErr")
         self.delivery.unpin("admin")
 

@@ -20,7 +20,7 @@ SOURCING_HEARTBEAT = SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ConsumerBounds:
     """Limits from outside the stream; 0 or less is none.
 
     `max_ack_pending`: the server's, `account_max_ack_pending`: the account's, `max_request_batch`: the
@@ -43,7 +43,7 @@ _NEGATIVE_TO_ZERO = (
 )
 
 
-def fill_in(config: ConsumerConfig, stream: StreamConfig, bounds: Bounds, *, pedantic: bool) -> None:
+def fill_in(config: ConsumerConfig, stream: StreamConfig, bounds: ConsumerBounds, *, pedantic: bool) -> None:
     """Fill `config` in place. Raises ApiError 10157 if `pedantic` and a given value would change."""
     _tame(config, pedantic=pedantic)
     pull = not config.deliver_subject

@@ -11,14 +11,14 @@ from itertools import islice
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
 from ....store.sequences import Sequences
-from .ledger import Ledger
-from .start import Start
-from .stream import Readable
+from .ledger import DeliveryState
+from .start import StartPosition
+from .stream import StreamView
 
 AHEAD_SIZE = 1 << 18  # bytes that are read ahead, at most, but for one message
 
 
-class Feed:
+class MessageSelector:
     """The reading position of a consumer in its stream.
 
     `lost(seq, text)` is told of a message that cannot be read, `dropped(seq)` of one that was due again
@@ -43,8 +43,8 @@ class Feed:
 
     def __init__(
         self,
-        stream: Readable,
-        ledger: Ledger,
+        stream: StreamView,
+        ledger: DeliveryState,
         filters: Sequence[str],
         *,
         lost: Callable[[int, str], None],
@@ -65,7 +65,7 @@ class Feed:
         self._dropped = dropped
         self._exhausted = exhausted
 
-    def start(self, start: Start) -> None:
+    def start(self, start: StartPosition) -> None:
         """Begin where `start` says."""
         self.next_seq = start.next_seq
         picked = start.picked
@@ -76,7 +76,7 @@ class Feed:
 
     def restart(self, seq: int) -> None:
         """Go on at `seq`, whatever was to come."""
-        self.start(Start(seq, []))
+        self.start(StartPosition(seq, []))
 
     @property
     def picked(self) -> int:

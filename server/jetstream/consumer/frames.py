@@ -20,7 +20,7 @@ _HEADED = b"%bMSG %b%d.%d.%d.%d %b%d\r\n%b%b\r\n"
 _FIGURES = b"%d.%d.%d.%d"
 
 
-class Run:
+class DeliveryRun:
     """The next deliveries of a consumer, each the first of its message.
 
     ack_prefix: of the reply subjects, up to the figures. number: of the delivery before; pending: messages

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from .alarm import Alarm
-from .pulling import Pulling
+from .alarm import DeadlineTimer
+from .pulling import PullDelivery
 
 if TYPE_CHECKING:
     from .core import Consumer
@@ -25,7 +25,7 @@ class Inactivity:
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
-        self._alarm = Alarm(consumer.clock, self._check)
+        self._alarm = DeadlineTimer(consumer.clock, self._check)
         self.threshold = 0
 
     def configure(self) -> None:
@@ -42,7 +42,7 @@ class Inactivity:
     def changed(self) -> None:
         """Somebody came, or went."""
         delivery = self._consumer.delivery
-        if not self.threshold or (not isinstance(delivery, Pulling) and delivery.active):
+        if not self.threshold or (not isinstance(delivery, PullDelivery) and delivery.active):
             self._alarm.clear()
         elif not self._alarm.pending:
             self._alarm.at(self._consumer.clock.now() + self.threshold)
@@ -50,7 +50,7 @@ class Inactivity:
     def _check(self) -> None:
         consumer, delivery = self._consumer, self._consumer.delivery
         now = consumer.clock.now()
-        if isinstance(delivery, Pulling):
+        if isinstance(delivery, PullDelivery):
             used = max(delivery.last_request, consumer.sender.delivered_at)
             if now - used < self.threshold:
                 self._alarm.at(used + self.threshold)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequenceInfo
 from ....protocol.limits import API_LEVEL
 from ....version import NATS_VERSION
-from .pulling import Pulling
+from .pulling import PullDelivery
 
 if TYPE_CHECKING:
     from .core import Consumer
@@ -39,7 +39,7 @@ def describe(consumer: Consumer) -> ConsumerInfo:
     delivery = consumer.delivery
     paused = consumer.paused(now)
     groups = []
-    if config.priority_groups and isinstance(delivery, Pulling):
+    if config.priority_groups and isinstance(delivery, PullDelivery):
         pin = delivery.pin
         groups = [PriorityGroupState(config.priority_groups[0], pin.identifier, pin.since)]
     return ConsumerInfo(
@@ -52,9 +52,9 @@ def describe(consumer: Consumer) -> ConsumerInfo:
         num_ack_pending=ledger.outstanding,
         # with a single delivery there is no redelivery, only the memory of a message given up
         num_redelivered=0 if config.max_deliver == 1 else len(ledger.redelivered),
-        num_waiting=delivery.waiting() if isinstance(delivery, Pulling) else 0,
+        num_waiting=delivery.waiting() if isinstance(delivery, PullDelivery) else 0,
         num_pending=consumer.pending_messages(),
-        push_bound=not isinstance(delivery, Pulling) and delivery.active,
+        push_bound=not isinstance(delivery, PullDelivery) and delivery.active,
         paused=paused,
         pause_remaining=config.pause_until - now if paused else 0,
         ts=now,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...accounts.parcel import message_of
 from . import acks
-from .acks import Delivery, Verb
+from .acks import AckReplyInfo, AckType
 from .ledger import STEP
 from .notices import chosen
 
@@ -23,7 +23,7 @@ _PLAIN = (b"+ACK", b"+OK")
 FEW = 16  # messages acknowledged at once by one ack; there may be hundreds of acks in a read
 
 
-class Intake:
+class AckHandler:
     """Acks of one consumer."""
 
     __slots__ = ("_confirms", "_consumer", "_ledger", "_through", "acked_at", "sampling")
@@ -83,23 +83,23 @@ class Intake:
         if delivery is None or not delivery.stream_seq:
             return
         body = message.body
-        verb, rest = acks.parse_body(body) if body else (Verb.ACK, b"")
-        if verb is Verb.ACK:
+        verb, rest = acks.parse_body(body) if body else (AckType.ACK, b"")
+        if verb is AckType.ACK:
             if not self._known(delivery):
                 return
             self._ack(delivery, sample=True)
-        elif verb is Verb.NEXT:
+        elif verb is AckType.NEXT:
             if self._known(delivery):
                 self._ack(delivery, sample=True)
             self._consumer.next_request(rest, message.reply)
             return
-        elif verb is Verb.NAK:
+        elif verb is AckType.NAK:
             self._nak(delivery, rest)
-        elif verb is Verb.PROGRESS:
+        elif verb is AckType.PROGRESS:
             if self._ledger.touch(delivery.stream_seq, self._consumer.clock.now()):
                 self._consumer.ack_waits.arm()  # the wait may be shorter than a delay asked for before
                 self._consumer.changed()
-        elif verb is Verb.TERM:
+        elif verb is AckType.TERM:
             if not self._known(delivery):
                 return
             self._ack(delivery, sample=False)
@@ -109,7 +109,7 @@ class Intake:
         if message.reply:
             self._confirm(message.reply)
 
-    def _known(self, delivery: Delivery) -> bool:
+    def _known(self, delivery: AckReplyInfo) -> bool:
         return (
             delivery.stream_seq < self._consumer.feed.next_seq
             or delivery.stream_seq <= self._ledger.stream_seq
@@ -126,7 +126,7 @@ class Intake:
         else:
             self._consumer.after_save(confirm)
 
-    def _ack(self, delivery: Delivery, *, sample: bool) -> None:
+    def _ack(self, delivery: AckReplyInfo, *, sample: bool) -> None:
         if self._consumer.config.ack_policy == "all":
             self.ack_through(delivery.consumer_seq, delivery.stream_seq)
             return
@@ -180,14 +180,14 @@ class Intake:
         """Forget the ack that is under way: the consumer begins anew."""
         self._through = None
 
-    def _sample(self, delivery: Delivery) -> None:
+    def _sample(self, delivery: AckReplyInfo) -> None:
         entry = self._ledger.entry(delivery.stream_seq)
         if entry is not None and chosen(self.sampling):
             waited = self._consumer.clock.now() - entry[1]
             notices = self._consumer.notices
             notices.sample(delivery.consumer_seq, delivery.stream_seq, waited, delivery.deliveries)
 
-    def _nak(self, delivery: Delivery, argument: bytes) -> None:
+    def _nak(self, delivery: AckReplyInfo, argument: bytes) -> None:
         consumer, ledger, seq = self._consumer, self._ledger, delivery.stream_seq
         if not ledger.floor_consumer < delivery.consumer_seq <= ledger.consumer_seq:
             return

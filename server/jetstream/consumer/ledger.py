@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any
 
 from ....store.consumer_state import ConsumerChange, ConsumerState
-from .ranked import Ranked
+from .ranked import SequenceHeap
 
 # The reference lets the timer come a little late, so that a burst expires in one go.
 GRACE = 1_000_000
@@ -26,7 +26,7 @@ MANY = 8192  # from so many on, a save costs by what changed: to copy all of the
 Entry = tuple[int, int]
 
 
-class Ledger:
+class DeliveryState:
     """The delivery and ack state of one consumer.
 
     `ack_wait` and `backoff` in ns (ack_wait 0: nothing expires), `max_deliver` < 1 for no limit.
@@ -75,9 +75,9 @@ class Ledger:
         self.queued: OrderedDict[int, None] = OrderedDict()
         # pending and delivered sequences in stream order; may hold what is not pending any more
         self._window: deque[int] = deque()
-        self._deadlines = Ranked()  # of what is aside and not queued
+        self._deadlines = SequenceHeap()  # of what is aside and not queued
         self._latest = 0  # no deadline of what is aside is later
-        self._given_up = Ranked()  # what is redelivered and not pending, by sequence
+        self._given_up = SequenceHeap()  # what is redelivered and not pending, by sequence
         self._changes: ConsumerChange | None = None  # since the last save, while much is outstanding
         self._remains: list[Any] = []
 

@@ -14,9 +14,9 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339, parse_rfc3339
 from ....store.errors import StoreError
-from .config import MAX_NAME, Judged, check, check_work_queue, is_asset_name
+from .config import MAX_NAME, FilterCheck, check, check_work_queue, is_asset_name
 from .core import Consumer
-from .defaults import INACTIVE, Bounds
+from .defaults import INACTIVE, ConsumerBounds
 from .info import stamped
 from .update import check_update, same
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ....store.consumer import ConsumerStore
     from ....store.consumer_state import ConsumerState
-    from ....store.meta import Asset
+    from ....store.meta import StoredConfig
     from ...accounts.account import Account
     from ..account import JetStreamAccount
     from ..stream.core import Stream
@@ -40,11 +40,11 @@ def _alarm(stream: Stream, text: str) -> None:
     stream.host.log.error(text)
 
 
-def bounds(account: JetStreamAccount, replicas: int) -> Bounds:
+def bounds(account: JetStreamAccount, replicas: int) -> ConsumerBounds:
     """Give the limits that the server and the account set, for so many replicas."""
     host, share = account.host, account.limits(replicas)
     account_most = UNLIMITED if share is None else share.max_ack_pending
-    return Bounds(host.max_ack_pending, account_most, host.max_request_batch)
+    return ConsumerBounds(host.max_ack_pending, account_most, host.max_request_batch)
 
 
 def create(
@@ -54,7 +54,7 @@ def create(
     *,
     pedantic: bool = False,
     picks: Picks | None = None,
-    judged: Judged | None = None,
+    judged: FilterCheck | None = None,
 ) -> Consumer:
     """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError.
 
@@ -244,7 +244,7 @@ def remove_offline(stream: Stream, name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredConsumer:
     """A consumer as the disk has it. state: None, it has none yet."""
 
     name: str
@@ -254,7 +254,7 @@ class Recovered:
     state: ConsumerState | None
 
 
-def read(stream: Stream) -> list[Recovered]:
+def read(stream: Stream) -> list[RecoveredConsumer]:
     """Read the consumers of a stream that is being opened. Blocks; in any thread.
 
     Those that cannot be read are told to the log, and are `offline_consumers` of the stream. What others were
@@ -271,7 +271,7 @@ def read(stream: Stream) -> list[Recovered]:
     return found
 
 
-def _read(stream: Stream, asset: Asset) -> Recovered | None:
+def _read(stream: Stream, asset: StoredConfig) -> RecoveredConsumer | None:
     """A consumer as the disk has it; None: it is offline now."""
     what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
     if asset.mended:
@@ -293,7 +293,7 @@ def _read(stream: Stream, asset: Asset) -> Recovered | None:
         stream.host.log.warning(f"{what}: {store.mended}")
     if store.fault:
         _alarm(stream, f"{what}: {store.fault}")
-    return Recovered(asset.name, config, created, store, state)
+    return RecoveredConsumer(asset.name, config, created, store, state)
 
 
 def _put_offline(stream: Stream, name: str, reason: str) -> None:

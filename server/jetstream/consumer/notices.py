@@ -11,19 +11,19 @@ from .. import advisories
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ..host import Host
+    from ..host import JetStreamHost
 
 METRIC = "$JS.EVENT.METRIC.CONSUMER.ACK"
 METRIC_TYPE = "io.nats.jetstream.metric.v1.consumer_ack"
 LIMITS_REASON = "Unacknowledged message was deleted"
 
 
-class Notices:
+class ConsumerAdvisories:
     """What one consumer tells about itself, in its stream's account."""
 
     __slots__ = ("_account", "_host", "_names", "_place")
 
-    def __init__(self, account: Account, host: Host, stream: str, consumer: str) -> None:
+    def __init__(self, account: Account, host: JetStreamHost, stream: str, consumer: str) -> None:
         self._account = account
         self._host = host
         self._place = f"{stream}.{consumer}"

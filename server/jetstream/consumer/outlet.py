@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MOST_PREFIXES = 256
 
 
-class Outlet:
+class FastSender:
     """Sends to one subject at a time, mostly the same as before."""
 
     __slots__ = ("_account", "_plan", "_prefixes", "_raw", "_subject", "_target")

@@ -29,7 +29,7 @@ class RateLimit:
         return int((size - self._tokens) * 1e9 / self.rate) + 1
 
 
-class Pace:
+class DeliveryRate:
     """Tells how long the next message has to wait. `replay_until`: the last sequence replayed in its old
     rhythm.
     """

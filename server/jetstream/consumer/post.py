@@ -1,4 +1,6 @@
-"""Post: what the leader of a replicated consumer is given: where others agree that it stands."""
+"""ConsumerReplication: what the leader of a replicated consumer is given: where others agree that it
+stands.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +8,22 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ....store.consumer_state import ConsumerState
-    from .ledger import Ledger
-    from .saver import Keeper
-    from .start import Start
+    from .ledger import DeliveryState
+    from .saver import ConsumerPersistence
+    from .start import StartPosition
 
 
-class Post(Protocol):
+class ConsumerReplication(Protocol):
     """One consumer's."""
 
     def state(self) -> ConsumerState:
         """What is agreed on."""
 
-    def start(self) -> Start:
+    def start(self) -> StartPosition:
         """Where to read on."""
 
     def last_active(self) -> tuple[int, int]:
         """When the last message was delivered and acknowledged, ns; 0 for never."""
 
-    def keeper(self, ledger: Ledger) -> Keeper:
+    def keeper(self, ledger: DeliveryState) -> ConsumerPersistence:
         """Who lets the others agree on what becomes of `ledger`."""

@@ -1,7 +1,7 @@
 """Priority groups: which waiting request may have the next message.
 
-`Pin` is the state of a pinned_client group: who is pinned, since when. Judgement only: the consumer sends the
-statuses and advisories, and keeps the timer of the pin.
+`PinnedClient` is the state of a pinned_client group: who is pinned, since when. Judgement only: the consumer
+sends thestatuses and advisories, and keeps the timer of the pin.
 """
 
 import enum
@@ -9,7 +9,7 @@ import enum
 from .pull import Pull
 
 
-class Turn(enum.Enum):
+class PriorityDecision(enum.Enum):
     """What becomes of the request at the head of the queue."""
 
     SERVE = 1
@@ -18,7 +18,7 @@ class Turn(enum.Enum):
     WRONG_PIN = 4  # drop it with a 423
 
 
-class Pin:
+class PinnedClient:
     """The pinned client of the (one) group: `identifier` "" for none, `since` in ns."""
 
     __slots__ = ("identifier", "since")
@@ -35,19 +35,19 @@ class Pin:
         """Pin nobody."""
         self.identifier, self.since = "", 0
 
-    def turn(self, pull: Pull) -> Turn:
+    def turn(self, pull: Pull) -> PriorityDecision:
         """Judge a request of a pinned_client consumer."""
         if not self.identifier:
-            return Turn.WRONG_PIN if pull.pin else Turn.PIN
+            return PriorityDecision.WRONG_PIN if pull.pin else PriorityDecision.PIN
         if pull.pin == self.identifier:
-            return Turn.SERVE
-        return Turn.WRONG_PIN if pull.pin else Turn.PASS
+            return PriorityDecision.SERVE
+        return PriorityDecision.WRONG_PIN if pull.pin else PriorityDecision.PASS
 
 
-def overflow_turn(pull: Pull, pending: int, ack_pending: int) -> Turn:
+def overflow_turn(pull: Pull, pending: int, ack_pending: int) -> PriorityDecision:
     """Judge a request of an overflow consumer: `pending` messages wait, `ack_pending` are not acked."""
     if pull.min_pending <= 0 and pull.min_ack_pending <= 0:
-        return Turn.SERVE
+        return PriorityDecision.SERVE
     if 0 < pull.min_pending <= pending or 0 < pull.min_ack_pending <= ack_pending:
-        return Turn.SERVE
-    return Turn.PASS
+        return PriorityDecision.SERVE
+    return PriorityDecision.PASS

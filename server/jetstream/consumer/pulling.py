@@ -15,12 +15,12 @@ from ....protocol import headers
 from ....protocol.limits import KNOWN_API_LEVEL
 from ..host import serves_level
 from . import statuses
-from .alarm import Alarm
-from .bulk import Bulk
-from .pace import Pace
-from .priority import Pin, Turn, overflow_turn
+from .alarm import DeadlineTimer
+from .bulk import BatchDelivery
+from .pace import DeliveryRate
+from .priority import PinnedClient, PriorityDecision, overflow_turn
 from .pull import Pull, PullError, WaitQueue, parse, refuse
-from .rounds import Rounds
+from .rounds import ReentrantRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ SLICE = 150  # requests answered or looked at in one turn of the loop
 FULL_CHECK_EVERY = 1_000_000_000
 
 
-class Pulling:
+class PullDelivery:
     """The waiting pull requests of a consumer, and what is delivered to them."""
 
     __slots__ = (
@@ -58,17 +58,17 @@ class Pulling:
         self._account = consumer.account
         config = consumer.config
         self.queue = WaitQueue(config.max_waiting, prioritized=config.priority_policy == "prioritized")
-        self.pin = Pin()
-        self.pace = Pace(0, None)
+        self.pin = PinnedClient()
+        self.pace = DeliveryRate(0, None)
         self.last_request = consumer.clock.now()
-        self._alarm = Alarm(consumer.clock, self._tick)
+        self._alarm = DeadlineTimer(consumer.clock, self._tick)
         self._due = False
-        self._pin_alarm = Alarm(consumer.clock, self._pin_expired)
+        self._pin_alarm = DeadlineTimer(consumer.clock, self._pin_expired)
         self._checked_at = 0
         self._not_before = 0
         self._unswept: Iterator[Pull] | None = None
-        self._rounds = Rounds(self._serve, consumer.host.deliveries)
-        self._bulk = Bulk(consumer) if config.ack_policy == "none" else None
+        self._rounds = ReentrantRunner(self._serve, consumer.host.deliveries)
+        self._bulk = BatchDelivery(consumer) if config.ack_policy == "none" else None
 
     @property
     def ready(self) -> bool:
@@ -264,11 +264,11 @@ class Pulling:
             if pull.expires and now >= pull.expires:
                 self._refuse(pull, statuses.REQUEST_TIMEOUT)
                 continue
-            turn = Turn.SERVE if policy == "none" else self._turn(pull, policy)
-            if turn is Turn.WRONG_PIN:
+            turn = PriorityDecision.SERVE if policy == "none" else self._turn(pull, policy)
+            if turn is PriorityDecision.WRONG_PIN:
                 self._refuse(pull, statuses.WRONG_PIN)
                 continue
-            if turn is Turn.PASS:
+            if turn is PriorityDecision.PASS:
                 queue.cycle()
                 passed += 1
                 if passed >= len(queue):
@@ -280,7 +280,7 @@ class Pulling:
             if pull not in trusted and not self._account.has_interest(pull.reply):
                 queue.drop_head()
                 continue
-            if turn is Turn.PIN:
+            if turn is PriorityDecision.PIN:
                 self._pin(pull, now)
             if pull.max_bytes > 0:
                 pull.max_bytes -= size
@@ -289,12 +289,12 @@ class Pulling:
             return pull
         return None
 
-    def _turn(self, pull: Pull, policy: str) -> Turn:
+    def _turn(self, pull: Pull, policy: str) -> PriorityDecision:
         if policy == "pinned_client":
             return self.pin.turn(pull)
         if policy == "overflow":
             return overflow_turn(pull, self._consumer.backlog.count, self._consumer.ledger.outstanding)
-        return Turn.SERVE
+        return PriorityDecision.SERVE
 
     # -- the end of requests
 

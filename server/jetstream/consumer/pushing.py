@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from ....protocol import headers
 from . import statuses
 from .acks import FLOW_PREFIX
-from .alarm import Alarm
+from .alarm import DeadlineTimer
 from .flow import FlowWindow
-from .pace import Pace
-from .rounds import Rounds
+from .pace import DeliveryRate
+from .rounds import ReentrantRunner
 
 if TYPE_CHECKING:
-    from ...accounts.account import Watch
+    from ...accounts.account import InterestWatch
     from ...accounts.parcel import Message
     from ...accounts.subscription import InterestChange
     from .core import Consumer
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BYTES_BUDGET = 4 << 20
 
 
-class Pushing:
+class PushDelivery:
     """The receiver of a push consumer, and what is delivered to it."""
 
     __slots__ = (
@@ -48,14 +48,14 @@ class Pushing:
         self._consumer = consumer
         self._account = consumer.account
         self._subject = ""
-        self._watch: Watch | None = None
+        self._watch: InterestWatch | None = None
         self.active = False
         self.flow = FlowWindow() if consumer.config.flow_control else None
-        self.pace = Pace(0, None)
-        self._alarm = Alarm(consumer.clock, self.run)
-        self._heartbeat = Alarm(consumer.clock, self._beat)
+        self.pace = DeliveryRate(0, None)
+        self._alarm = DeadlineTimer(consumer.clock, self.run)
+        self._heartbeat = DeadlineTimer(consumer.clock, self._beat)
         self._not_before = 0
-        self._rounds = Rounds(self._deliver, consumer.host.deliveries)
+        self._rounds = ReentrantRunner(self._deliver, consumer.host.deliveries)
 
     @property
     def ready(self) -> bool:

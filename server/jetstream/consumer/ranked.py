@@ -1,4 +1,4 @@
-"""Ranked: sequences with a number each, the one with the smallest number first.
+"""SequenceHeap: sequences with a number each, the one with the smallest number first.
 
 Costs: O(log n) to set and to take the first, O(1) to drop. What is dropped or set anew leaves a stale entry
 in the heap, until there are more of those than of others.
@@ -9,7 +9,7 @@ import heapq
 _STALE = 1024
 
 
-class Ranked:
+class SequenceHeap:
     """A mapping of sequences to numbers that knows which number is the smallest."""
 
     __slots__ = ("_heap", "_numbers")

@@ -1,9 +1,9 @@
 """Bringing a consumer's restored state in line with its stream, which may have lost or dropped messages."""
 
-from .ledger import Ledger
+from .ledger import DeliveryState
 
 
-def repair(ledger: Ledger, first_seq: int, last_seq: int) -> list[str]:
+def repair(ledger: DeliveryState, first_seq: int, last_seq: int) -> list[str]:
     """Let nothing be delivered or pending that is not in the stream, `first_seq` to `last_seq`.
 
     Gives a line for each thing that had to be changed, for the log.

@@ -1,4 +1,4 @@
-"""Rounds: work that may be asked for from within itself, one run after another.
+"""ReentrantRunner: work that may be asked for from within itself, one run after another.
 
 What a delivery sets off (an acknowledgement, a new request) may ask for the next delivery. Promises: a run
 never begins inside another; who asks during a run has it run once more afterwards. Work that goes on in a
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...slices import Turns
+from ...slices import LoopTurns
 
 
-class Rounds:
+class ReentrantRunner:
     """The rounds of `work`. turns: where later ones wait."""
 
     __slots__ = ("_again", "_running", "_turns", "_waiting", "_work")
 
-    def __init__(self, work: Callable[[], None], turns: Turns) -> None:
+    def __init__(self, work: Callable[[], None], turns: LoopTurns) -> None:
         self._work = work
         self._turns = turns
         self._running = self._again = self._waiting = False

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Protocol
 from ....store.consumer import ConsumerStore
 from ....store.errors import StoreError
 from ....store.stream import Commit
-from .alarm import Alarm
-from .ledger import Ledger
+from .alarm import DeadlineTimer
+from .ledger import DeliveryState
 
 if TYPE_CHECKING:
-    from ..host import Host
+    from ..host import JetStreamHost
     from ..stream.commit import Job
 
 INTERVAL = 100_000_000
 
 
-class Keeper(Protocol):
+class ConsumerPersistence(Protocol):
     """Keeps a ledger's state where a crash does not reach it."""
 
     def changed(self) -> None:
@@ -48,7 +48,7 @@ class Keeper(Protocol):
         """End and keep nothing: the consumer is deleted."""
 
 
-class Saver:
+class ConsumerStateWriter:
     """Saves one consumer's ledger in its store."""
 
     __slots__ = (
@@ -67,12 +67,12 @@ class Saver:
         "_what",
     )
 
-    def __init__(self, store: ConsumerStore, ledger: Ledger, host: Host, what: str) -> None:
+    def __init__(self, store: ConsumerStore, ledger: DeliveryState, host: JetStreamHost, what: str) -> None:
         self._store = store
         self._ledger = ledger
         self._host = host
         self._what = what
-        self._alarm = Alarm(host.clock, self._begin)
+        self._alarm = DeadlineTimer(host.clock, self._begin)
         self._waiting: list[Callable[[], None]] = []
         self._dirty = False
         self._closed = self._broken = False

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from ....protocol import headers
 from ....store.message import StoredMessage
 from .acks import ack_prefix
-from .backlog import Backlog
-from .ledger import Ledger
-from .outlet import Outlet
+from .backlog import NumPending
+from .ledger import DeliveryState
+from .outlet import FastSender
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
 
 
-class Sender:
+class MessageSender:
     """Sends messages of one consumer. `delivered_at`: when the last one went (ns)."""
 
     __slots__ = (
@@ -32,9 +32,9 @@ class Sender:
     )
 
     def __init__(
-        self, account: Account, stream: str, consumer: str, ledger: Ledger, backlog: Backlog
+        self, account: Account, stream: str, consumer: str, ledger: DeliveryState, backlog: NumPending
     ) -> None:
-        self.outlet = Outlet(account)
+        self.outlet = FastSender(account)
         self._ledger = ledger
         self._backlog = backlog
         self._prefix = ack_prefix(stream, consumer)

@@ -10,7 +10,7 @@ Picks = tuple[int, Sequences]  # the last sequence looked at, the last ones of e
 
 
 @dataclass(slots=True)
-class Start:
+class StartPosition:
     """`next_seq`: the first sequence to look at. `picked`: the only ones to deliver below `resume`."""
 
     next_seq: int
@@ -25,24 +25,24 @@ def picks_last(config: ConsumerConfig, max_msgs_per_subject: int) -> bool:
 
 def choose(
     config: ConsumerConfig, store: StreamStore, max_msgs_per_subject: int, picks: Picks | None = None
-) -> Start:
+) -> StartPosition:
     """Work out where a consumer of this configuration starts in the stream.
 
     picks: what `StreamStore.picking` has found; otherwise that is worked out now.
     """
     first, last = store.first_seq, store.last_seq
     if config.opt_start_seq:
-        return Start(max(config.opt_start_seq, first), [])
+        return StartPosition(max(config.opt_start_seq, first), [])
     if first == 0:
-        return Start(1, [])
+        return StartPosition(1, [])
     policy = config.deliver_policy
     filters = config.filters
     if picks_last(config, max_msgs_per_subject):
         if picks is not None:
             bound, found = picks
-            return Start(found.first or max(bound, first), found, bound + 1)
+            return StartPosition(found.first or max(bound, first), found, bound + 1)
         picked = store.last_per_subject(filters)
-        return Start(picked[0] if picked else max(last, first), picked, last + 1)
+        return StartPosition(picked[0] if picked else max(last, first), picked, last + 1)
     if policy == "last":
         wanted = max((m.seq for one in filters or (">",) if (m := store.last(one))), default=0)
     elif config.opt_start_time is not None:
@@ -51,4 +51,4 @@ def choose(
         wanted = last + 1
     else:
         wanted = first
-    return Start(max(min(wanted, last + 1), first), [])
+    return StartPosition(max(min(wanted, last + 1), first), [])

@@ -7,7 +7,7 @@ from typing import Protocol
 from ....store.stream import StreamStore
 
 
-class Readable(Protocol):
+class StreamView(Protocol):
     """A stream as its reader sees it."""
 
     @property

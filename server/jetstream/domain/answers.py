@@ -1,4 +1,4 @@
-"""Answers: by way of the server that leads what a request has made or changed.
+"""ReplyRouter: by way of the server that leads what a request has made or changed.
 
 A client that was told of its stream publishes at once, maybe on a third server. That one has to know by then
 that the stream hears: so the answer takes the way that this news took before it, from the stream's leader.
@@ -29,7 +29,7 @@ PAUSE, PATIENCE = SECOND // 20, 2 * SECOND
 MOST_WAITING = 1000  # answers; more are published at once, whoever hears them
 
 
-class Answers:
+class ReplyRouter:
     """One per server. accounts: those with JetStream."""
 
     def __init__(

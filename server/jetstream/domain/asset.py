@@ -1,8 +1,8 @@
-"""Asset: one stream of the cluster on this server, replicated or not.
+"""LocalStream: one stream of the cluster on this server, replicated or not.
 
-A stream with one copy is a plain `Stream`; one with more has a `Membership` in its group. Promises: what is
-served here is what the meta group assigned, in one of these two forms at a time, and on the way from one to
-the other nothing that was acknowledged gets lost; `close` leaves nothing of it on the disk.
+A stream with one copy is a plain `Stream`; one with more has a `ReplicaMembership` in its group. Promises:
+what isserved here is what the meta group assigned, in one of these two forms at a time, and on the way from
+one tothe other nothing that was acknowledged gets lost; `close` leaves nothing of it on the disk.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....store.errors import StoreError
 from ...cluster.hello import node_of
-from ...cluster.meta.answering import Led
-from ...cluster.meta.command import Settle
+from ...cluster.meta.answering import LeaderStatus
+from ...cluster.meta.command import PeersConfirmed
 from ...cluster.meta.health import HOPELESS
-from ..closing import Closing
+from ..closing import StreamCloser
 from ..consumer import lifecycle
-from ..mark import Mark
+from ..mark import ClusterMark
 from ..replica import conversion
 from . import described, notices, plain
 from .leadership import Leadership, has_begun
-from .membership import Membership
+from .membership import ReplicaMembership
 
 if TYPE_CHECKING:
     from ....protocol.api.consumer import ConsumerInfo
     from ....protocol.api.stream import StreamInfo
     from ....store.stream import StreamStore
     from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
-    from ...cluster.meta.duties import Change
-    from ...cluster.meta.health import StreamFacts
+    from ...cluster.meta.duties import ChangeReplica
+    from ...cluster.meta.health import StreamHealth
     from ...cluster.meta.report import GroupView
     from ..account import JetStreamAccount
     from ..consumer.core import Consumer
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
     from ..replica.entry import Entry
     from ..replica.stream import Outcome, ReplicatedStream
     from ..stream.core import Stream
-    from .home import Home
+    from .home import LocalStreamHost
 
 _EVERY = 4  # ticks between two looks at what is to be seen to
 _HEARD = 6  # ticks after which a member should have answered its leader
 
 
-class Asset:
+class LocalStream:
     """stream: what the API works on; None while it cannot be served at all."""
 
-    def __init__(self, domain: Home, held: JetStreamAccount, assignment: StreamAssignment) -> None:
+    def __init__(self, domain: LocalStreamHost, held: JetStreamAccount, assignment: StreamAssignment) -> None:
         self.domain = domain
         self.held = held
         self.assignment = assignment
         self.stream: Stream | None = None
-        self.membership: Membership | None = None
-        self.opening: plain.Opening | None = None
+        self.membership: ReplicaMembership | None = None
+        self.opening: plain.StreamOpening | None = None
         self.error = ""
         self._leadership = Leadership(self)
         self.leader = ""  # a member of the group
@@ -86,31 +86,31 @@ class Asset:
             self._join(self.assignment.group)
             return
         config = self._config()
-        self.held.marks[self.name] = Mark(self.assignment.group)
+        self.held.marks[self.name] = ClusterMark(self.assignment.group)
         staged = self.held.staged.pop(self.name, None)
         if staged is not None:  # its consumers are decided on next
             self._serve(staged.adopt(self.assignment.created, self.ended))
             return
         stream = self.held.make(config, self.assignment.created)
         self._serve(stream)
-        plain.level_consumers(self, stream, consumers)
+        plain.sync_consumers(self, stream, consumers)
 
     def keep(self, consumers: list[ConsumerAssignment], kept: Callable[[str], None]) -> None:
         """Go on with what the disk has; `kept` is told "", or why that cannot be."""
         found = self.held.directory.read_stream(self.name)
         if found is None or found.document is None:
             raise StoreError("it cannot be read" if found is None else found.damage)
-        mark = Mark.of(found.document)
+        mark = ClusterMark.of(found.document)
         if mark is not None and mark.replicated:
             self._recover_replica(mark.group)
             kept("")
             return
-        self.held.marks[self.name] = Mark(self.assignment.group if mark is None else mark.group)
+        self.held.marks[self.name] = ClusterMark(self.assignment.group if mark is None else mark.group)
 
         def opened(stream: Stream) -> None:
             self.opening, why = None, ""
             self._serve(stream)
-            plain.level_consumers(self, stream, consumers)
+            plain.sync_consumers(self, stream, consumers)
             try:
                 if self.assignment.replicated:
                     self._found()
@@ -118,7 +118,7 @@ class Asset:
                 why = str(fault)
             kept(why)
 
-        self.opening = plain.Opening(self, found, opened, kept)
+        self.opening = plain.StreamOpening(self, found, opened, kept)
         self.opening.start()
 
     def _recover_replica(self, group: str) -> None:
@@ -129,12 +129,12 @@ class Asset:
             self._join(group)
             return
         self._reserve(self._config())
-        self._alone(Membership(self.held, around, self, group).alone())
+        self._alone(ReplicaMembership(self.held, around, self, group).alone())
 
     def _join(self, group: str, store: StreamStore | None = None) -> None:
         """Take this server's place in the group. store: what it is founded over."""
         self.since = self.held.host.clock.now()
-        self.membership = Membership(self.held, self.domain.surroundings, self, group, store)
+        self.membership = ReplicaMembership(self.held, self.domain.surroundings, self, group, store)
         self._reserve(self._config())
         self.membership.start()
         self._begin_ticks()
@@ -172,7 +172,7 @@ class Asset:
 
     # --- changes
 
-    def change(self, duty: Change) -> None:
+    def change(self, duty: ChangeReplica) -> None:
         """Take over another configuration, or other peers. Raises ApiError, OSError, StoreError."""
         self.assignment = duty.stream
         config = self._config()
@@ -214,7 +214,7 @@ class Asset:
         mark = self.held.marks[self.name]
         try:
             self.stream = conversion.dissolve(replica, self.ended)
-            self.held.marks[self.name] = Mark(mark.group)
+            self.held.marks[self.name] = ClusterMark(mark.group)
             if self.stream.config.storage == "file":
                 positions = self.stream.positions.to_json()
                 self.held.put_down(self.stream.config, self.assignment.created, positions)
@@ -225,7 +225,7 @@ class Asset:
             self.error = str(fault)
             self.warn(f"cannot go on by itself: {self.error}")
             return
-        plain.level_consumers(self, self.stream, self.consumers())
+        plain.sync_consumers(self, self.stream, self.consumers())
         self._settle_alone()
 
     # --- the end
@@ -273,7 +273,7 @@ class Asset:
         if membership is not None:
             membership.stop(done)
             return
-        Closing(self.held.host.runner, [] if self.stream is None else [self.stream], done)
+        StreamCloser(self.held.host.runner, [] if self.stream is None else [self.stream], done)
 
     def _end(self) -> None:
         self._closed = True
@@ -298,7 +298,7 @@ class Asset:
         if self.membership is not None:
             self._leadership.consumer_made(consumer)
         elif self.stream is not None:
-            plain.level_consumer(self, self.stream, consumer)
+            plain.sync_consumer(self, self.stream, consumer)
 
     def consumer_changed(self, consumer: ConsumerAssignment) -> None:
         """It has another configuration."""
@@ -407,7 +407,7 @@ class Asset:
             if self._has_ended(membership):
                 self._dissolve()
 
-    def _has_ended(self, membership: Membership) -> bool:
+    def _has_ended(self, membership: ReplicaMembership) -> bool:
         """Whether the group is not needed any more: this server is its only member, and is to stay so."""
         group, assignment = membership.group, self.assignment
         if assignment.replicated and assignment.group == membership.name:
@@ -417,7 +417,7 @@ class Asset:
     def _settle_alone(self) -> None:
         """The only copy is here, and on the disk."""
         if not self.assignment.replicated and self.stream is not None:
-            self.domain.tell(Settle(self.assignment.account, self.name, self.assignment.placed))
+            self.domain.tell(PeersConfirmed(self.assignment.account, self.name, self.assignment.placed))
 
     def server_lost(self, server_id: str) -> None:
         """There is no route to the server of that id any more."""
@@ -455,19 +455,19 @@ class Asset:
             return self.membership.leads
         return self.stream is not None and not self._closed
 
-    def led(self) -> Led | None:
+    def led(self) -> LeaderStatus | None:
         """Who leads the group, by the ids of the meta group; None for a stream without a group."""
         if not self.assignment.replicated and self.membership is None:
             return None
-        return described.led(self)
+        return described.leader_status(self)
 
     def view(self) -> GroupView | None:
         """The group as its member here sees it, by the ids of the meta group; None for a plain stream."""
-        return described.view(self)
+        return described.group_view(self)
 
-    def facts(self) -> StreamFacts:
+    def facts(self) -> StreamHealth:
         """For healthz."""
-        return described.facts(self)
+        return described.health(self)
 
     def has_consumer(self, name: str) -> bool:
         """Whether a consumer is here, as a leader's or as all replicas know it."""

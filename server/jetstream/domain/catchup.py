@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..replica.refill import SenderError
+from ..replica.refill import CatchupSenderError
 
 if TYPE_CHECKING:
-    from ...cluster.mailbox import Mailbox
+    from ...cluster.mailbox import RaftTransport
 
 AGAIN = 8  # ticks without an answer
 FRESH = 4  # ticks for which a refusal counts, and one more for each who is asked in turn
@@ -22,17 +22,17 @@ HOLDS = 16  # ticks for which it counts that somebody is whole
 _QUESTION, _ANSWER, _REFUSAL, _INQUIRY, _WHOLE = b"?", b"!", b"-", b"=", b"+"
 
 
-class CatchUp:
+class CatchupRequests:
     """The correspondence of one replica.
 
-    answer: gives what another one asks for, or raises SenderError. answered: takes an answer. peers: whom to
-    ask, nodes, the best first. whole: whether this replica lacks nothing.
+    answer: gives what another one asks for, or raises CatchupSenderError. answered: takes an answer. peers:
+    whom toask, nodes, the best first. whole: whether this replica lacks nothing.
     """
 
     def __init__(
         self,
         group: str,
-        mailbox: Mailbox,
+        mailbox: RaftTransport,
         answer: Callable[[bytes], bytes],
         answered: Callable[[bytes], None],
         peers: Callable[[], list[str]],
@@ -119,7 +119,7 @@ class CatchUp:
         if kind == _QUESTION:
             try:
                 reply = _ANSWER + self._answer(body)
-            except SenderError as refusal:
+            except CatchupSenderError as refusal:
                 reply = _REFUSAL + str(refusal).encode()
             self._mailbox.write(self._group, node, reply)
         elif kind == _INQUIRY:

@@ -18,32 +18,42 @@ from ....protocol.identifier import name_hash
 from ....protocol.timestamp import format_rfc3339
 from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
 from ...cluster.meta.command import Command, DeleteConsumer, PutConsumer
-from ...cluster.meta.effect import ConsumerChanged, ConsumerMade, Effect, Existing
+from ...cluster.meta.effect import AlreadyExists, ConsumerCreated, ConsumerUpdated, Effect
 from ...cluster.meta.report import cluster_info
-from ...cluster.meta.state import View
+from ...cluster.meta.state import AccountView
 from ..api import consumer as consumer_api
 from ..api.request import Request, Response
 from ..api.table import PREFIX, Row
 from ..consumer import lifecycle
 from ..consumer.config import check
 from ..consumer.info import shown, stamped
-from ..consumer.notices import Notices
-from .judge import ASK_AGAIN, Served, answer_by_way_of, asker, decide, guarded, is_gone, patient, share
+from ..consumer.notices import ConsumerAdvisories
+from .judge import (
+    ASK_AGAIN,
+    ServedWait,
+    answer_through_leader,
+    guarded,
+    is_gone,
+    patient,
+    propose,
+    requester,
+    tier_limits,
+)
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
     from ...clock import Timer
     from ..account import JetStreamAccount
-    from .domain import Domain
+    from .domain import JetStreamCluster
 
 Json = dict[str, Any]
 RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to let a source's consumer begin anew
 
 
-class ConsumerWishes:
+class ConsumerApi:
     """The handlers."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: JetStreamCluster) -> None:
         self._domain = domain
 
     def table(self) -> dict[str, Row]:
@@ -81,33 +91,33 @@ class ConsumerWishes:
         held, domain = request.account, self._domain
         if asked.config.direct and asked.config.sourcing and asked.config.name:
             consumer_api.make_lasting(asked.config)
-        created, who = held.host.clock.now(), asker(domain, request)
-        served: dict[str, Served] = {}
+        created, who = held.host.clock.now(), requester(domain, request)
+        served: dict[str, ServedWait] = {}
 
         def think() -> Command:
             view = domain.state.view(held.name)
             stream = view.stream(asked.stream_name)
             if stream is None:
                 raise api_error("JSStreamNotFoundErr")
-            config = judge(held, view, stream, asked)
+            config = validate(held, view, stream, asked)
             self._check_identity(request, asked.config, stream)
-            limits = share(held, _replicas(config, stream))
+            limits = tier_limits(held, _replicas(config, stream))
             command = domain.desk().put_consumer(
                 view, stream.name, config.to_json(), who, created, action=asked.action, share=limits
             )
             if command.name not in served:
-                served[command.name] = Served(domain, held.name, stream.name, command.name)
+                served[command.name] = ServedWait(domain, held.name, stream.name, command.name)
             return command
 
         def done(effect: Effect) -> None:
-            assert isinstance(effect, ConsumerMade | ConsumerChanged | Existing)
-            made = effect.assignment if isinstance(effect, Existing) else effect.consumer
+            assert isinstance(effect, ConsumerCreated | ConsumerUpdated | AlreadyExists)
+            made = effect.assignment if isinstance(effect, AlreadyExists) else effect.consumer
             assert isinstance(made, ConsumerAssignment)
-            if isinstance(effect, ConsumerMade):
+            if isinstance(effect, ConsumerCreated):
                 _tell_created(held, made)
-            self._answer(request, served[made.name], made, there=isinstance(effect, Existing))
+            self._answer(request, served[made.name], made, there=isinstance(effect, AlreadyExists))
 
-        return decide(domain, request, think, done)
+        return propose(domain, request, think, done)
 
     def _check_identity(self, request: Request, config: ConsumerConfig, stream: StreamAssignment) -> None:
         """Let other streams' sources know by the answer which stream of this name it is."""
@@ -119,7 +129,7 @@ class ConsumerWishes:
             raise api_error("JSConsumerStreamIdentityMismatchF", msg=identity)
         request.header_block = headers.set(b"", consumer_api.IDENTITY, identity.encode())
 
-    def _answer(self, request: Request, served: Served, made: ConsumerAssignment, *, there: bool) -> None:
+    def _answer(self, request: Request, served: ServedWait, made: ConsumerAssignment, *, there: bool) -> None:
         """Answer with the info of the consumer's leader; without one, with what was decided."""
         config, created = ConsumerConfig.from_json(made.config), format_rfc3339(made.created)
 
@@ -134,7 +144,7 @@ class ConsumerWishes:
             if config.sourcing:
                 self._begin_anew(request, made)
             else:
-                answer_by_way_of(self._domain, request, info or {})
+                answer_through_leader(self._domain, request, info or {})
                 request.respond(response(request.kind, found))
 
         served.then(fits, guarded(request, done), ask_in=patient(there=there))
@@ -189,7 +199,7 @@ class ConsumerWishes:
         """Answer CONSUMER.DELETE.<stream>.<consumer>."""
         request.must_be_empty()
         wanted = self._find(request)
-        gone = Served(self._domain, wanted.account, wanted.stream, wanted.name)
+        gone = ServedWait(self._domain, wanted.account, wanted.stream, wanted.name)
 
         def think() -> Command:
             found = self._find(request)
@@ -206,7 +216,7 @@ class ConsumerWishes:
             else:
                 gone.then(is_gone, deleted)
 
-        return decide(self._domain, request, think, done)
+        return propose(self._domain, request, think, done)
 
     def _find(self, request: Request) -> ConsumerAssignment:
         state, account = self._domain.state, request.account.name
@@ -220,7 +230,7 @@ class ConsumerWishes:
 
     def pause(self, request: Request) -> Response:
         """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
-        until, who = consumer_api.read_pause(request), asker(self._domain, request)
+        until, who = consumer_api.read_pause(request), requester(self._domain, request)
 
         def think() -> Command:
             found = self._find(request)
@@ -241,11 +251,11 @@ class ConsumerWishes:
         def done(_: Effect) -> None:
             request.respond(consumer_api.paused_response(request, until))
 
-        return decide(self._domain, request, think, done)
+        return propose(self._domain, request, think, done)
 
 
-def judge(
-    held: JetStreamAccount, view: View, stream: StreamAssignment, asked: CreateConsumerRequest
+def validate(
+    held: JetStreamAccount, view: AccountView, stream: StreamAssignment, asked: CreateConsumerRequest
 ) -> ConsumerConfig:
     """The configuration that a request comes to, complete. Raises ApiError."""
     within = StreamConfig.from_json(stream.config)
@@ -282,7 +292,7 @@ def _replicas(config: ConsumerConfig, stream: StreamAssignment) -> int:
 
 def _tell_created(held: JetStreamAccount, made: ConsumerAssignment) -> None:
     config = ConsumerConfig.from_json(made.config)
-    notices = Notices(held.account, held.host, made.stream, made.name)
+    notices = ConsumerAdvisories(held.account, held.host, made.stream, made.name)
     notices.created()
     if config.pause_until > held.host.clock.now():
         notices.paused(True, config.pause_until)

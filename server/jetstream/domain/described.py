@@ -8,27 +8,27 @@ from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, SequenceInfo
 from ....protocol.api.stream import StreamConfig, StreamInfo, StreamState
 from ....protocol.errors import api_error
 from ...cluster.hello import node_of
-from ...cluster.meta.answering import Led
-from ...cluster.meta.health import StreamFacts
+from ...cluster.meta.answering import LeaderStatus
+from ...cluster.meta.health import StreamHealth
 from ...cluster.meta.report import GroupView, PeerView, cluster_info
 from ..replica.stream import ReplicatedStream
 from ..stream import report
 
 if TYPE_CHECKING:
     from ....protocol.api.cluster import ClusterInfo
-    from .asset import Asset
+    from .asset import LocalStream
 
 
-def led(asset: Asset) -> Led:
+def leader_status(asset: LocalStream) -> LeaderStatus:
     """Who leads the group; nobody, while the leader is here and cannot speak for the stream yet."""
     if not asset.leader:
-        return Led("", asset.held.host.clock.now() - asset.since, asset.ever)
+        return LeaderStatus("", asset.held.host.clock.now() - asset.since, asset.ever)
     if node_of(asset.leader) == asset.domain.surroundings.node and not asset.leads():
-        return Led("", 0, asset.ever)
-    return Led(asset.domain.member(node_of(asset.leader)), 0, True)
+        return LeaderStatus("", 0, asset.ever)
+    return LeaderStatus(asset.domain.member(node_of(asset.leader)), 0, True)
 
 
-def view(asset: Asset) -> GroupView | None:
+def group_view(asset: LocalStream) -> GroupView | None:
     """The group as its member here sees it; None for a plain stream."""
     membership = asset.membership
     if membership is None:
@@ -49,13 +49,13 @@ def view(asset: Asset) -> GroupView | None:
     return GroupView(leader, asset.since, peers, traffic_account=asset.domain.system.name)
 
 
-def facts(asset: Asset) -> StreamFacts:
+def health(asset: LocalStream) -> StreamHealth:
     """For healthz."""
     membership = asset.membership
     if membership is None:
-        return StreamFacts(found=asset.stream is not None, error=asset.error)
+        return StreamHealth(found=asset.stream is not None, error=asset.error)
     group = membership.group
-    return StreamFacts(
+    return StreamHealth(
         error=asset.error,
         replicated=True,
         running=group is not None,
@@ -69,14 +69,14 @@ def facts(asset: Asset) -> StreamFacts:
     )
 
 
-def cluster(asset: Asset) -> ClusterInfo:
+def cluster(asset: LocalStream) -> ClusterInfo:
     """The `cluster` of the stream's and its consumers' infos."""
     domain = asset.domain
     name = asset.assignment.cluster or asset.held.host.cluster_name
-    return cluster_info(domain.state, domain.sights, asset.assignment, view(asset), domain.me, name)
+    return cluster_info(domain.state, domain.sights, asset.assignment, group_view(asset), domain.me, name)
 
 
-def info(asset: Asset) -> StreamInfo:
+def info(asset: LocalStream) -> StreamInfo:
     """The stream's info, with what the meta group decided where it is not open."""
     if asset.stream is not None:
         found = report.info(asset.stream)
@@ -88,7 +88,7 @@ def info(asset: Asset) -> StreamInfo:
     return found
 
 
-def consumer_info(asset: Asset, name: str) -> ConsumerInfo:
+def consumer_info(asset: LocalStream, name: str) -> ConsumerInfo:
     """A consumer's info. Raises ApiError 10014."""
     there = None if asset.stream is None else asset.stream.consumers.get(name)
     if there is not None:

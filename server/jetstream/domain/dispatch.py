@@ -1,4 +1,4 @@
-"""Dispatch: this server's duties, handed to the replicas they are about.
+"""Reconciler: this server's duties, handed to the replicas they are about.
 
 Promises: what is about one stream is done in order, and waits while it is being opened or closed; an account
 that is not known here (yet) is left alone until it is.
@@ -14,55 +14,55 @@ from ....protocol.errors import ApiError
 from ....protocol.timestamp import parse_rfc3339
 from ....store.errors import StoreError
 from ...cluster.meta.duties import (
-    Change,
     ChangeConsumer,
-    Close,
+    ChangeReplica,
     CloseConsumer,
-    Delete,
-    Duty,
-    Held,
-    Keep,
-    Open,
+    CloseReplica,
+    DeleteReplica,
     OpenConsumer,
-    StartDuty,
-    Stray,
+    OpenReplica,
+    OrphanStream,
+    ReconcileAction,
+    RecoverReplica,
+    ReplicaOnDisk,
+    StartupAction,
 )
-from .asset import Asset
+from .asset import LocalStream
 
 if TYPE_CHECKING:
     from ...cluster.meta.assignment import StreamAssignment
     from ..account import JetStreamAccount
-    from .domain import Domain
+    from .domain import JetStreamCluster
 
 Key = tuple[str, str]
 META = "meta"  # the meta group's name
 _FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
-def key_of(duty: Duty | StartDuty) -> Key:
+def key_of(duty: ReconcileAction | StartupAction) -> Key:
     """(account, stream) that it is about."""
-    if isinstance(duty, Delete | Stray):
+    if isinstance(duty, DeleteReplica | OrphanStream):
         return duty.account, duty.name
-    if isinstance(duty, Open | Keep | Change | Close):
+    if isinstance(duty, OpenReplica | RecoverReplica | ChangeReplica | CloseReplica):
         return duty.stream.account, duty.stream.name
     return duty.consumer.account, duty.consumer.stream
 
 
-class Dispatch:
+class Reconciler:
     """assets: this server's replicas by (account, stream). failures: why one could not be opened."""
 
-    def __init__(self, domain: Domain, accounts: dict[str, JetStreamAccount]) -> None:
-        self.assets: dict[Key, Asset] = {}
+    def __init__(self, domain: JetStreamCluster, accounts: dict[str, JetStreamAccount]) -> None:
+        self.assets: dict[Key, LocalStream] = {}
         self.failures: dict[Key, str] = {}
         self._domain = domain
         self._accounts = accounts
         self._log = domain.surroundings.log
-        self._under_way: dict[Key, list[Duty | StartDuty]] = {}
+        self._under_way: dict[Key, list[ReconcileAction | StartupAction]] = {}
         self._waiting: list[tuple[str, Callable[[], None]]] = []  # for an account, "" for all, to be idle
 
     # --- at a start
 
-    def inventory(self, accounts: Iterable[JetStreamAccount]) -> dict[Key, Held]:
+    def inventory(self, accounts: Iterable[JetStreamAccount]) -> dict[Key, ReplicaOnDisk]:
         """What lies on the disk. Blocks. What cannot be read is told to the log and left out."""
         found = {}
         for held in accounts:
@@ -74,10 +74,10 @@ class Dispatch:
                     name = f"{held.name} > {asset.name}"
                     self._log.warning(f"Stream '{name}': {asset.mended}: written anew from the other file")
                 created = parse_rfc3339(asset.document["created"])
-                found[held.name, asset.name] = Held(asset.document.get("group", ""), created)
+                found[held.name, asset.name] = ReplicaOnDisk(asset.document.get("group", ""), created)
         return found
 
-    def begin(self, duties: Iterable[StartDuty]) -> None:
+    def begin(self, duties: Iterable[StartupAction]) -> None:
         """Do what is to be done at a start."""
         for duty in duties:
             key = key_of(duty)
@@ -86,14 +86,14 @@ class Dispatch:
             else:
                 self._start(key, duty)
 
-    def _start(self, key: Key, duty: StartDuty) -> None:
+    def _start(self, key: Key, duty: StartupAction) -> None:
         name = " > ".join(key)
         held = self._accounts.get(key[0])
         if held is None:
             return
-        if isinstance(duty, Stray):
+        if isinstance(duty, OrphanStream):
             self._log.warning(f"Stream '{name}' lies here, and the cluster never heard of it: not served")
-        elif isinstance(duty, Delete):
+        elif isinstance(duty, DeleteReplica):
             self._log.info(f"Stream '{name}' is not assigned to this server any more and is deleted")
             try:
                 held.remove_files(key[1])
@@ -102,7 +102,7 @@ class Dispatch:
         elif key not in self.failures:
             self._make(duty)
         elif self._may_be_renewed(held, duty.stream):
-            self._make(Open(duty.stream, joins=True, lost=True))
+            self._make(OpenReplica(duty.stream, joins=True, lost=True))
 
     def _may_be_renewed(self, held: JetStreamAccount, stream: StreamAssignment) -> bool:
         """What lies here cannot be read; if others have it, it is set aside, to be had from them."""
@@ -130,23 +130,23 @@ class Dispatch:
 
     # --- as they come
 
-    def do(self, duty: Duty) -> None:
+    def do(self, duty: ReconcileAction) -> None:
         """Do what one effect asks of this server."""
         key = key_of(duty)
         if key in self._under_way:
             self._under_way[key].append(duty)
-        elif isinstance(duty, Open):
+        elif isinstance(duty, OpenReplica):
             self._make(duty)
-        elif isinstance(duty, Close):
+        elif isinstance(duty, CloseReplica):
             self._close(key, gone=duty.gone)
         else:
             self._pass_on(key, duty)
 
-    def _pass_on(self, key: Key, duty: Change | OpenConsumer | ChangeConsumer | CloseConsumer) -> None:
+    def _pass_on(self, key: Key, duty: ChangeReplica | OpenConsumer | ChangeConsumer | CloseConsumer) -> None:
         asset = self.assets.get(key)
         if asset is None:
             return
-        if isinstance(duty, Change):
+        if isinstance(duty, ChangeReplica):
             asset.change(duty)
         elif isinstance(duty, OpenConsumer):
             asset.consumer_made(duty.consumer)
@@ -155,17 +155,17 @@ class Dispatch:
         else:
             asset.consumer_gone(duty.consumer)
 
-    def _make(self, duty: Open | Keep) -> None:
+    def _make(self, duty: OpenReplica | RecoverReplica) -> None:
         """The duties that follow name its consumers once more: replicas know them by their birth."""
         key = (duty.stream.account, duty.stream.name)
         held = self._accounts.get(key[0])
         if held is None:
             return
         self.failures.pop(key, None)
-        asset = self.assets[key] = Asset(self._domain, held, duty.stream)
+        asset = self.assets[key] = LocalStream(self._domain, held, duty.stream)
         consumers = self._domain.state.consumers_of(*key)
         try:
-            if isinstance(duty, Keep):
+            if isinstance(duty, RecoverReplica):
                 self._under_way[key] = []
                 asset.keep(consumers, partial(self._kept, key))
             else:
@@ -194,7 +194,7 @@ class Dispatch:
 
     def _closed(self, key: Key) -> None:
         for duty in self._under_way.pop(key, []):
-            if isinstance(duty, Keep | Delete | Stray):
+            if isinstance(duty, RecoverReplica | DeleteReplica | OrphanStream):
                 self.begin([duty])
             else:
                 self.do(duty)

@@ -1,4 +1,4 @@
-"""Domain: this server among those that together are one JetStream.
+"""JetStreamCluster: this server among those that together are one JetStream.
 
 It has a seat in the meta group, applies what that decides, and does this server's part of it; while it leads,
 it lets servers in, places streams, and asks stream leaders for what it is asked. Promises: nothing is served
@@ -16,60 +16,60 @@ from typing import TYPE_CHECKING
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....store.fs import Disk
-from ...cluster.formation import Expected
-from ...cluster.mailbox import Mailbox
+from ...cluster.formation import BootstrapExpect
+from ...cluster.mailbox import RaftTransport
 from ...cluster.meta import placement
-from ...cluster.meta.answering import Led, Meta, Standing, asset_of, meta_of
+from ...cluster.meta.answering import LeaderStatus, MetaRole, ResponderState, asset_of, meta_of
 from ...cluster.meta.command import (
-    Begun,
     Command,
     DeleteConsumer,
-    EntryError,
-    Prefer,
-    Settle,
+    GroupStarted,
+    MetaCommandError,
+    PeersConfirmed,
+    PreferLeader,
     decode,
     encode,
 )
-from ...cluster.meta.desk import Desk
-from ...cluster.meta.effect import Effect, ServerGone, ServerPut, ServerReplaced
-from ...cluster.meta.machine import Machine
-from ...cluster.meta.placement import Policy
-from ...cluster.meta.server import Sight
-from ...cluster.meta.state import State
-from ...cluster.pacemaker import Pacemaker
+from ...cluster.meta.desk import MetaPlanner
+from ...cluster.meta.effect import Effect, ServerRemoved, ServerReplaced, ServerUpdated
+from ...cluster.meta.machine import MetaStateMachine
+from ...cluster.meta.placement import PlacementPolicy
+from ...cluster.meta.server import NodeStatus
+from ...cluster.meta.state import MetaState
+from ...cluster.pacemaker import Ticker
 from ...cluster.proposals import Outcome, ProposalError
-from ...cluster.seat import Seat, Surroundings
+from ...cluster.seat import GroupEnvironment, RaftMember
 from . import monitoring, notices, succession
-from .answers import Answers
-from .dispatch import META, Dispatch, key_of
-from .extension import Extension
-from .gate import Gate
-from .questions import Json, Kind, Questions, Take
-from .servers import Servers
+from .answers import ReplyRouter
+from .dispatch import META, Reconciler, key_of
+from .extension import MetaExtension
+from .gate import ClusterApiRouter
+from .questions import Json, Kind, LeaderQueries, Take
+from .servers import NodeTracker
 from .sysapi import ClusterApi
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...accounts.parcel import Message
     from ...accounts.subscription import Subscription
-    from ...cluster.group import Group
+    from ...cluster.group import RaftNode
     from ...cluster.meta.usage import Reports
     from ..account import JetStreamAccount
     from ..engine import JetStream
-    from .asset import Asset
+    from .asset import LocalStream
 
 TELL = "$JSC.META"
 Decided = Callable[[list[Effect] | ApiError], None]
 
 
-class Domain:
+class JetStreamCluster:
     """surroundings: for the seats of streams.
 
     expected: who must be there before the meta group may be founded; to be set before the start. served:
     whether what is assigned here is opened.
     """
 
-    expected: Callable[[], Expected]
+    expected: Callable[[], BootstrapExpect]
 
     def __init__(self, engine: JetStream, carrier: Account) -> None:
         assert engine.host is not None
@@ -78,14 +78,14 @@ class Domain:
         self._carrier = carrier
         options = engine.options.jetstream
         self.node = name_hash(host.server_name)
-        pacemaker = Pacemaker(host.clock)
-        self.surroundings = Surroundings(
+        pacemaker = Ticker(host.clock)
+        self.surroundings = GroupEnvironment(
             name=host.server_name,
             server=host.server_id,
             node=self.node,
             domain=options.domain,
             path=f"{options.store_dir}/cluster",
-            mailbox=Mailbox(self.node, carrier, host.runner, pacemaker),
+            mailbox=RaftTransport(self.node, carrier, host.runner, pacemaker),
             runner=host.runner,
             pacemaker=pacemaker,
             clock=host.clock,
@@ -95,14 +95,14 @@ class Domain:
             reader=engine.reader,
         )
         self._dice = self.surroundings.random()
-        self._dispatch = Dispatch(self, engine.accounts)
-        self.gate = Gate(self)
+        self._dispatch = Reconciler(self, engine.accounts)
+        self.gate = ClusterApiRouter(self)
         self._system_api = ClusterApi(self, carrier, host)
-        self.answers = Answers(self.node, carrier, engine.accounts, host.clock)
-        self._questions = Questions(self.node, carrier, host.clock, host.runner, self.assets)
-        self.servers = Servers(self, engine, carrier)
-        self._machine: Machine | None = None
-        self._seat: Seat | None = None
+        self.answers = ReplyRouter(self.node, carrier, engine.accounts, host.clock)
+        self._questions = LeaderQueries(self.node, carrier, host.clock, host.runner, self.assets)
+        self.servers = NodeTracker(self, engine, carrier)
+        self._machine: MetaStateMachine | None = None
+        self._seat: RaftMember | None = None
         self._leader = ""
         self._leaderless_since = host.clock.now()
         self._ever_led = False
@@ -117,7 +117,7 @@ class Domain:
     def extend(self, hubs: Callable[[], Collection[str]]) -> None:
         """Belong to a hub's JetStream if that has this domain. hubs: the domains of those that are joined."""
         around, options = self.surroundings, self._engine.options.jetstream
-        self._observes = Extension(
+        self._observes = MetaExtension(
             options.domain, hubs, path=options.store_dir, fs=around.fs, log=around.log
         ).observes
 
@@ -127,12 +127,12 @@ class Domain:
         self._questions.start()
         self.answers.start()
         self._subscription = self._carrier.subscribe(TELL, self._told)
-        self._seat = Seat(
+        self._seat = RaftMember(
             META,
             self.surroundings,
             self._make,
             self,
-            expected=lambda: Expected() if self._observes() else self.expected(),
+            expected=lambda: BootstrapExpect() if self._observes() else self.expected(),
             wanted=self.servers.wanted,
             observes=self._observes,
         )
@@ -202,17 +202,17 @@ class Domain:
         return self._carrier
 
     @property
-    def state(self) -> State:
+    def state(self) -> MetaState:
         """What the meta group has decided, as far as it is known here."""
-        return State() if self._machine is None else self._machine.state
+        return MetaState() if self._machine is None else self._machine.state
 
     @property
-    def group(self) -> Group | None:
+    def group(self) -> RaftNode | None:
         """The meta group's member here, once it has begun."""
         return None if self._seat is None else self._seat.group
 
     @property
-    def assets(self) -> dict[tuple[str, str], Asset]:
+    def assets(self) -> dict[tuple[str, str], LocalStream]:
         """This server's replicas by (account, stream)."""
         return self._dispatch.assets
 
@@ -222,15 +222,15 @@ class Domain:
         return self._dispatch.failures
 
     @property
-    def sights(self) -> Mapping[str, Sight]:
+    def sights(self) -> Mapping[str, NodeStatus]:
         """What is seen of the members, by id."""
         return self.servers.seen.view(self._host.clock.now())
 
     @property
-    def led(self) -> Led:
+    def led(self) -> LeaderStatus:
         """Who leads the meta group."""
         since = 0 if self._leader else self._host.clock.now() - self._leaderless_since
-        return Led(self._leader, since, self._ever_led)
+        return LeaderStatus(self._leader, since, self._ever_led)
 
     @property
     def term(self) -> int:
@@ -245,10 +245,10 @@ class Domain:
         return group is not None and group.ready and group.node is not None and group.node.accepts
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> PlacementPolicy:
         """By which rules streams are placed."""
         options = self._engine.options.jetstream
-        return Policy(options.unique_tag, options.limits.max_ha_assets)
+        return PlacementPolicy(options.unique_tag, options.limits.max_ha_assets)
 
     @property
     def ha_assets(self) -> int:
@@ -261,21 +261,21 @@ class Domain:
         found = self.state.named(node)
         return self.servers.seen.member(node) if found is None else found.id
 
-    def standing(self, account: str, stream: str = "", consumer: str = "") -> Standing:
+    def standing(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
         """Where this server stands with a request about this."""
         state, me = self.state, self.me
         meta = meta_of(me, self.led)
-        if meta is Meta.LEADER and not self.is_leader:
-            meta = Meta.FOLLOWER
+        if meta is MetaRole.LEADER and not self.is_leader:
+            meta = MetaRole.FOLLOWER
         system = self._engine.registry.system is not None and account == self._engine.registry.system.name
         if not stream:
-            return Standing(meta, system=system)
+            return ResponderState(meta, system=system)
         asset = self.assets.get((account, stream))
         where = asset_of(
             state.stream(account, stream), self.sights, me, None if asset is None else asset.led()
         )
         exists = not consumer or state.consumer(account, stream, consumer) is not None
-        return Standing(meta, where, exists, system)
+        return ResponderState(meta, where, exists, system)
 
     def usage(self, account: str) -> Reports:
         """What the servers use of an account."""
@@ -287,9 +287,9 @@ class Domain:
 
     # --- decisions
 
-    def desk(self) -> Desk:
+    def desk(self) -> MetaPlanner:
         """Where wishes become commands, by what is known now."""
-        return Desk(self.state, self.sights, self._dice, self.policy)
+        return MetaPlanner(self.state, self.sights, self._dice, self.policy)
 
     def propose(self, command: Command, done: Decided) -> None:
         """Have the meta group decide; `done` is given what became of it, or error 10008.
@@ -309,7 +309,7 @@ class Domain:
 
         group.propose([encode(command)], decided)
 
-    def tell(self, command: Settle | Begun | DeleteConsumer | Prefer) -> None:
+    def tell(self, command: PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader) -> None:
         """Let whoever leads the meta group propose this; nothing is promised of it."""
         if self.is_leader:
             self.propose(command, _ignore)
@@ -321,9 +321,9 @@ class Domain:
             return
         try:
             command = decode(message.body)
-        except EntryError:
+        except MetaCommandError:
             return
-        if isinstance(command, Settle | Begun | DeleteConsumer | Prefer):
+        if isinstance(command, PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader):
             self.propose(command, _ignore)
 
     def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
@@ -384,11 +384,11 @@ class Domain:
 
     # --- the meta group
 
-    def _make(self) -> Machine:
+    def _make(self) -> MetaStateMachine:
         """The application of a new life, or of the same after its group was started again."""
         assert self._seat is not None
         self._halt(self._serve)
-        self._machine = Machine(self._seat.member, self._dispatch.do, self._effect)
+        self._machine = MetaStateMachine(self._seat.member, self._dispatch.do, self._effect)
         return self._machine
 
     def _halt(self, then: Callable[[], None]) -> None:
@@ -403,7 +403,7 @@ class Domain:
 
         self._dispatch.stop(halted)
 
-    def leading(self, group: Group) -> None:
+    def leading(self, group: RaftNode) -> None:
         """See cluster.Owner."""
         assert self._machine is not None
         self._machine.lead()
@@ -413,13 +413,13 @@ class Domain:
         self.servers.lead()
         notices.meta_leader_elected(self, self._host)
 
-    def following(self, group: Group) -> None:
+    def following(self, group: RaftNode) -> None:
         """See cluster.Owner."""
         del group
         if self._machine is not None:
             self._machine.follow()
 
-    def leader_changed(self, group: Group) -> None:
+    def leader_changed(self, group: RaftNode) -> None:
         """See cluster.Owner."""
         if self._leader and not group.leader:
             self._leaderless_since = self._host.clock.now()
@@ -432,22 +432,22 @@ class Domain:
             self.servers.introduce(group.leader)
         self.servers.say(ask=not self.served)
 
-    def failed(self, group: Group) -> None:
+    def failed(self, group: RaftNode) -> None:
         """See cluster.Owner: healthz tells."""
 
     def _effect(self, effect: Effect) -> None:
         """Something was decided, on all servers."""
         self.gate.decided(effect)
-        if isinstance(effect, ServerPut | ServerReplaced):
+        if isinstance(effect, ServerUpdated | ServerReplaced):
             self.servers.returned(effect.server)
             if effect.server.id == self.me:
                 self._host.runner.soon(self._serve)
-        elif isinstance(effect, ServerGone):
+        elif isinstance(effect, ServerRemoved):
             if effect.server.id != self.me:
                 self.servers.removed(effect.server)
             elif self.served:  # else it is told of what it was before it started
                 self._host.runner.soon(self._expelled)
-        if isinstance(effect, ServerPut | ServerReplaced | ServerGone):
+        if isinstance(effect, ServerUpdated | ServerReplaced | ServerRemoved):
             self._host.runner.soon(self.heal)
 
     def _expelled(self) -> None:

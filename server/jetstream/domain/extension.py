@@ -1,4 +1,4 @@
-"""Extension: whether this server belongs to the JetStream of the hub that it joins as a leaf.
+"""MetaExtension: whether this server belongs to the JetStream of the hub that it joins as a leaf.
 
 It may, when it joins the hub's system account; it does, when the hub has the same domain. Then the hub's
 servers found the meta group and lead it. As long as that is not known they are waited for; what was known
@@ -14,16 +14,16 @@ from ....store.fs import write_file
 
 if TYPE_CHECKING:
     from ....store.fs import FileSystem
-    from ...logging import Log
+    from ...logging import Logger
 
 _FILE = "hub-apart"
 
 
-class Extension:
+class MetaExtension:
     """domain: of this server. joined: gives the domains of the hubs whose system account is joined now."""
 
     def __init__(
-        self, domain: str, joined: Callable[[], Collection[str]], *, path: str, fs: FileSystem, log: Log
+        self, domain: str, joined: Callable[[], Collection[str]], *, path: str, fs: FileSystem, log: Logger
     ) -> None:
         self._domain = domain
         self._joined = joined

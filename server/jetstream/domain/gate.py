@@ -1,7 +1,7 @@
-"""Gate: which of the servers serves a request of the API.
+"""ClusterApiRouter: which of the servers serves a request of the API.
 
-Promises: a request is served here, refused here, or left to another server, as `answering.decide` says; what
-waits first is judged again before it is refused. Members hold what they leave to a leader until they have
+Promises: a request is served here, refused here, or left to another server, as `answering.action_for` says;
+whatwaits first is judged again before it is refused. Members hold what they leave to a leader until they have
 heard of it since: one that is gone already is known to be so only a while later. So the next leader serves
 what came between the two, as soon as there is one, and without one it is refused; what the leader could not
 hear is sent to it later. A request that the former leader may have served is not served twice, unless that
@@ -16,30 +16,38 @@ from typing import TYPE_CHECKING
 
 from ....protocol import gojson
 from ...clock import SECOND
-from ...cluster.meta.answering import DELAY, PATIENCE, Act, Rule, decide, error_of, rule_for
+from ...cluster.meta.answering import (
+    DELAY,
+    PATIENCE,
+    ResponderAction,
+    ResponderRule,
+    action_for,
+    error_of,
+    rule_for,
+)
 from ...cluster.meta.effect import (
-    ConsumerChanged,
-    ConsumerGone,
-    ConsumerMade,
+    ConsumerCreated,
+    ConsumerDeleted,
+    ConsumerUpdated,
     Effect,
-    StreamChanged,
-    StreamGone,
-    StreamMade,
+    StreamCreated,
+    StreamDeleted,
+    StreamUpdated,
 )
 from ...cluster.pacemaker import TICK
 from ..api.request import Request
 from ..api.table import Row
-from .consumers import ConsumerWishes
-from .errand import Errand, is_unheard
-from .leaders import Leaders
-from .lists import Lists
-from .restoring import Restoring
-from .streams import StreamWishes
-from .unserved import Unserved
+from .consumers import ConsumerApi
+from .errand import ForwardedRequest, is_unheard
+from .leaders import StepDownApi
+from .lists import InfoApi
+from .restoring import RestoreApi
+from .streams import StreamApi
+from .unserved import UnsupportedApi
 
 if TYPE_CHECKING:
-    from ...cluster.group import Group
-    from .domain import Domain
+    from ...cluster.group import RaftNode
+    from .domain import JetStreamCluster
 
 OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream has to be opened, and between two looks
 HOLD = PATIENCE + SECOND  # ns that a request is held at most: then there is a leader, or it is refused
@@ -72,10 +80,10 @@ class _Waiting:
     decided: bool = False
 
 
-class Gate:
+class ClusterApiRouter:
     """The gate of a domain's API, for all accounts."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: JetStreamCluster) -> None:
         self._domain = domain
         self._held: dict[Matter, list[_Waiting]] = {}
         self._count = 0
@@ -84,12 +92,12 @@ class Gate:
         """See api.table.Gate."""
         domain = self._domain
         return {
-            **StreamWishes(domain).table(),
-            **ConsumerWishes(domain).table(),
-            **Lists(domain).table(),
-            **Leaders(domain).table(),
-            **Restoring(domain).table(),
-            **Unserved(domain).table(),
+            **StreamApi(domain).table(),
+            **ConsumerApi(domain).table(),
+            **InfoApi(domain).table(),
+            **StepDownApi(domain).table(),
+            **RestoreApi(domain).table(),
+            **UnsupportedApi(domain).table(),
         }
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
@@ -98,8 +106,8 @@ class Gate:
         matter = (account.name, *_names(pattern, request.tokens))
         tick = domain.surroundings.pacemaker.count
         waiting = _Waiting(pattern, request, serve, matter, account.host.clock.now(), tick)
-        if is_unheard(domain, request.message) and self._rule(pattern, request)[0] is Rule.META:
-            Errand(domain, request.message, lambda: self._look(waiting)).start()
+        if is_unheard(domain, request.message) and self._rule(pattern, request)[0] is ResponderRule.META:
+            ForwardedRequest(domain, request.message, lambda: self._look(waiting)).start()
         else:
             self._look(waiting)
 
@@ -107,9 +115,9 @@ class Gate:
         """The meta group has decided something: what is held about the same was served by its leader."""
         if not self._held or self._domain.is_leader:
             return
-        if isinstance(effect, StreamMade | StreamChanged | StreamGone):
+        if isinstance(effect, StreamCreated | StreamUpdated | StreamDeleted):
             matter = (effect.stream.account, effect.stream.name, "")
-        elif isinstance(effect, ConsumerMade | ConsumerChanged | ConsumerGone):
+        elif isinstance(effect, ConsumerCreated | ConsumerUpdated | ConsumerDeleted):
             matter = (effect.consumer.account, effect.consumer.stream, effect.consumer.name)
         else:
             return
@@ -121,15 +129,15 @@ class Gate:
         pattern, request = waiting.pattern, waiting.request
         rule, stream, consumer = self._rule(pattern, request)
         account, clock = request.account.name, request.account.host.clock
-        act = decide(rule, self._domain.standing(account, stream, consumer))
+        act = action_for(rule, self._domain.standing(account, stream, consumer))
         pause = self._pause(waiting, rule, act, stream)
         if pause and self._hold(waiting):
             clock.call_later(pause, lambda: self._look(waiting))
             return
         self._let_go(waiting)
-        if act is Act.ANSWER:
+        if act is ResponderAction.ANSWER:
             if waiting.decided:
-                _refuse(request, Act.UNAVAILABLE)
+                _refuse(request, ResponderAction.UNAVAILABLE)
             else:
                 waiting.serve()
         elif act.later:
@@ -158,20 +166,20 @@ class Gate:
             if not held:
                 del self._held[waiting.matter]
 
-    def _refuse_again(self, pattern: str, request: Request, act: Act) -> None:
+    def _refuse_again(self, pattern: str, request: Request, act: ResponderAction) -> None:
         """Refuse what would have been refused a moment ago, if it still would be."""
         rule, stream, consumer = self._rule(pattern, request)
-        if decide(rule, self._domain.standing(request.account.name, stream, consumer)) is act:
+        if action_for(rule, self._domain.standing(request.account.name, stream, consumer)) is act:
             _refuse(request, act)
 
-    def _rule(self, pattern: str, request: Request) -> tuple[Rule, str, str]:
+    def _rule(self, pattern: str, request: Request) -> tuple[ResponderRule, str, str]:
         """Whose a request is, and what it is about: (rule, stream, consumer)."""
         stream, consumer = _names(pattern, request.tokens)
         retention = self._asks_inside(pattern, request, stream)
         rule = rule_for(pattern, internal=bool(retention), retention=retention)
         return rule, stream, "" if rule_for(pattern) is not rule else consumer
 
-    def _pause(self, waiting: _Waiting, rule: Rule, act: Act, stream: str) -> int:
+    def _pause(self, waiting: _Waiting, rule: ResponderRule, act: ResponderAction, stream: str) -> int:
         """How long to wait for the next look, in ns; 0 where it is known whose the request is.
 
         It may be this server's matter in a moment: nobody leads, or who leads may be gone, or what it leads
@@ -181,8 +189,8 @@ class Gate:
         age = account.host.clock.now() - waiting.since
         if age >= HOLD:
             return 0
-        if rule is Rule.META:
-            if act is not Act.SILENT:
+        if rule is ResponderRule.META:
+            if act is not ResponderAction.SILENT:
                 return 0
             none = domain.led.leader in ("", domain.me)
             return PAUSE if none else self._until_heard(waiting, domain.group)
@@ -190,16 +198,16 @@ class Gate:
         if assigned is None or domain.me not in assigned.members:
             return 0
         asset = domain.assets.get((account.name, stream))
-        if act is Act.ANSWER:
+        if act is ResponderAction.ANSWER:
             return PAUSE if (asset is None or asset.stream is None) and age < OPENING else 0
-        if waiting.pattern not in HARMLESS or act is not Act.SILENT or not assigned.replicated:
+        if waiting.pattern not in HARMLESS or act is not ResponderAction.SILENT or not assigned.replicated:
             return 0
         led = None if asset is None else asset.led()
         if asset is None or led is None or not led.leader:
             return PAUSE
         return self._until_heard(waiting, None if asset.membership is None else asset.membership.group)
 
-    def _until_heard(self, waiting: _Waiting, group: Group | None) -> int:
+    def _until_heard(self, waiting: _Waiting, group: RaftNode | None) -> int:
         """How long to wait for a word of a group's leader that it may have said after the request came."""
         ticks = self._domain.surroundings.pacemaker.count - waiting.tick
         return 0 if group is None or group.silence().get(group.leader, ticks) + 2 <= ticks else TICK
@@ -224,7 +232,7 @@ class Gate:
         return found.config.get("retention") or "limits"
 
 
-def _refuse(request: Request, act: Act) -> None:
+def _refuse(request: Request, act: ResponderAction) -> None:
     error = error_of(act)
     if error is not None:
         request.fail(error)

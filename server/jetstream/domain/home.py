@@ -1,4 +1,4 @@
-"""Home: what an asset needs of the domain it is in; and what its membership needs of the asset."""
+"""LocalStreamHost: what an asset needs of the domain it is in; and what its membership needs of the asset."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ...cluster.meta.answering import Led
+    from ...cluster.meta.answering import LeaderStatus
     from ...cluster.meta.assignment import StreamAssignment
-    from ...cluster.meta.command import Begun, DeleteConsumer, Prefer, Settle
-    from ...cluster.meta.server import Sight
-    from ...cluster.meta.state import State
-    from ...cluster.seat import Surroundings
+    from ...cluster.meta.command import DeleteConsumer, GroupStarted, PeersConfirmed, PreferLeader
+    from ...cluster.meta.server import NodeStatus
+    from ...cluster.meta.state import MetaState
+    from ...cluster.seat import GroupEnvironment
     from ..consumer.core import Consumer
     from ..replica.stream import ReplicatedStream
 
 
-class Home(Protocol):
-    """What an asset needs of its `Domain`."""
+class LocalStreamHost(Protocol):
+    """What an asset needs of its `JetStreamCluster`."""
 
     @property
     def me(self) -> str:
         """This server's id in the meta group."""
 
     @property
-    def state(self) -> State:
+    def state(self) -> MetaState:
         """What the meta group decided."""
 
     @property
-    def sights(self) -> Mapping[str, Sight]:
+    def sights(self) -> Mapping[str, NodeStatus]:
         """What is seen of the others."""
 
     @property
-    def led(self) -> Led:
+    def led(self) -> LeaderStatus:
         """Who leads the meta group."""
 
     @property
@@ -41,20 +41,20 @@ class Home(Protocol):
         """The system account."""
 
     @property
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> GroupEnvironment:
         """What the seats of groups need."""
 
     def member(self, node: str) -> str:
         """The meta group's member of a node."""
 
-    def tell(self, command: Settle | Begun | DeleteConsumer | Prefer) -> None:
+    def tell(self, command: PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader) -> None:
         """Have something decided; nothing is promised of it."""
 
     def say_up(self, account: str, stream: str, consumer: str, info: dict[str, Any]) -> None:
         """Tell that something is served."""
 
 
-class Watcher(Protocol):
+class MembershipListener(Protocol):
     """Whose membership it is."""
 
     assignment: StreamAssignment

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ....protocol.errors import ApiError, api_error
 from ...cluster.meta.command import Command
-from ...cluster.meta.desk import Asker
-from ...cluster.meta.effect import Effect, Refused, Stale
-from ...cluster.meta.share import Share
+from ...cluster.meta.desk import Requester
+from ...cluster.meta.effect import CommandRejected, Effect, StaleCommand
+from ...cluster.meta.share import TierLimits
 from ..api.request import LATER, Request, Response
 
 if TYPE_CHECKING:
     from ..account import JetStreamAccount
-    from .domain import Domain
+    from .domain import JetStreamCluster
 
 Json = dict[str, Any]
 MOST_TRIES = 5
@@ -28,8 +28,8 @@ GATHERING = 100_000_000  # ns between two looks for servers by a leader that is 
 ASK_AGAIN = 500_000_000  # ns between two questions to a leader that there may not be yet
 
 
-def decide(
-    domain: Domain, request: Request, think: Callable[[], Command], done: Callable[[Effect], None]
+def propose(
+    domain: JetStreamCluster, request: Request, think: Callable[[], Command], done: Callable[[Effect], None]
 ) -> Response:
     """Have what `think` comes to decided, and give `done` the effect; errors answer the request.
 
@@ -56,9 +56,9 @@ def decide(
         if not outcome:  # it leads no more
             raise api_error("JSClusterNotAvailErr")
         [effect] = outcome[:1]
-        if isinstance(effect, Refused):
+        if isinstance(effect, CommandRejected):
             raise effect.error
-        if not isinstance(effect, Stale):
+        if not isinstance(effect, StaleCommand):
             done(effect)
         elif tries:
             attempt()
@@ -83,14 +83,14 @@ def guarded(request: Request, callback: Callable[..., None]) -> Callable[..., No
     return call
 
 
-def answer_by_way_of(domain: Domain, request: Request, info: Json) -> None:
+def answer_through_leader(domain: JetStreamCluster, request: Request, info: Json) -> None:
     """Let the answer come from the leader that an info names; see `answers`."""
     leader = (info.get("cluster") or {}).get("leader", "")
     account = request.account.name
     request.way = lambda reply, header, body: domain.answers.send(leader, account, reply, header, body)
 
 
-def asker(domain: Domain, request: Request) -> Asker:
+def requester(domain: JetStreamCluster, request: Request) -> Requester:
     """Who asks. A message that came over a route is from a client of this cluster, too, or of a leaf's.
 
     The cluster beyond a leaf connection may be of another domain: then it is this one's that counts.
@@ -99,23 +99,23 @@ def asker(domain: Domain, request: Request) -> Asker:
     near = getattr(source, "remote_cluster", "")
     if not any(server.cluster == near for server in domain.state.servers.values()):
         near = request.account.host.cluster_name
-    return Asker({} if source is None else source.client_info(), [near])
+    return Requester({} if source is None else source.client_info(), [near])
 
 
-def share(held: JetStreamAccount, replicas: int) -> Share:
+def tier_limits(held: JetStreamAccount, replicas: int) -> TierLimits:
     """The account's limits for what has so many replicas. Raises ApiError 10120."""
     limits = held.must_limits(replicas)
     tier = "" if "" in held.grants else f"R{max(1, replicas)}"
-    return Share(tier, limits.max_memory, limits.max_store, limits.max_streams, limits.max_consumers)
+    return TierLimits(tier, limits.max_memory, limits.max_store, limits.max_streams, limits.max_consumers)
 
 
-class Served:
+class ServedWait:
     """Waits for a stream's or a consumer's leader to tell that it is as was decided; or gone: then {}.
 
     Made before the proposal: a leader may be quicker than the answer to that.
     """
 
-    def __init__(self, domain: Domain, account: str, stream: str, consumer: str = "") -> None:
+    def __init__(self, domain: JetStreamCluster, account: str, stream: str, consumer: str = "") -> None:
         self._domain = domain
         self._key = (account, stream, consumer)
         self._infos: list[Json | None] = []

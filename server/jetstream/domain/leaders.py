@@ -15,17 +15,17 @@ from ...cluster.meta.placement import successor
 from ...cluster.meta.server import UNSEEN
 from ..api.request import LATER, Request, Response
 from ..api.table import Row
-from .judge import Json, Served, answer_by_way_of, guarded
+from .judge import Json, ServedWait, answer_through_leader, guarded
 
 if TYPE_CHECKING:
-    from .asset import Asset
-    from .domain import Domain
+    from .asset import LocalStream
+    from .domain import JetStreamCluster
 
 
-class Leaders:
+class StepDownApi:
     """The handlers."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: JetStreamCluster) -> None:
         self._domain = domain
 
     def table(self) -> dict[str, Row]:
@@ -59,10 +59,10 @@ class Leaders:
 
         if not domain.sights.get(preferred, UNSEEN).online:
             preferred = self._nearest(asset)
-        served = Served(domain, *key)
+        served = ServedWait(domain, *key)
 
         def led(info: Json | None) -> None:
-            answer_by_way_of(domain, request, info or {})
+            answer_through_leader(domain, request, info or {})
             request.respond(response(request.kind, success=True))
 
         def done(error: ApiError | None) -> None:
@@ -76,7 +76,7 @@ class Leaders:
         asset.step_down(preferred, done)
         return LATER
 
-    def _nearest(self, asset: Asset) -> str:
+    def _nearest(self, asset: LocalStream) -> str:
         """The member that lacks least of what the leader has; "" for none that is there."""
         domain, view = self._domain, asset.view()
         peers = {} if view is None else view.peers

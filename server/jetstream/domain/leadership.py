@@ -19,16 +19,16 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
 from ...clock import SECOND
 from ...cluster.hello import node_of
-from ...cluster.meta.command import Begun, DeleteConsumer, Settle
+from ...cluster.meta.command import DeleteConsumer, GroupStarted, PeersConfirmed
 from ...cluster.meta.duties import is_settled
-from ..replica.entry import Configure, Seat, Unseat
+from ..replica.entry import AddConsumer, Configure, RemoveConsumer
 
 if TYPE_CHECKING:
     from ...cluster.meta.assignment import ConsumerAssignment, StreamAssignment
     from ..consumer.core import Consumer
     from ..replica.stream import Outcome, ReplicatedStream
-    from .asset import Asset
-    from .membership import Membership
+    from .asset import LocalStream
+    from .membership import ReplicaMembership
 
 GRACE = 10 * SECOND
 _STREAM = ""  # stands for the stream where else is a consumer's name
@@ -37,7 +37,7 @@ _STREAM = ""  # stands for the stream where else is a consumer's name
 class Leadership:
     """What one stream's members remember for the case that they lead."""
 
-    def __init__(self, asset: Asset) -> None:
+    def __init__(self, asset: LocalStream) -> None:
         self._asset = asset
         self._told: set[str] = set()  # what was changed, so that the log may be behind
         self._gone: set[tuple[str, int]] = set()  # consumers that were deleted: name, created
@@ -45,7 +45,7 @@ class Leadership:
         self._differs: dict[str, int] = {}  # since when the log says something else, ns
         self._unused: dict[str, int] = {}  # consumers that nobody uses: created
         self._under_way: Counter[str] = Counter()  # orders whose end is not known: the log will say more
-        self._said: Settle | Begun | None = None
+        self._said: PeersConfirmed | GroupStarted | None = None
 
     # --- what the meta group decided
 
@@ -110,13 +110,13 @@ class Leadership:
             return
         if membership is None or membership.name != assignment.group or has_begun(assignment):
             return
-        news: Settle | Begun | None = None
+        news: PeersConfirmed | GroupStarted | None = None
         if is_settled(assignment, group.members):
-            news = Settle(assignment.account, assignment.name, assignment.placed)
+            news = PeersConfirmed(assignment.account, assignment.name, assignment.placed)
         elif assignment.seeds:
             nodes = {node_of(voter) for voter in group.members.voters}
             holders = tuple(seed for seed in assignment.seeds if node_of(seed) in nodes)
-            news = Begun(assignment.account, assignment.name, assignment.placed, holders)
+            news = GroupStarted(assignment.account, assignment.name, assignment.placed, holders)
         if news is not None and (again or news != self._said):
             self._said = news
             asset.domain.tell(news)
@@ -130,7 +130,7 @@ class Leadership:
         self._drop_gone()
         self._drop_unknown()
 
-    def _leading(self) -> tuple[Membership, ReplicatedStream] | None:
+    def _leading(self) -> tuple[ReplicaMembership, ReplicatedStream] | None:
         membership = self._asset.membership
         if membership is None or not membership.leads or membership.replica is None:
             return None
@@ -183,14 +183,17 @@ class Leadership:
             return
         self._level[name] = version
         if standing is not None and standing.created != consumer.created:
-            self._order(Unseat(stream.time.next(), name), name)
+            self._order(RemoveConsumer(stream.time.next(), name), name)
         new = standing is None or standing.created != consumer.created
         text = json.dumps(consumer.config).encode()
-        seat = Seat(stream.time.next(), consumer.created, name, text)
+        seat = AddConsumer(stream.time.next(), consumer.created, name, text)
         self._order(seat, name, lambda: self._asset.seated(name, new=new))
 
     def _order(
-        self, entry: Configure | Seat | Unseat, what: str, done: Callable[[], None] | None = None
+        self,
+        entry: Configure | AddConsumer | RemoveConsumer,
+        what: str,
+        done: Callable[[], None] | None = None,
     ) -> None:
         leading = self._leading()
         if leading is None or leading[0].replica is None:
@@ -223,7 +226,7 @@ class Leadership:
                 self._under_way[name] or (standing is not None and standing.created == created)
             ):
                 self._level.pop(name, None)
-                unseat = Unseat(leading[1].time.next(), name)
+                unseat = RemoveConsumer(leading[1].time.next(), name)
                 self._order(unseat, name, partial(self._asset.say_gone, name))
             elif leading is not None:
                 self._gone.discard((name, created))
@@ -239,7 +242,7 @@ class Leadership:
                 continue
             if self._due(name):
                 self._differs.pop(name, None)
-                self._order(Unseat(stream.time.next(), name), name)
+                self._order(RemoveConsumer(stream.time.next(), name), name)
 
 
 def has_begun(assignment: StreamAssignment) -> bool:

@@ -19,7 +19,7 @@ from ...cluster.meta.gathering import (
     LIST_LIMIT,
     NAMES_LIMIT,
     TIMEOUT,
-    Gathering,
+    InfoGather,
     Page,
     consumers_page,
     streams_page,
@@ -31,22 +31,22 @@ from ..api import stream as stream_api
 from ..api.request import LATER, Request, Response
 from ..api.table import Row
 from ..consumer.info import shown
-from .consumers import ConsumerWishes
+from .consumers import ConsumerApi
 from .judge import ASK_AGAIN, guarded
-from .streams import StreamWishes
+from .streams import StreamApi
 
 if TYPE_CHECKING:
     from ..stream.core import Stream
-    from .asset import Asset
-    from .domain import Domain
+    from .asset import LocalStream
+    from .domain import JetStreamCluster
 
 Json = dict[str, Any]
 
 
-class Lists:
+class InfoApi:
     """The handlers."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: JetStreamCluster) -> None:
         self._domain = domain
 
     def table(self) -> dict[str, Row]:
@@ -89,7 +89,7 @@ class Lists:
         asked = request.read_optional(PageRequest)
         held, domain = request.account, self._domain
         page = streams_page(domain.state, held.name, asked.offset, LIST_LIMIT, asked.subject)
-        desk, known = domain.desk(), StreamWishes(domain).known
+        desk, known = domain.desk(), StreamApi(domain).known
         away = {one.name: known(held, one).to_json() for one in page.items if desk.offline(one)}
         return self._gather(request, "SI", "", page, away)
 
@@ -101,7 +101,7 @@ class Lists:
             raise api_error("JSClusterNotAvailErr")
         return request.work(self._describing(request, asset, asset.stream))
 
-    def _describing(self, request: Request, asset: Asset, stream: Stream) -> Steps[Response]:
+    def _describing(self, request: Request, asset: LocalStream, stream: Stream) -> Steps[Response]:
         held, name = request.account, request.tokens[2]
         answer = yield from stream_api.describing(request, stream)
         answer["cluster"] = asset.info().to_json()["cluster"]
@@ -138,7 +138,7 @@ class Lists:
         """Answer CONSUMER.LIST.<stream>; a stream that is not there has none, as the reference has it."""
         page = self._consumers_page(request, LIST_LIMIT)
         held, domain, name = request.account, self._domain, request.tokens[2]
-        stream, known = domain.state.stream(held.name, name), ConsumerWishes(domain).known
+        stream, known = domain.state.stream(held.name, name), ConsumerApi(domain).known
         away: dict[str, Json] = {}
         if stream is not None and domain.desk().offline(stream):
             away = {one.name: known(held, one).to_json() for one in page.items}
@@ -167,7 +167,7 @@ class Lists:
     ) -> Response:
         """Answer with the infos of a page when all are there, or when patience is at its end."""
         field = "streams" if kind == "SI" else "consumers"
-        gathering: Gathering[Any] = Gathering(page, away)
+        gathering: InfoGather[Any] = InfoGather(page, away)
 
         over: list[Callable[[], None]] = []
         ended = False

@@ -1,4 +1,4 @@
-"""Membership: this server's replica of a stream, and its seat in the stream's group.
+"""ReplicaMembership: this server's replica of a stream, and its seat in the stream's group.
 
 Promises: a replica is opened over what its disk holds for certain; one that was found damaged is set aside,
 never served and never asked for anything, and a new one is filled from the others; who cannot lead lets
@@ -16,36 +16,36 @@ from ....store.errors import StoreError
 from ....store.file import FileStream
 from ....store.identity import Foreign
 from ....store.memory import MemoryStream
-from ...cluster.formation import Expected
+from ...cluster.formation import BootstrapExpect
 from ...cluster.hello import node_of
-from ...cluster.proposals import LostError
-from ...cluster.seat import Seat
-from ..mark import Mark
+from ...cluster.proposals import ProposalLostError
+from ...cluster.seat import RaftMember
+from ..mark import ClusterMark
 from ..recovery import tell_mended
 from ..replica import Replica, conversion
-from ..replica.entry import Begin, encode
-from ..replica.refill import MisfitError, RefillError, SenderError
-from ..replica.state import StateError
-from .catchup import CatchUp
-from .owner import GroupOwner
-from .reading import Reading
-from .unopened import Unopened
+from ..replica.entry import ResetStream, encode
+from ..replica.refill import CatchupError, CatchupMismatchError, CatchupSenderError
+from ..replica.state import ReplicaStateError
+from .catchup import CatchupRequests
+from .owner import MembershipGroupListener
+from .reading import StoreLoader
+from .unopened import FailedReplica
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
-    from ...cluster.application import Application
-    from ...cluster.group import Group
-    from ...cluster.seat import Surroundings
+    from ...cluster.application import StateMachine
+    from ...cluster.group import RaftNode
+    from ...cluster.seat import GroupEnvironment
     from ..account import JetStreamAccount
     from ..consumer.core import Consumer
-    from .home import Watcher
+    from .home import MembershipListener
 
 MOST_UNDER_WAY = 64 << 20  # bytes that are proposed and not agreed on yet
 _AGAIN = 20  # ticks until a replica that failed is opened again
 _RESIGN = 8  # ticks between two attempts to let somebody else lead
 
 
-class Membership:
+class ReplicaMembership:
     """name: the group's. replica: None while there is none.
 
     damage: why it is filled anew; failure: why it is not there.
@@ -54,8 +54,8 @@ class Membership:
     def __init__(
         self,
         held: JetStreamAccount,
-        around: Surroundings,
-        watcher: Watcher,
+        around: GroupEnvironment,
+        watcher: MembershipListener,
         group: str,
         store: StreamStore | None = None,
     ) -> None:
@@ -69,11 +69,11 @@ class Membership:
         self._watcher = watcher
         self._stream = watcher.assignment.name
         self._seat = self._new_seat()
-        self._catch_up = CatchUp(
+        self._catch_up = CatchupRequests(
             self.name, around.mailbox, self._answer, self._answered, self._peers, lambda: not self.refilling
         )
         self._store = store
-        self._reading = Reading(self._open_store)
+        self._reading = StoreLoader(self._open_store)
         self._under_way = 0
         self._again = 0  # ticks until it is opened again; 0: it need not be
         self._ticks = self._next_resign = 0
@@ -175,12 +175,12 @@ class Membership:
         self._seat = self._new_seat()
         self.start()
 
-    def _new_seat(self) -> Seat:
-        return Seat(
+    def _new_seat(self) -> RaftMember:
+        return RaftMember(
             self.name,
             self._around,
             self._make,
-            GroupOwner(self),
+            MembershipGroupListener(self),
             expected=self._expected,
             wanted=self._wanted,
             holds=lambda member: self._catch_up.is_whole(node_of(member)),
@@ -202,13 +202,13 @@ class Membership:
 
     # --- who belongs to the group
 
-    def _expected(self) -> Expected:
+    def _expected(self) -> BootstrapExpect:
         """Only seeds found the group, and only with what they have."""
         assignment = self._watcher.assignment
         if self._watcher.me not in assignment.seeds or assignment.group != self.name:
-            return Expected()
+            return BootstrapExpect()
         nodes = frozenset(map(node_of, assignment.seeds))
-        return Expected(nodes=nodes, alone=len(nodes) == 1, chosen=True)
+        return BootstrapExpect(nodes=nodes, alone=len(nodes) == 1, chosen=True)
 
     def _wanted(self) -> frozenset[str]:
         """Who shall be members: of a group that another one follows, only who goes on with what it has."""
@@ -229,7 +229,7 @@ class Membership:
     # --- what it is
 
     @property
-    def group(self) -> Group | None:
+    def group(self) -> RaftNode | None:
         """The member of the group, once it has begun."""
         return self._seat.group
 
@@ -268,13 +268,13 @@ class Membership:
     def _open_store(self) -> FileStream:
         return self._held.open_store(self._stream, exact=True, damaged=self._damaged)
 
-    def _make(self) -> Application:
+    def _make(self) -> StateMachine:
         self._drop()
         try:
             self.replica = self._open()
-        except (OSError, StoreError, StateError) as fault:
+        except (OSError, StoreError, ReplicaStateError) as fault:
             self.failure = str(fault) or type(fault).__name__
-            return Unopened(self.failure)
+            return FailedReplica(self.failure)
         self.failure = ""
         self._watcher.opened(self.replica.stream)
         return self.replica
@@ -282,7 +282,7 @@ class Membership:
     def _open(self) -> Replica:
         assignment, held = self._watcher.assignment, self._held
         config = StreamConfig.from_json(assignment.config)
-        held.marks[self._stream] = Mark(self.name, replicated=True)
+        held.marks[self._stream] = ClusterMark(self.name, replicated=True)
         store, self._store = self._store, None
         if config.storage != "file":
             return self._over(config, store or MemoryStream())
@@ -314,7 +314,7 @@ class Membership:
         if not fault:
             try:
                 return self._over(config, opened)
-            except StateError as error:
+            except ReplicaStateError as error:
                 fault = str(error)
         opened.abandon()
         self._found(fault)
@@ -378,7 +378,7 @@ class Membership:
 
     # --- leading
 
-    def _lead(self, group: Group) -> None:
+    def _lead(self, group: RaftNode) -> None:
         """The group's leader is here: let the replica lead, or somebody else if it cannot."""
         replica = self.replica
         if replica is not None and replica.lead():
@@ -386,26 +386,26 @@ class Membership:
         elif not self._begin_anew(group):
             self._resign(group)
 
-    def _resign(self, group: Group) -> None:
+    def _resign(self, group: RaftNode) -> None:
         """Let somebody else lead; not too often, as perhaps nobody can."""
         if self._ticks >= self._next_resign:
             self._next_resign = self._ticks + _RESIGN
             group.resign()
 
-    def _begin_anew(self, group: Group) -> bool:
+    def _begin_anew(self, group: RaftNode) -> bool:
         """Begin with nothing what was in memory only, if everyone says that it lost it."""
         assignment = self._watcher.assignment
         if assignment.storage != "memory" or not self._catch_up.hopeless or not self._is_lost():
             return False
         self._alarm("was in the memory of servers that all have started anew: it begins empty")
-        entry = Begin(self._around.clock.now(), json.dumps(assignment.config).encode())
+        entry = ResetStream(self._around.clock.now(), json.dumps(assignment.config).encode())
         group.propose([encode(entry)], lambda _: None)
         return True
 
     def _is_lost(self) -> bool:
         return self.replica is not None and self.replica.refill is not None
 
-    def leading(self, group: Group) -> None:
+    def leading(self, group: RaftNode) -> None:
         """The group's leader is here."""
         replica = self.replica
         if replica is not None and replica.lead():
@@ -423,7 +423,7 @@ class Membership:
         """Another one is known, or none."""
         self._watcher.leader_changed()
 
-    def ended(self, group: Group) -> None:
+    def ended(self, group: RaftNode) -> None:
         """The group's member has failed: unless its seat sees to it, everything is opened anew."""
         if not (group.broken or group.retry):
             self.failure = self.failure or group.failure
@@ -440,7 +440,7 @@ class Membership:
         """See `replica.Log`."""
         group = self.group
         if group is None:
-            done(LostError("there is no group"))
+            done(ProposalLostError("there is no group"))
             return
         size = sum(map(len, data))
         self._under_way += size
@@ -481,7 +481,7 @@ class Membership:
 
     def _answer(self, question: bytes) -> bytes:
         if self.replica is None:
-            raise SenderError("there is no replica")
+            raise CatchupSenderError("there is no replica")
         return self.replica.answer(question)
 
     def _answered(self, data: bytes) -> None:
@@ -490,10 +490,10 @@ class Membership:
             return
         try:
             replica.answered(data)
-        except MisfitError as fault:
+        except CatchupMismatchError as fault:
             self._found(str(fault))
             self._give_up(replica, str(fault), 1)
-        except RefillError as fault:
+        except CatchupError as fault:
             self._around.log.warning(f"Stream '{self._held.name} > {self._stream}' asks again: {fault}")
             self._catch_up.ask(replica.refill.ask())
         except (OSError, StoreError) as fault:

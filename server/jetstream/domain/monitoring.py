@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...cluster.meta import health, report
-from ...cluster.meta.health import Problem, StreamFacts
+from ...cluster.meta.health import HealthzError, StreamHealth
 from ...cluster.meta.report import GroupView, MetaLog, PeerView
 from ...slices import Steps
 
 if TYPE_CHECKING:
     from ...cluster.meta.assignment import StreamAssignment
-    from .domain import Domain
+    from .domain import JetStreamCluster
     from .questions import Json
 
 
-def meta_view(domain: Domain) -> GroupView:
+def meta_view(domain: JetStreamCluster) -> GroupView:
     """The meta group as its member here sees it."""
     group = domain.group
     if group is None:
@@ -34,7 +34,7 @@ def meta_view(domain: Domain) -> GroupView:
     return GroupView(group.leader, peers=peers)
 
 
-def meta_cluster(domain: Domain) -> Json:
+def meta_cluster(domain: JetStreamCluster) -> Json:
     """The `meta_cluster` of jsz."""
     group = domain.group
     members = () if group is None else sorted(group.members.all)
@@ -55,10 +55,10 @@ def meta_cluster(domain: Domain) -> Json:
     )
 
 
-def meta_problem(domain: Domain) -> Problem | None:
+def meta_problem(domain: JetStreamCluster) -> HealthzError | None:
     """What is wrong with the meta group here."""
     group = domain.group
-    facts = health.MetaFacts(
+    facts = health.MetaHealth(
         member=group is not None and group.member in group.members.all,
         leader="" if group is None else group.leader,
         failure=domain.failure,
@@ -66,12 +66,14 @@ def meta_problem(domain: Domain) -> Problem | None:
         stalemate=domain.stalemate,
     )
     found = health.meta_problem(facts)
-    return Problem("JETSTREAM", found) if found else None
+    return HealthzError("JETSTREAM", found) if found else None
 
 
-def stream_problems(domain: Domain, wanted: Callable[[StreamAssignment], bool]) -> Steps[list[Problem]]:
+def stream_problems(
+    domain: JetStreamCluster, wanted: Callable[[StreamAssignment], bool]
+) -> Steps[list[HealthzError]]:
     """What is wrong with the wanted ones of the streams that are assigned to this server."""
-    found: list[Problem] = []
+    found: list[HealthzError] = []
     now = domain.surroundings.clock.now()
     for stream in filter(wanted, domain.state.held_by(domain.me)):
         yield
@@ -80,12 +82,12 @@ def stream_problems(domain: Domain, wanted: Callable[[StreamAssignment], bool]) 
         account, name = key = (stream.account, stream.name)
         asset = domain.assets.get(key)
         if key in domain.failures:
-            facts = StreamFacts(error=domain.failures[key])
+            facts = StreamHealth(error=domain.failures[key])
         else:
-            facts = StreamFacts(found=False) if asset is None else asset.facts()
+            facts = StreamHealth(found=False) if asset is None else asset.facts()
         wrong = health.stream_problem(account, name, facts)
         if wrong:
-            found.append(Problem("STREAM", wrong, account, name))
+            found.append(HealthzError("STREAM", wrong, account, name))
             continue
         for consumer in domain.state.consumers_of(account, name):
             yield
@@ -93,5 +95,5 @@ def stream_problems(domain: Domain, wanted: Callable[[StreamAssignment], bool]) 
             age = now - consumer.created
             wrong = health.consumer_problem(account, name, consumer.name, found=there, age=age)
             if wrong:
-                found.append(Problem("CONSUMER", wrong, account, name, consumer.name))
+                found.append(HealthzError("CONSUMER", wrong, account, name, consumer.name))
     return found

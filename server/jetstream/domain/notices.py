@@ -10,12 +10,12 @@ from . import described
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ..host import Host
-    from .asset import Asset
-    from .domain import Domain
+    from ..host import JetStreamHost
+    from .asset import LocalStream
+    from .domain import JetStreamCluster
 
 
-def leader_elected(asset: Asset) -> None:
+def leader_elected(asset: LocalStream) -> None:
     """This server leads a stream, and with it the stream's consumers."""
     fields = {"leader": asset.held.host.server_name, "replicas": _replicas(asset)}
     _publish(asset, "leader_elected", fields)
@@ -23,13 +23,13 @@ def leader_elected(asset: Asset) -> None:
         consumer_leader_elected(asset, consumer.name)
 
 
-def consumer_leader_elected(asset: Asset, name: str) -> None:
+def consumer_leader_elected(asset: LocalStream, name: str) -> None:
     """This server leads a consumer."""
     fields = {"leader": asset.held.host.server_name, "replicas": _replicas(asset)}
     _publish(asset, "leader_elected", fields, name)
 
 
-def quorum_lost(asset: Asset) -> None:
+def quorum_lost(asset: LocalStream) -> None:
     """This server led, and is not heard by a majority any more."""
     replicas = _replicas(asset)
     _publish(asset, "quorum_lost", {"replicas": replicas})
@@ -37,7 +37,7 @@ def quorum_lost(asset: Asset) -> None:
         _publish(asset, "quorum_lost", {"replicas": replicas}, consumer.name)
 
 
-def meta_leader_elected(domain: Domain, host: Host) -> None:
+def meta_leader_elected(domain: JetStreamCluster, host: JetStreamHost) -> None:
     """This server leads the meta group."""
     document = domain.meta_cluster()
     here = {"name": host.server_name, "current": True, "active": 0, "peer": node_of(domain.me)}
@@ -49,13 +49,13 @@ def meta_leader_elected(domain: Domain, host: Host) -> None:
     advisories.publish(domain.system, host, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
 
 
-def server_removed(system: Account, host: Host) -> None:
+def server_removed(system: Account, host: JetStreamHost) -> None:
     """This server was removed from the cluster."""
     fields = {"server": host.server_name, "server_id": host.server_id, "cluster": host.cluster_name}
     advisories.publish(system, host, "SERVER.REMOVED", "server_removed", fields)
 
 
-def _replicas(asset: Asset) -> list[dict[str, Any]]:
+def _replicas(asset: LocalStream) -> list[dict[str, Any]]:
     """All members, this one included."""
     host, node = asset.held.host, node_of(asset.domain.me)
     here = {"name": host.server_name, "current": True, "active": 0, "peer": node}
@@ -63,7 +63,7 @@ def _replicas(asset: Asset) -> list[dict[str, Any]]:
     return sorted([here, *others], key=lambda peer: str(peer["name"]))
 
 
-def _publish(asset: Asset, what: str, fields: dict[str, Any], consumer: str = "") -> None:
+def _publish(asset: LocalStream, what: str, fields: dict[str, Any], consumer: str = "") -> None:
     account, host, stream = asset.held.account, asset.held.host, asset.assignment.name
     family = "CONSUMER" if consumer else "STREAM"
     subject = f"{family}.{what.upper()}.{stream}" + (f".{consumer}" if consumer else "")

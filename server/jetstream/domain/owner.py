@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...cluster.group import Group
-    from .membership import Membership
+    from ...cluster.group import RaftNode
+    from .membership import ReplicaMembership
 
 
-class GroupOwner:
+class MembershipGroupListener:
     """What the member of a group tells is told to the membership."""
 
-    def __init__(self, membership: Membership) -> None:
+    def __init__(self, membership: ReplicaMembership) -> None:
         self._membership = membership
 
-    def leading(self, group: Group) -> None:
+    def leading(self, group: RaftNode) -> None:
         """See cluster.Owner."""
         self._membership.leading(group)
 
-    def following(self, group: Group) -> None:
+    def following(self, group: RaftNode) -> None:
         """See cluster.Owner."""
         del group
         self._membership.following()
 
-    def leader_changed(self, group: Group) -> None:
+    def leader_changed(self, group: RaftNode) -> None:
         """See cluster.Owner."""
         del group
         self._membership.leader_changed()
 
-    def failed(self, group: Group) -> None:
+    def failed(self, group: RaftNode) -> None:
         """See cluster.Owner."""
         self._membership.ended(group)

@@ -14,13 +14,13 @@ from ..consumer import lifecycle
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ....store.meta import Asset as Found
+    from ....store.meta import StoredConfig as Found
     from ...cluster.meta.assignment import ConsumerAssignment
     from ..stream.core import Stream
-    from .asset import Asset
+    from .asset import LocalStream
 
 
-class Opening:
+class StreamOpening:
     """A stream with one copy, on its way from the disk.
 
     opened: takes it when it is served; failed: takes why it cannot be. One of them is called, unless it is
@@ -28,14 +28,18 @@ class Opening:
     """
 
     def __init__(
-        self, asset: Asset, found: Found, opened: Callable[[Stream], None], failed: Callable[[str], None]
+        self,
+        asset: LocalStream,
+        found: Found,
+        opened: Callable[[Stream], None],
+        failed: Callable[[str], None],
     ) -> None:
         self._asset = asset
         self._held = asset.held
         self._found = found
         self._opened = opened
         self._failed = failed
-        self._loaded: recovery.Loaded | None = None
+        self._loaded: recovery.LoadedStream | None = None
         self._stopped: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -63,14 +67,14 @@ class Opening:
                 self._fail,
             )
 
-    def _starting(self, loaded: recovery.Loaded) -> Steps[None]:
+    def _starting(self, loaded: recovery.LoadedStream) -> Steps[None]:
         for steps in (recovery.adopt(loaded, self._asset.ended), loaded.stream.beginning()):
             for _ in steps:
                 if self._stopped is not None:
                     return
                 yield
 
-    def _started(self, loaded: recovery.Loaded) -> None:
+    def _started(self, loaded: recovery.LoadedStream) -> None:
         if self._stopped is not None:
             self._fail(StoreError("it is stopped"))
             return
@@ -90,17 +94,17 @@ class Opening:
             self._failed(why)
 
 
-def level_consumers(asset: Asset, stream: Stream, wanted: list[ConsumerAssignment]) -> None:
+def sync_consumers(asset: LocalStream, stream: Stream, wanted: list[ConsumerAssignment]) -> None:
     """Let there be these, and no others."""
     known = {consumer.name: consumer.created for consumer in wanted}
     for consumer in stream.public_consumers():
         if known.get(consumer.name) != consumer.created:
             consumer.delete()
     for assignment in wanted:
-        level_consumer(asset, stream, assignment)
+        sync_consumer(asset, stream, assignment)
 
 
-def level_consumer(asset: Asset, stream: Stream, assignment: ConsumerAssignment) -> None:
+def sync_consumer(asset: LocalStream, stream: Stream, assignment: ConsumerAssignment) -> None:
     """Make one, or change it; harmless when it is as it shall be."""
     name, config = assignment.name, ConsumerConfig.from_json(assignment.config)
     if name in stream.offline_consumers:

@@ -1,4 +1,4 @@
-"""Questions: what the meta leader asks the leaders of streams, and what these tell it unasked.
+"""LeaderQueries: what the meta leader asks the leaders of streams, and what these tell it unasked.
 
 `$JSC.UP` tells that a new stream or consumer is served, for the request that waits for it; `$JSC.ASK` asks
 for infos, answered to `$JSC.TELL.<node>` in slices. Nothing is promised of delivery: who waits gives up.
@@ -18,9 +18,9 @@ from ...slices import Shared, Slices, Steps, paced
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
     from ...clock import Clock, Timer
-    from ...cluster.mailbox import Carrier
-    from ...cluster.runner import Runner
-    from .asset import Asset
+    from ...cluster.mailbox import PubSub
+    from ...cluster.runner import TaskExecutor
+    from .asset import LocalStream
 
 Json = dict[str, Any]
 Kind = Literal["SI", "CI"]
@@ -29,16 +29,16 @@ Take = Callable[[str, Json], None]
 UP, ASK, TELL = "$JSC.UP", "$JSC.ASK", "$JSC.TELL."
 
 
-class Questions:
+class LeaderQueries:
     """One per server. assets: by (account, stream)."""
 
     def __init__(
         self,
         node: str,
-        carrier: Carrier,
+        carrier: PubSub,
         clock: Clock,
-        runner: Runner,
-        assets: dict[tuple[str, str], Asset],
+        runner: TaskExecutor,
+        assets: dict[tuple[str, str], LocalStream],
     ) -> None:
         self._node = node
         self._carrier = carrier
@@ -160,7 +160,7 @@ class Questions:
             elif (led := asset.led()) is not None and not led.leader and led.since > PATIENCE:
                 late.append(asset)
 
-        def tell(assets: list[Asset]) -> None:
+        def tell(assets: list[LocalStream]) -> None:
             steps = self._telling(assets, lambda asset: _infos(kind, asset, wanted), node, number)
             Slices(self._turns, paced(steps), lambda _: None, _fail)
 
@@ -170,8 +170,8 @@ class Questions:
 
     def _telling(
         self,
-        assets: list[Asset],
-        infos: Callable[[Asset], Iterator[tuple[str, Json]]],
+        assets: list[LocalStream],
+        infos: Callable[[LocalStream], Iterator[tuple[str, Json]]],
         node: str,
         number: int,
     ) -> Steps[None]:
@@ -219,7 +219,7 @@ def _fail(error: Exception) -> None:
     raise error
 
 
-def _infos(kind: Kind, asset: Asset, names: Collection[str]) -> Iterator[tuple[str, Json]]:
+def _infos(kind: Kind, asset: LocalStream, names: Collection[str]) -> Iterator[tuple[str, Json]]:
     """What can be told: one that goes away meanwhile is left out."""
     if kind == "SI":
         yield asset.assignment.name, asset.info().to_json()

@@ -1,4 +1,4 @@
-"""Reading: a replica's messages, read on a worker thread before the replica is opened over them."""
+"""StoreLoader: a replica's messages, read on a worker thread before the replica is opened over them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ....store.errors import StoreError
 from ....store.file import FileStream
 
 
-class Reading:
+class StoreLoader:
     """open_store: reads what lies on the disk, which costs by what is stored; raises OSError, StoreError."""
 
     def __init__(self, open_store: Callable[[], FileStream]) -> None:

@@ -1,4 +1,4 @@
-"""Report: what a server says of itself to all others, at a change and every few seconds.
+"""NodeReport: what a server says of itself to all others, at a change and every few seconds.
 
 It goes over the system account, beside Raft: nothing is promised of its delivery, and it only informs whoever
 places, lists and monitors.
@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...cluster.meta.server import Server
-from ...cluster.meta.usage import Used
+from ...cluster.meta.server import NodeInfo
+from ...cluster.meta.usage import TierUsage
 
 PREFIX = "$JSC.STATE."
 
 
-class ReportError(ValueError):
+class NodeReportError(ValueError):
     """These bytes are no report."""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class NodeReport:
     """process: the server's id, another one each time it starts. used: bytes by account and tier.
 
     lags: of the groups that it leads, by (account, stream) and member. term, index: of the meta group, if it
@@ -30,9 +30,9 @@ class Report:
     ask: whether those who hear it should say theirs.
     """
 
-    server: Server
+    server: NodeInfo
     process: str
-    used: Mapping[str, Mapping[str, Used]] = field(default_factory=dict)
+    used: Mapping[str, Mapping[str, TierUsage]] = field(default_factory=dict)
     lags: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
     term: int = 0
     index: int = 0
@@ -54,15 +54,17 @@ class Report:
         return json.dumps(value, separators=(",", ":")).encode()
 
     @classmethod
-    def decode(cls, data: bytes) -> Report:
-        """Read what `encode` gave. Raises ReportError."""
+    def decode(cls, data: bytes) -> NodeReport:
+        """Read what `encode` gave. Raises NodeReportError."""
         try:
             value: dict[str, Any] = json.loads(data)
             return cls(
-                Server.from_json(value["server"]),
+                NodeInfo.from_json(value["server"]),
                 str(value["process"]),
                 {
-                    account: {tier: Used(int(memory), int(store)) for tier, (memory, store) in tiers.items()}
+                    account: {
+                        tier: TierUsage(int(memory), int(store)) for tier, (memory, store) in tiers.items()
+                    }
                     for account, tiers in value["used"].items()
                 },
                 {
@@ -75,4 +77,4 @@ class Report:
                 {account: (int(total), int(errors)) for account, (total, errors) in value["api"].items()},
             )
         except (ValueError, TypeError, KeyError, AttributeError) as fault:
-            raise ReportError(f"not a report: {type(fault).__name__}: {fault}") from fault
+            raise NodeReportError(f"not a report: {type(fault).__name__}: {fault}") from fault

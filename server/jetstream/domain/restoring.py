@@ -15,30 +15,30 @@ from typing import TYPE_CHECKING
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import new_id
 from ...cluster.meta.command import Command, CreateStream, PutConsumer
-from ...cluster.meta.effect import Effect, Refused, Stale
+from ...cluster.meta.effect import CommandRejected, Effect, StaleCommand
 from ..api import snapshot as snapshot_api
 from ..stream.report import stamped
 from ..stream.rules.create import check
-from .judge import asker, share
-from .streams import world
+from .judge import requester, tier_limits
+from .streams import validation_context
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
-    from ...cluster.meta.desk import Asker
+    from ...cluster.meta.desk import Requester
     from ..account import JetStreamAccount
     from ..api.request import Request, Response
     from ..api.table import Row
     from ..backup.restore import Restored
-    from ..backup.staged import Staged
-    from .domain import Domain
+    from ..backup.staged import StagedStream
+    from .domain import JetStreamCluster
 
 _GROUP = 8  # characters of a group's name, after what it is
 
 
-class Restoring:
+class RestoreApi:
     """The handler."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: JetStreamCluster) -> None:
         self._domain = domain
 
     def table(self) -> dict[str, Row]:
@@ -52,11 +52,11 @@ class Restoring:
         view = domain.state.view(held.name)
         if view.stream(asked.name) is not None:
             raise api_error("JSStreamNameExistRestoreFailedErr")
-        config = check(asked, world(held, view, asked.num_replicas, pedantic=False))
-        who = asker(domain, request)
-        domain.desk().create_stream(view, config.to_json(), who, 0, share(held, config.num_replicas))
+        config = check(asked, validation_context(held, view, asked.num_replicas, pedantic=False))
+        who = requester(domain, request)
+        domain.desk().create_stream(view, config.to_json(), who, 0, tier_limits(held, config.num_replicas))
 
-        def complete(staged: Staged, done: Restored) -> None:
+        def complete(staged: StagedStream, done: Restored) -> None:
             _Steps(domain, held, config, who, staged, done).start()
 
         return snapshot_api.receive(request, config, complete)
@@ -67,11 +67,11 @@ class _Steps:
 
     def __init__(
         self,
-        domain: Domain,
+        domain: JetStreamCluster,
         held: JetStreamAccount,
         config: StreamConfig,
-        who: Asker,
-        staged: Staged,
+        who: Requester,
+        staged: StagedStream,
         done: Restored,
     ) -> None:
         self._domain = domain
@@ -93,7 +93,7 @@ class _Steps:
     def _creation(self) -> Command:
         domain = self._domain
         view = domain.state.view(self._held.name)
-        limits = share(self._held, self._config.num_replicas)
+        limits = tier_limits(self._held, self._config.num_replicas)
         made = domain.desk().create_stream(view, self._config.to_json(), self._who, self._created, limits)
         me = domain.state.servers[domain.me]
         return CreateStream(
@@ -121,7 +121,7 @@ class _Steps:
                 consumer.name,
                 consumer.config.to_json(),
                 self._created,
-                share=share(self._held, self._config.num_replicas),
+                share=tier_limits(self._held, self._config.num_replicas),
             )
             self._decide(lambda: put, self._next)
         elif self._alone != self._config:
@@ -132,17 +132,17 @@ class _Steps:
 
     def _placing(self) -> Command:
         view = self._domain.state.view(self._held.name)
-        limits = share(self._held, self._config.num_replicas)
+        limits = tier_limits(self._held, self._config.num_replicas)
         return self._domain.desk().update_stream(view, self._config.to_json(), self._who, limits)
 
     def _decide(self, think: Callable[[], Command], then: Callable[[], None], tries: int = 5) -> None:
         def decided(outcome: list[Effect] | ApiError) -> None:
             effect = outcome if isinstance(outcome, ApiError) else next(iter(outcome), None)
-            if isinstance(effect, Stale) and tries:
+            if isinstance(effect, StaleCommand) and tries:
                 self._decide(think, then, tries - 1)
-            elif isinstance(effect, Refused):
+            elif isinstance(effect, CommandRejected):
                 self._fail(effect.error)
-            elif effect is None or isinstance(effect, ApiError | Stale):
+            elif effect is None or isinstance(effect, ApiError | StaleCommand):
                 self._fail(api_error("JSClusterNotAvailErr"))
             else:
                 self._domain.surroundings.runner.soon(then)  # when it is done here, too

@@ -1,4 +1,4 @@
-"""Servers: what this server tells the others of itself, what it hears of them, and, of who leads the meta
+"""NodeTracker: what this server tells the others of itself, what it hears of them, and, of who leads the meta
 group, who is let in.
 
 Every server says its report every few seconds, and within one when what it holds has changed; who starts asks
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError
 from ...clock import SECOND
-from ...cluster.meta.server import Server, node_of
-from .reports import PREFIX, Report, ReportError
-from .sights import EVERY, Sights
+from ...cluster.meta.server import NodeInfo, node_of
+from .reports import PREFIX, NodeReport, NodeReportError
+from .sights import EVERY, NodeStatuses
 from .usage import count, lags, used
 
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from ...accounts.subscription import Subscription
     from ...clock import Timer
     from ...cluster.meta.effect import Effect
-    from ...cluster.meta.usage import Used
+    from ...cluster.meta.usage import TierUsage
     from ..engine import JetStream
-    from .domain import Domain
+    from .domain import JetStreamCluster
 
 LOOK = SECOND  # between two looks at what is used here
 GATHERED = 3 * SECOND  # from when on a leader takes who is not there for away
 
 
-class Servers:
+class NodeTracker:
     """One per domain. seen: what was heard, and said."""
 
-    def __init__(self, domain: Domain, engine: JetStream, carrier: Account) -> None:
-        self.seen = Sights()
+    def __init__(self, domain: JetStreamCluster, engine: JetStream, carrier: Account) -> None:
+        self.seen = NodeStatuses()
         self._domain = domain
         self._engine = engine
         self._carrier = carrier
@@ -44,7 +44,7 @@ class Servers:
         self._removed: dict[str, str] = {}
         self._timer: Timer | None = None
         self._looking: Timer | None = None
-        self._said: dict[str, dict[str, Used]] = {}
+        self._said: dict[str, dict[str, TierUsage]] = {}
         self._subscription: Subscription | None = None
         self._led_from = -GATHERED
         self._unnamed = ""  # the leader, while it is not known which server that is
@@ -64,11 +64,11 @@ class Servers:
             self._carrier.unsubscribe(self._subscription)
             self._subscription = None
 
-    def record(self) -> Server:
+    def record(self) -> NodeInfo:
         """This server as the meta group is to know it."""
         engine = self._engine
         assert engine.host is not None
-        return Server(
+        return NodeInfo(
             self._domain.me,
             engine.host.server_name,
             engine.host.cluster_name,
@@ -99,7 +99,7 @@ class Servers:
         if not domain.me or group is None or self._subscription is None:
             return
         self._said = used(self._engine.accounts)
-        report = Report(
+        report = NodeReport(
             self.record(),
             self._process,
             self._said,
@@ -134,11 +134,11 @@ class Servers:
 
     # --- who belongs here
 
-    def removed(self, server: Server) -> None:
+    def removed(self, server: NodeInfo) -> None:
         """A server was removed for good: as long as it is the same process it is not let in again."""
         self._removed[server.node] = self.seen.process(server.id)
 
-    def returned(self, server: Server) -> None:
+    def returned(self, server: NodeInfo) -> None:
         """A server was let in."""
         self._removed.pop(server.node, None)
 
@@ -155,8 +155,8 @@ class Servers:
 
     def _heard(self, message: Message) -> None:
         try:
-            report = Report.decode(message.body)
-        except ReportError:
+            report = NodeReport.decode(message.body)
+        except NodeReportError:
             return
         if report.process == self._process:
             return
@@ -164,7 +164,7 @@ class Servers:
         if report.ask:
             self.say()
 
-    def _take(self, report: Report) -> None:
+    def _take(self, report: NodeReport) -> None:
         node, now = report.server.node, self._clock.now()
         self.seen.hear(report, now)
         if self._unnamed and self._unnamed == report.server.id:
@@ -178,7 +178,7 @@ class Servers:
         if self._domain.is_leader:
             self._greet(report.server)
 
-    def _greet(self, server: Server) -> None:
+    def _greet(self, server: NodeInfo) -> None:
         """Let a server in, or take over what it says anew."""
         if server.id in self._greeting or server.node in self._removed:
             return

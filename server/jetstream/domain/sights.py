@@ -1,13 +1,13 @@
-"""Sights: what this server sees of the others, from what they say and from routes that end."""
+"""NodeStatuses: what this server sees of the others, from what they say and from routes that end."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ...clock import SECOND
-from ...cluster.meta.server import Server, Sight, node_of
-from ...cluster.meta.usage import Reports, Used, total
-from .reports import Report
+from ...cluster.meta.server import NodeInfo, NodeStatus, node_of
+from ...cluster.meta.usage import Reports, TierUsage, total
+from .reports import NodeReport
 
 EVERY = 5 * SECOND
 SILENCE = 3 * EVERY + SECOND  # three reports that did not come
@@ -15,18 +15,18 @@ SILENCE = 3 * EVERY + SECOND  # three reports that did not come
 
 @dataclass(slots=True)
 class _Seen:
-    report: Report
+    report: NodeReport
     heard: int
     away: bool = False
 
 
-class Sights:
+class NodeStatuses:
     """The newest report of each member, by its id. This server's own is put in as it is said."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
 
-    def hear(self, report: Report, now: int) -> bool:
+    def hear(self, report: NodeReport, now: int) -> bool:
         """Take a report; whether it is of a member that was not there a moment ago. `now` in ns."""
         member = report.server.id
         seen = self._seen.get(member)
@@ -43,19 +43,19 @@ class Sights:
             if seen.report.process == process:
                 seen.away = True
 
-    def view(self, now: int) -> dict[str, Sight]:
+    def view(self, now: int) -> dict[str, NodeStatus]:
         """What is seen at `now`, by member."""
         found = {}
         for member, seen in self._seen.items():
             used = total(seen.report.used.values())
-            found[member] = Sight(_is_online(seen, now), True, used.memory, used.store)
+            found[member] = NodeStatus(_is_online(seen, now), True, used.memory, used.store)
         return found
 
-    def reports(self, now: int) -> list[Report]:
+    def reports(self, now: int) -> list[NodeReport]:
         """Those of the members that are there."""
         return [seen.report for seen in self._seen.values() if _is_online(seen, now)]
 
-    def server(self, member: str) -> Server | None:
+    def server(self, member: str) -> NodeInfo | None:
         """What a member's server says it is; None if it never said."""
         seen = self._seen.get(member)
         return None if seen is None else seen.report.server
@@ -71,7 +71,7 @@ class Sights:
 
     def usage(self, account: str) -> Reports:
         """What the members use of an account, by tier."""
-        found: dict[str, dict[str, Used]] = {}
+        found: dict[str, dict[str, TierUsage]] = {}
         for member, seen in self._seen.items():
             used = seen.report.used.get(account)
             if used:

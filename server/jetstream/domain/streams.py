@@ -12,10 +12,10 @@ from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
 from ...cluster.meta.assignment import StreamAssignment
 from ...cluster.meta.command import Command, DeleteStream
-from ...cluster.meta.effect import Effect, Existing, StreamChanged, StreamGone, StreamMade
+from ...cluster.meta.effect import AlreadyExists, Effect, StreamCreated, StreamDeleted, StreamUpdated
 from ...cluster.meta.report import cluster_info
 from ...cluster.meta.share import UNLIMITED
-from ...cluster.meta.state import View
+from ...cluster.meta.state import AccountView
 from ...slices import at_once
 from .. import advisories
 from ..api import stream as stream_api
@@ -24,20 +24,29 @@ from ..api.table import Row
 from ..stream.report import shown, stamped
 from ..stream.rules.create import check
 from ..stream.rules.update import check_update
-from .judge import Served, answer_by_way_of, asker, decide, guarded, is_gone, patient, share
+from .judge import (
+    ServedWait,
+    answer_through_leader,
+    guarded,
+    is_gone,
+    patient,
+    propose,
+    requester,
+    tier_limits,
+)
 
 if TYPE_CHECKING:
     from ..account import JetStreamAccount
-    from ..stream.rules.world import World
-    from .domain import Domain
+    from ..stream.rules.world import ValidationContext
+    from .domain import JetStreamCluster
 
 Json = dict[str, Any]
 
 
-class StreamWishes:
+class StreamApi:
     """The handlers."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: JetStreamCluster) -> None:
         self._domain = domain
 
     def table(self) -> dict[str, Row]:
@@ -55,33 +64,35 @@ class StreamWishes:
         """Answer STREAM.CREATE.<stream>."""
         asked = at_once(stream_api.reading_create(request))
         held, domain, wanted = request.account, self._domain, stamped(asked.config())
-        created, who = held.host.clock.now(), asker(domain, request)
-        served: Served | None = None
+        created, who = held.host.clock.now(), requester(domain, request)
+        served: ServedWait | None = None
 
         def think() -> Command:
             nonlocal served
             view = domain.state.view(held.name)
-            config = check(wanted, world(held, view, wanted.num_replicas, pedantic=asked.pedantic))
+            config = check(
+                wanted, validation_context(held, view, wanted.num_replicas, pedantic=asked.pedantic)
+            )
             new = view.stream(config.name) is None
-            limits = share(held, config.num_replicas) if new else UNLIMITED
+            limits = tier_limits(held, config.num_replicas) if new else UNLIMITED
             command = domain.desk().create_stream(view, config.to_json(), who, created, limits)
             if served is None:
-                served = Served(domain, held.name, config.name)
+                served = ServedWait(domain, held.name, config.name)
             return command
 
         def done(effect: Effect) -> None:
-            assert isinstance(effect, StreamMade | Existing)
-            made = effect.stream if isinstance(effect, StreamMade) else effect.assignment
+            assert isinstance(effect, StreamCreated | AlreadyExists)
+            made = effect.stream if isinstance(effect, StreamCreated) else effect.assignment
             assert served is not None and isinstance(made, StreamAssignment)
-            new = isinstance(effect, StreamMade)
+            new = isinstance(effect, StreamCreated)
             if new:
                 advisories.stream_action(held.account, held.host, made.name, "create")
             self._answer(request, served, made, there=not new, **({"did_create": True} if new else {}))
 
-        return decide(domain, request, think, done)
+        return propose(domain, request, think, done)
 
     def _answer(
-        self, request: Request, served: Served, made: StreamAssignment, *, there: bool, **more: Any
+        self, request: Request, served: ServedWait, made: StreamAssignment, *, there: bool, **more: Any
     ) -> None:
         """Answer with the info of the stream's leader; without one, with what was decided."""
         config, created = StreamConfig.from_json(made.config), format_rfc3339(made.created)
@@ -93,7 +104,7 @@ class StreamWishes:
 
         def done(info: Json | None) -> None:
             found = info if info is not None else self.known(request.account, made).to_json()
-            answer_by_way_of(self._domain, request, found)
+            answer_through_leader(self._domain, request, found)
             request.respond(response(request.kind) | found | more)
 
         served.then(fits, guarded(request, done), ask_in=patient(there=there))
@@ -116,13 +127,13 @@ class StreamWishes:
         """Answer STREAM.UPDATE.<stream>."""
         asked = at_once(stream_api.reading_update(request))
         held, domain, wanted = request.account, self._domain, asked.config()
-        who = asker(domain, request)
-        served: Served | None = None
+        who = requester(domain, request)
+        served: ServedWait | None = None
 
         def think() -> Command:
             nonlocal served
             view = domain.state.view(held.name)
-            surroundings = world(held, view, wanted.num_replicas, pedantic=asked.pedantic)
+            surroundings = validation_context(held, view, wanted.num_replicas, pedantic=asked.pedantic)
             check(wanted, surroundings)
             before = view.stream(wanted.name)
             if before is None:
@@ -132,20 +143,20 @@ class StreamWishes:
                 raise api_error("JSStreamOfflineErr")
             config = check_update(StreamConfig.from_json(before.config), stamped(wanted), surroundings)
             leader, lags = domain.lags(held.name, config.name)
-            limits = share(held, config.num_replicas)
+            limits = tier_limits(held, config.num_replicas)
             command = desk.update_stream(view, config.to_json(), who, limits, leader=leader, lags=lags)
             if served is None:
-                served = Served(domain, held.name, config.name)
+                served = ServedWait(domain, held.name, config.name)
             return command
 
         def done(effect: Effect) -> None:
-            assert isinstance(effect, StreamChanged | Existing)
-            made = effect.stream if isinstance(effect, StreamChanged) else effect.assignment
+            assert isinstance(effect, StreamUpdated | AlreadyExists)
+            made = effect.stream if isinstance(effect, StreamUpdated) else effect.assignment
             assert served is not None and isinstance(made, StreamAssignment)
             advisories.stream_action(held.account, held.host, made.name, "modify")
-            self._answer(request, served, made, there=isinstance(effect, Existing))
+            self._answer(request, served, made, there=isinstance(effect, AlreadyExists))
 
-        return decide(domain, request, think, done)
+        return propose(domain, request, think, done)
 
     # --- the others
 
@@ -155,7 +166,7 @@ class StreamWishes:
         held, name, domain = request.account, request.tokens[2], self._domain
         if domain.state.stream(held.name, name) is None:
             raise api_error("JSStreamNotFoundErr")
-        gone = Served(domain, held.name, name)
+        gone = ServedWait(domain, held.name, name)
 
         def think() -> Command:
             found = domain.state.stream(held.name, name)
@@ -167,7 +178,7 @@ class StreamWishes:
             request.respond(response(request.kind, success=True))
 
         def done(effect: Effect) -> None:
-            assert isinstance(effect, StreamGone)
+            assert isinstance(effect, StreamDeleted)
             advisories.stream_action(held.account, held.host, name, "delete")
             if domain.desk().offline(effect.stream):
                 gone.drop()
@@ -175,7 +186,7 @@ class StreamWishes:
             else:
                 gone.then(is_gone, deleted)
 
-        return decide(self._domain, request, think, done)
+        return propose(self._domain, request, think, done)
 
     def remove_peer(self, request: Request) -> Response:
         """Answer STREAM.PEER.REMOVE.<stream>: another server is to hold it instead of this one."""
@@ -187,7 +198,7 @@ class StreamWishes:
         think: Callable[[], Command] = lambda: self._domain.desk().remove_peer(  # noqa: E731
             request.account.name, request.tokens[3], peer
         )
-        return decide(
+        return propose(
             self._domain,
             request,
             think,
@@ -195,7 +206,9 @@ class StreamWishes:
         )
 
 
-def world(held: JetStreamAccount, view: View, replicas: int, *, pedantic: bool) -> World:
+def validation_context(
+    held: JetStreamAccount, view: AccountView, replicas: int, *, pedantic: bool
+) -> ValidationContext:
     """What a configuration is judged against: the account's limits, and the streams that were decided on."""
 
     def lookup(name: str) -> StreamConfig | None:

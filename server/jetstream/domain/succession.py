@@ -11,11 +11,11 @@ from ...cluster.meta import placement
 from ...cluster.meta.server import node_of
 
 if TYPE_CHECKING:
-    from .domain import Domain
+    from .domain import JetStreamCluster
 
 
 def successor(
-    domain: Domain, dice: Random, *, server: str = "", cluster: str = "", tags: Collection[str] = ()
+    domain: JetStreamCluster, dice: Random, *, server: str = "", cluster: str = "", tags: Collection[str] = ()
 ) -> str:
     """Whom to hand over to, by what is wanted. Raises ApiError 10005."""
     state, me = domain.state, domain.me
@@ -25,7 +25,7 @@ def successor(
     )
 
 
-def _candidates(domain: Domain) -> set[str]:
+def _candidates(domain: JetStreamCluster) -> set[str]:
     """The voters that may lead: those of leafs' clusters may not."""
     group, servers = domain.group, domain.state.servers
     voters = group.members.voters if group is not None else frozenset[str]()
@@ -33,7 +33,7 @@ def _candidates(domain: Domain) -> set[str]:
     return {voter for voter in voters if voter not in servers or servers[voter].cluster == home}
 
 
-def step_down(domain: Domain, dice: Random, preferred: str) -> ApiError | None:
+def step_down(domain: JetStreamCluster, dice: Random, preferred: str) -> ApiError | None:
     """Hand over to `preferred` (a member's id), or, for "", to whom can take it; why not, or None."""
     group = domain.group
     if group is None or not domain.is_leader:

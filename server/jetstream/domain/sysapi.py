@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 from ....protocol.api.messages import LeaderStepDownRequest, MetaRemoveRequest
 from ....protocol.errors import ApiError, api_error
-from ...cluster.meta.answering import Act, decide, rule_for
+from ...cluster.meta.answering import ResponderAction, action_for, rule_for
 from ...cluster.meta.command import PurgeAccount
-from ...cluster.meta.effect import Effect, Refused
+from ...cluster.meta.effect import CommandRejected, Effect
 from ..api.system import PURGE, SystemApi, SystemRequest, purged_account
 from .unserved import OF_THE_SYSTEM, refusal
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ..host import Host
-    from .domain import Domain
+    from ..host import JetStreamHost
+    from .domain import JetStreamCluster
 
 
 class ClusterApi:
     """See the module."""
 
-    def __init__(self, domain: Domain, account: Account, host: Host) -> None:
+    def __init__(self, domain: JetStreamCluster, account: Account, host: JetStreamHost) -> None:
         self._domain = domain
         self._account = account
         self._host = host
@@ -39,7 +39,9 @@ class ClusterApi:
         self.start, self.stop = api.start, api.stop
 
     def _admits(self, pattern: str) -> bool:
-        return decide(rule_for(pattern), self._domain.standing(self._account.name)) is Act.ANSWER
+        return (
+            action_for(rule_for(pattern), self._domain.standing(self._account.name)) is ResponderAction.ANSWER
+        )
 
     # --- handlers
 
@@ -83,7 +85,9 @@ def _refused(text: str) -> Callable[[SystemRequest], None]:
 
 def _tell(asked: SystemRequest, result: list[Effect] | ApiError, word: str) -> None:
     refused = (
-        next((one for one in result if isinstance(one, Refused)), None) if isinstance(result, list) else None
+        next((one for one in result if isinstance(one, CommandRejected)), None)
+        if isinstance(result, list)
+        else None
     )
     if isinstance(result, ApiError):
         asked.fail(result)

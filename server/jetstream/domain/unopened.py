@@ -1,4 +1,4 @@
-"""Unopened: what stands in a group for a replica whose files cannot be read just now."""
+"""FailedReplica: what stands in a group for a replica whose files cannot be read just now."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ....store.errors import StoreError
 
 
-class Unopened:
+class FailedReplica:
     """In the place of a replica that could not be opened: its group ends with the first entry."""
 
     applied = 0

@@ -1,4 +1,6 @@
-"""Unserved: what nats-server's clusters do and this one does not: it says so, and what to do instead."""
+"""UnsupportedApi: what nats-server's clusters do and this one does not: it says so, and what to do
+instead.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from ....protocol.errors import ApiError, api_error
 if TYPE_CHECKING:
     from ..api.request import Request, Response
     from ..api.table import Row
-    from .domain import Domain
+    from .domain import JetStreamCluster
 
 _MOVE_BACK = "a move cannot be cancelled: give the stream its former placement by STREAM.UPDATE"
 # subject after `$JS.API.` -> type of the response, why not
@@ -42,10 +44,10 @@ def refusal(text: str) -> ApiError:
     return api_error("JSStreamGeneralErrorF", err=text)
 
 
-class Unserved:
+class UnsupportedApi:
     """The handlers of ordinary accounts."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: JetStreamCluster) -> None:
         self._domain = domain
 
     def table(self) -> dict[str, Row]:

@@ -8,24 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...cluster.meta.usage import Reports, Used
+from ...cluster.meta.usage import Reports, TierUsage
 
 if TYPE_CHECKING:
     from ..account import JetStreamAccount
-    from .asset import Asset
+    from .asset import LocalStream
 
 
-def used(accounts: Mapping[str, JetStreamAccount]) -> dict[str, dict[str, Used]]:
+def used(accounts: Mapping[str, JetStreamAccount]) -> dict[str, dict[str, TierUsage]]:
     """Bytes by account and tier."""
-    found: dict[str, dict[str, Used]] = {}
+    found: dict[str, dict[str, TierUsage]] = {}
     for name, held in accounts.items():
         for stream in held.streams.values():
-            memory, store = found.setdefault(name, {}).get(tier := f"R{stream.config.num_replicas}", Used())
+            memory, store = found.setdefault(name, {}).get(
+                tier := f"R{stream.config.num_replicas}", TierUsage()
+            )
             size = stream.store.bytes
             found[name][tier] = (
-                Used(memory + size, store)
+                TierUsage(memory + size, store)
                 if stream.config.storage == "memory"
-                else Used(memory, store + size)
+                else TierUsage(memory, store + size)
             )
     return found
 
@@ -42,7 +44,7 @@ def count(held: JetStreamAccount, reports: Reports, me: str) -> None:
         quota.hear(*sums.get(key, (0, 0)))
 
 
-def lags(assets: Mapping[tuple[str, str], Asset]) -> dict[tuple[str, str], dict[str, int]]:
+def lags(assets: Mapping[tuple[str, str], LocalStream]) -> dict[tuple[str, str], dict[str, int]]:
     """How many operations each member is behind, of the groups that are led here."""
     found = {}
     for key, asset in assets.items():

@@ -1,5 +1,5 @@
 """Replicated streams: the core of a stream, driven by the log of a Raft group."""
 
-from .replica import Log, Owner, Replica, ReplicaError
+from .replica import Replica, ReplicaError, ReplicaLog, ReplicaOwner
 
-__all__ = ["Log", "Owner", "Replica", "ReplicaError"]
+__all__ = ["Replica", "ReplicaError", "ReplicaLog", "ReplicaOwner"]

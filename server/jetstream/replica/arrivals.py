@@ -1,4 +1,4 @@
-"""Arrivals: what a leader's mirror or sources bring, on its way into the log.
+"""SourceProposals: what a leader's mirror or sources bring, on its way into the log.
 
 Promises: in order, many in one entry, one entry under way at a time; whoever waits (`after`) is told when all
 that came before is agreed on; when something is refused or lost, the link it came by is told to begin again
@@ -11,30 +11,30 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ....protocol.errors import ApiError
-from .entry import Copied, Entry, Mirrored
+from .entry import Entry, MirroredMsgs, SourcedMsgs
 
 if TYPE_CHECKING:
-    from ..stream.commit import Done, Runner
+    from ..stream.commit import Done, TaskExecutor
     from .stream import Outcome
 
 Refused = Callable[[ApiError | None], None]
 Order = Callable[[Entry, Callable[["Outcome | Exception"], None]], None]
 
 
-class Arrivals:
+class SourceProposals:
     """Those of one stream. `order` proposes."""
 
-    def __init__(self, runner: Runner, now: Callable[[], int], order: Order) -> None:
+    def __init__(self, runner: TaskExecutor, now: Callable[[], int], order: Order) -> None:
         self._runner = runner
         self._now = now
         self._order = order
         self._messages: list[Any] = []
         self._links: list[Refused] = []
         self._waiting: list[Done] = []
-        self._kind: type[Mirrored] | type[Copied] = Mirrored
+        self._kind: type[MirroredMsgs] | type[SourcedMsgs] = MirroredMsgs
         self._running = self._scheduled = False
 
-    def add(self, kind: type[Mirrored] | type[Copied], message: Any, refused: Refused) -> None:
+    def add(self, kind: type[MirroredMsgs] | type[SourcedMsgs], message: Any, refused: Refused) -> None:
         """A message has come; `refused` tells the link that brought it."""
         self._kind = kind
         self._messages.append(message)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from ....store.errors import StoreError
 from ...slices import Slices, at_once
-from ..consumer.alarm import Alarm
+from ..consumer.alarm import DeadlineTimer
 from . import state as states
 
 if TYPE_CHECKING:
     from ....store.stream import Commit
     from ...slices import Steps
-    from ..host import Host
+    from ..host import JetStreamHost
     from ..stream.commit import Job
     from .stream import ReplicatedStream
 
@@ -36,7 +36,7 @@ class Checkpoint:
     def __init__(
         self,
         stream: ReplicatedStream,
-        host: Host,
+        host: JetStreamHost,
         done: Callable[[int], None],
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -45,7 +45,7 @@ class Checkpoint:
         self._runner, self._clock, self._turns = host.runner, host.clock, host.turns
         self._told = done
         self._failed = failed
-        self._alarm = Alarm(host.clock, self.begin)
+        self._alarm = DeadlineTimer(host.clock, self.begin)
         self.durable = stream.index
         self._job: Job | None = None
         self._gathering: Steps[bytes] | None = None

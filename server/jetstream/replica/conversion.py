@@ -14,7 +14,7 @@ from ....store.consumer import MemoryConsumer
 from ..consumer import lifecycle
 from ..stream.core import Stream
 from . import state as states
-from .standing import Standing
+from .standing import ReplicatedConsumerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,14 +33,14 @@ def found(stream: Stream, group: str = "") -> StreamStore:
     """
     standings = []
     for consumer in stream.public_consumers():
-        standing = Standing(consumer.name, consumer.created, consumer.config)
+        standing = ReplicatedConsumerState(consumer.name, consumer.created, consumer.config)
         standing.state = consumer.ledger.state()
         standing.delivered_at, standing.acked_at = consumer.last_active
         standings.append(standing)
     store = stream.hand_over()
     for sequence in store.damaged():
         store.remove(sequence)  # what is lost, and was reported, is gone for all replicas alike
-    state = states.State(
+    state = states.ReplicaState(
         0,
         stream.clock.now(),
         stream.created,
@@ -58,7 +58,7 @@ def begin(config: StreamConfig, store: StreamStore, created: int, group: str) ->
     """Make an empty store that of a new stream's replica. Raises OSError, StoreError."""
     if config.first_seq > 1:
         store.skip_to(config.first_seq - 1)
-    state = states.State(0, created, created, config, group, remembered_from=store.last_seq + 1)
+    state = states.ReplicaState(0, created, created, config, group, remembered_from=store.last_seq + 1)
     store.note = states.encode(state)
     store.commit_sync()
 
@@ -93,7 +93,7 @@ def dissolve(replica: Replica, ended: Callable[[Consumer], None] | None = None) 
     return stream
 
 
-def _store(stream: Stream, standing: Standing) -> ConsumerStore:
+def _store(stream: Stream, standing: ReplicatedConsumerState) -> ConsumerStore:
     """A consumer's store with its state in it, durable where it is to be."""
     kept = lifecycle.open_store(stream, standing.name, standing.config, standing.created)
     store: ConsumerStore = MemoryConsumer() if kept is None else kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 
-class Dice:
+class DeterministicRandom:
     """Random numbers that follow from the log's index alone."""
 
     __slots__ = ("_index", "_throws")

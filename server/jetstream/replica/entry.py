@@ -1,9 +1,9 @@
 """What the log of a replicated stream says: its entries, and their form as bytes.
 
 Promises: an entry holds all that its effect depends on besides the stream itself; the time is the leader's
-when it was proposed; what is not understood raises EntryError and is never guessed at, since a replica that
-skips an entry is no replica any more. Numbers are little-endian. Hot path: a read's publishes are one entry,
-packed and unpacked without an object per message beyond the tuple that the ingest takes.
+when it was proposed; what is not understood raises StreamEntryError and is never guessed at, since a replica
+thatskips an entry is no replica any more. Numbers are little-endian. Hot path: a read's publishes are one
+entry,packed and unpacked without an object per message beyond the tuple that the ingest takes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEAD = Struct("<BBq")  # version, kind, time
 _COUNT = Struct("<I")
 
 
-class EntryError(ValueError):
+class StreamEntryError(ValueError):
     """These bytes are no entry that this server understands."""
 
 
@@ -35,7 +35,7 @@ class Publishes(NamedTuple):
     run: list[Publish]
 
 
-class Delete(NamedTuple):
+class DeleteMsg(NamedTuple):
     """Remove one message; erase: overwrite it."""
 
     time: int
@@ -66,7 +66,7 @@ class Configure(NamedTuple):
     config: bytes
 
 
-class Seat(NamedTuple):
+class AddConsumer(NamedTuple):
     """There is a consumer, or it has another configuration (JSON). created: ns."""
 
     time: int
@@ -75,14 +75,14 @@ class Seat(NamedTuple):
     config: bytes
 
 
-class Unseat(NamedTuple):
+class RemoveConsumer(NamedTuple):
     """There is no such consumer any more."""
 
     time: int
     name: str
 
 
-class Change(NamedTuple):
+class ConsumerDelta(NamedTuple):
     """What a consumer's leader did: `change` as `store.consumer.encode_change` gives it.
 
     base: how many changes there were before. whole: it says everything, whatever was before.
@@ -95,14 +95,14 @@ class Change(NamedTuple):
     change: bytes
 
 
-class Mirrored(NamedTuple):
+class MirroredMsgs(NamedTuple):
     """Messages of the mirror's origin: (sequence, time, subject, header, body)."""
 
     time: int
     messages: list[tuple[int, int, str, bytes, bytes]]
 
 
-class Copied(NamedTuple):
+class SourcedMsgs(NamedTuple):
     """Messages of sources: (source's index, origin's identity, origin's sequence, subject, header, body)."""
 
     time: int
@@ -116,14 +116,14 @@ class Skip(NamedTuple):
     last: int
 
 
-class Forget(NamedTuple):
+class ForgetSource(NamedTuple):
     """A source begins anew: forget how far it was read."""
 
     time: int
     source: str
 
 
-class Begin(NamedTuple):
+class ResetStream(NamedTuple):
     """All replicas have lost what they held in memory: begin with nothing, and this configuration (JSON)."""
 
     time: int
@@ -132,18 +132,18 @@ class Begin(NamedTuple):
 
 Entry = (
     Publishes
-    | Delete
+    | DeleteMsg
     | Purge
     | Expire
     | Configure
-    | Seat
-    | Unseat
-    | Change
-    | Mirrored
-    | Copied
+    | AddConsumer
+    | RemoveConsumer
+    | ConsumerDelta
+    | MirroredMsgs
+    | SourcedMsgs
     | Skip
-    | Forget
-    | Begin
+    | ForgetSource
+    | ResetStream
 )
 
 _DELETE = Struct("<Q?")
@@ -183,19 +183,19 @@ def encode_publishes(time: int, run: list[Publish]) -> bytes:
 
 
 def begins(data: bytes) -> bool:
-    """Whether an entry's bytes are a `Begin`."""
+    """Whether an entry's bytes are a `ResetStream`."""
     return data[1:2] == b"\r"
 
 
 def decode(data: bytes) -> Entry:
-    """Read an entry. Raises EntryError."""
+    """Read an entry. Raises StreamEntryError."""
     try:
         version, kind, time = _HEAD.unpack_from(data)
         if version != VERSION or kind not in _READERS:
-            raise EntryError(f"entry of version {version}, kind {kind}")
+            raise StreamEntryError(f"entry of version {version}, kind {kind}")
         return _READERS[kind](data, time)
     except (error, UnicodeDecodeError, IndexError) as fault:
-        raise EntryError(f"not an entry: {fault}") from fault
+        raise StreamEntryError(f"not an entry: {fault}") from fault
 
 
 class _Cursor:
@@ -213,7 +213,7 @@ class _Cursor:
     def take(self, size: int) -> bytes:
         end = self._at + size
         if end > len(self._data):
-            raise EntryError("an entry is cut off")
+            raise StreamEntryError("an entry is cut off")
         found = self._data[self._at : end]
         self._at = end
         return found
@@ -226,7 +226,7 @@ class _Cursor:
 
     def end(self) -> None:
         if self._at != len(self._data):
-            raise EntryError("an entry has more than it should")
+            raise StreamEntryError("an entry has more than it should")
 
 
 def _raw(text: str) -> bytes:
@@ -243,7 +243,7 @@ def _read_publishes(data: bytes, time: int) -> Publishes:
     table = array("I")
     end = at + 4 * table.itemsize * count
     if end > len(data):
-        raise EntryError("an entry is cut off")
+        raise StreamEntryError("an entry is cut off")
     table.frombytes(data[at:end])
     if sys.byteorder == "big":
         table.byteswap()
@@ -260,15 +260,15 @@ def _read_publishes(data: bytes, time: int) -> Publishes:
         run.append((subject, data[at:body], header_size, size, data[body:end]))
         at = end
     if at != len(data):
-        raise EntryError("an entry has another length than it says")
+        raise StreamEntryError("an entry has another length than it says")
     return Publishes(time, run)
 
 
-def _read_delete(data: bytes, time: int) -> Delete:
+def _read_delete(data: bytes, time: int) -> DeleteMsg:
     cursor = _Cursor(data)
     sequence, erase = cursor.numbers(_DELETE)
     cursor.end()
-    return Delete(time, sequence, erase)
+    return DeleteMsg(time, sequence, erase)
 
 
 def _read_purge(data: bytes, time: int) -> Purge:
@@ -278,21 +278,21 @@ def _read_purge(data: bytes, time: int) -> Purge:
     return Purge(time, subject, up_to, keep)
 
 
-def _read_seat(data: bytes, time: int) -> Seat:
+def _read_seat(data: bytes, time: int) -> AddConsumer:
     cursor = _Cursor(data)
     created, size = cursor.numbers(_SEAT)
     name = cursor.text(size)
-    return Seat(time, created, name, cursor.rest())
+    return AddConsumer(time, created, name, cursor.rest())
 
 
-def _read_change(data: bytes, time: int) -> Change:
+def _read_change(data: bytes, time: int) -> ConsumerDelta:
     cursor = _Cursor(data)
     size, base, whole = cursor.numbers(_CHANGE)
     name = cursor.text(size)
-    return Change(time, name, base, whole, cursor.rest())
+    return ConsumerDelta(time, name, base, whole, cursor.rest())
 
 
-def _write_mirrored(entry: Mirrored) -> list[bytes]:
+def _write_mirrored(entry: MirroredMsgs) -> list[bytes]:
     parts = [_COUNT.pack(len(entry.messages))]
     for sequence, time, subject, header, body in entry.messages:
         raw = _raw(subject)
@@ -300,7 +300,7 @@ def _write_mirrored(entry: Mirrored) -> list[bytes]:
     return parts
 
 
-def _read_mirrored(data: bytes, time: int) -> Mirrored:
+def _read_mirrored(data: bytes, time: int) -> MirroredMsgs:
     cursor = _Cursor(data)
     (count,) = cursor.numbers(_COUNT)
     messages = []
@@ -308,10 +308,10 @@ def _read_mirrored(data: bytes, time: int) -> Mirrored:
         sequence, stored, subject, header, body = cursor.numbers(_MIRRORED)
         messages.append((sequence, stored, cursor.text(subject), cursor.take(header), cursor.take(body)))
     cursor.end()
-    return Mirrored(time, messages)
+    return MirroredMsgs(time, messages)
 
 
-def _write_copied(entry: Copied) -> list[bytes]:
+def _write_copied(entry: SourcedMsgs) -> list[bytes]:
     parts = [_COUNT.pack(len(entry.messages))]
     for index, identity, sequence, subject, header, body in entry.messages:
         names = [_raw(index), _raw(identity), _raw(subject)]
@@ -320,7 +320,7 @@ def _write_copied(entry: Copied) -> list[bytes]:
     return parts
 
 
-def _read_copied(data: bytes, time: int) -> Copied:
+def _read_copied(data: bytes, time: int) -> SourcedMsgs:
     cursor = _Cursor(data)
     (count,) = cursor.numbers(_COUNT)
     messages = []
@@ -329,13 +329,13 @@ def _read_copied(data: bytes, time: int) -> Copied:
         names = (cursor.text(index), cursor.text(identity), sequence, cursor.text(subject))
         messages.append((*names, cursor.take(header), cursor.take(body)))
     cursor.end()
-    return Copied(time, messages)
+    return SourcedMsgs(time, messages)
 
 
 def _read_expire(data: bytes, time: int) -> Expire:
     what = _Cursor(data).rest()
     if what not in (b"\x01", b"\x02"):
-        raise EntryError("nothing that can expire")
+        raise StreamEntryError("nothing that can expire")
     return Expire(time, what[0])
 
 
@@ -348,18 +348,18 @@ def _read_skip(data: bytes, time: int) -> Skip:
 
 _KINDS: dict[type[Any], int] = {
     Publishes: 1,
-    Delete: 2,
+    DeleteMsg: 2,
     Purge: 3,
     Expire: 4,
     Configure: 5,
-    Seat: 6,
-    Unseat: 7,
-    Change: 8,
-    Mirrored: 9,
-    Copied: 10,
+    AddConsumer: 6,
+    RemoveConsumer: 7,
+    ConsumerDelta: 8,
+    MirroredMsgs: 9,
+    SourcedMsgs: 10,
     Skip: 11,
-    Forget: 12,
-    Begin: 13,
+    ForgetSource: 12,
+    ResetStream: 13,
 }
 _WRITERS: dict[int, Callable[[Any], list[bytes]]] = {
     1: _write_publishes,
@@ -387,11 +387,11 @@ _READERS: dict[int, Callable[[bytes, int], Entry]] = {
     4: _read_expire,
     5: lambda data, time: Configure(time, _Cursor(data).rest()),
     6: _read_seat,
-    7: lambda data, time: Unseat(time, _Cursor(data).rest().decode("utf-8", "surrogateescape")),
+    7: lambda data, time: RemoveConsumer(time, _Cursor(data).rest().decode("utf-8", "surrogateescape")),
     8: _read_change,
     9: _read_mirrored,
     10: _read_copied,
     11: _read_skip,
-    12: lambda data, time: Forget(time, _Cursor(data).rest().decode("utf-8", "surrogateescape")),
-    13: lambda data, time: Begin(time, _Cursor(data).rest()),
+    12: lambda data, time: ForgetSource(time, _Cursor(data).rest().decode("utf-8", "surrogateescape")),
+    13: lambda data, time: ResetStream(time, _Cursor(data).rest()),
 }

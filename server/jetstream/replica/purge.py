@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Order = Callable[[entries.Entry, Callable[["Outcome | Exception"], None]], None]
 
 
-class Purging:
+class ReplicatedPurge:
     """One purge that the leader was asked for. done: gets the number of messages, or why it is not known."""
 
     __slots__ = ("_done", "_keep", "_order", "_purged", "_stream", "_subject", "_up_to")

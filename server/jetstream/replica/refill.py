@@ -1,4 +1,4 @@
-"""Refill: how a replica that the log cannot help gets messages and state from another one.
+"""CatchupReceiver: how a replica that the log cannot help gets messages and state from another one.
 
 The receiver asks for messages after the last it has, piece by piece, while the sender goes on; at last the
 sender gives its state, which of the older messages are gone, and the few newer ones, all of one moment.
@@ -37,20 +37,20 @@ _MORE, _LAST = 1, 2
 VERSION = 1
 
 
-class SenderError(Exception):
+class CatchupSenderError(Exception):
     """This replica cannot send: another one has to."""
 
 
-class RefillError(Exception):
+class CatchupError(Exception):
     """What came is damaged: ask again, or another sender."""
 
 
-class MisfitError(RefillError):
+class CatchupMismatchError(CatchupError):
     """What was here before does not fit to what came: begin with an empty store."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class CatchupFigures:
     """What the store of the sender's moment looks like."""
 
     first: int
@@ -60,18 +60,20 @@ class Figures:
     bytes: int
 
 
-def _figures(store: StreamStore) -> Figures:
-    return Figures(store.first_seq, store.last_seq, store.last_time, store.messages, store.bytes)
+def _figures(store: StreamStore) -> CatchupFigures:
+    return CatchupFigures(store.first_seq, store.last_seq, store.last_time, store.messages, store.bytes)
 
 
 def answer(stream: ReplicatedStream, ask: bytes) -> bytes:
-    """Answer a receiver from a replica that is current. Raises SenderError, also for what is no question."""
+    """Answer a receiver from a replica that is current. Raises CatchupSenderError, also for what is no
+    question.
+    """
     try:
         version, created, after, most = _ASK.unpack(ask)
     except error as fault:
-        raise SenderError(f"not a question: {fault}") from fault
+        raise CatchupSenderError(f"not a question: {fault}") from fault
     if version != VERSION or created != stream.created:
-        raise SenderError("a question about another stream")
+        raise CatchupSenderError("a question about another stream")
     store = stream.store
     records, size, seq = [], 0, store.next_seq((), after + 1)
     try:
@@ -91,9 +93,9 @@ def answer(stream: ReplicatedStream, ask: bytes) -> bytes:
             size += len(one)
             seq = store.next_seq((), seq + 1)
     except StoreError as damage:
-        raise SenderError(f"this replica is damaged: {damage}") from damage
+        raise CatchupSenderError(f"this replica is damaged: {damage}") from damage
     if store.damaged():
-        raise SenderError(f"this replica has lost {len(store.damaged())} messages")
+        raise CatchupSenderError(f"this replica has lost {len(store.damaged())} messages")
     head = _ANSWER.pack(VERSION, created, _MORE if seq or stream.between else _LAST, after)
     if seq or stream.between:  # its state is of no index: what it is is asked again
         return b"".join([head, *records])
@@ -114,14 +116,14 @@ def _final(stream: ReplicatedStream, after: int) -> bytes:
     return b"".join([check, record.encode(record.STATE, after, _SEED, body=state + gone)])
 
 
-class Refill:
+class CatchupReceiver:
     """The receiver. state: that of the sender's last moment, once it is here; then `commit`."""
 
     def __init__(self, store: StreamStore, created: int) -> None:
         """`store` may have messages of an earlier moment of the same stream; a damaged one must be new."""
         self._store = store
         self._created = created
-        self.state: states.State | None = None
+        self.state: states.ReplicaState | None = None
         store.note = BEGUN
 
     def ask(self, most: int = PIECE) -> bytes:
@@ -129,16 +131,16 @@ class Refill:
         return _ASK.pack(VERSION, self._created, self._store.last_seq, most)
 
     def take(self, data: bytes) -> bool:
-        """Take in an answer; True when it was the last. Raises RefillError, StoreError.
+        """Take in an answer; True when it was the last. Raises CatchupError, StoreError.
 
         An answer to an earlier question is passed by.
         """
         try:
             version, created, kind, after = _ANSWER.unpack_from(data)
         except error as fault:
-            raise RefillError(f"not an answer: {fault}") from fault
+            raise CatchupError(f"not an answer: {fault}") from fault
         if version != VERSION or created != self._created or kind not in (_MORE, _LAST):
-            raise RefillError("not an answer of this stream")
+            raise CatchupError("not an answer of this stream")
         if after != self._store.last_seq:
             return False
         if kind == _MORE:
@@ -154,7 +156,7 @@ class Refill:
         while at < len(data):
             found = record.decode_at(data, at, _SEED)
             if found is None or found.kind != record.MESSAGE or found.seq <= last:
-                raise RefillError(f"a message after {last} arrived damaged")
+                raise CatchupError(f"a message after {last} arrived damaged")
             messages.append(found)
             last = found.seq
             at += found.length
@@ -166,15 +168,15 @@ class Refill:
         check = record.decode_at(data, _ANSWER.size, _SEED)
         more = record.decode_at(data, _ANSWER.size + check.length, _SEED) if check is not None else None
         if check is None or more is None:
-            raise RefillError("the state arrived damaged")
+            raise CatchupError("the state arrived damaged")
         try:
             state_size, _, *figures = _FINAL.unpack(check.body)
             state = states.decode(more.body[:state_size])
             pairs = record.pairs_from_bytes(zlib.decompress(more.body[state_size:]))
         except (error, zlib.error, ValueError) as fault:
-            raise RefillError(f"the state cannot be read: {fault}") from fault
+            raise CatchupError(f"the state cannot be read: {fault}") from fault
         self._messages(data, _ANSWER.size + check.length + more.length)
-        store, wanted = self._store, Figures(*figures)
+        store, wanted = self._store, CatchupFigures(*figures)
         store.purge(up_to=wanted.first or 1)
         for low, high in zip(pairs[::2], pairs[1::2], strict=True):
             seq = store.next_seq((), low)
@@ -184,6 +186,6 @@ class Refill:
         store.skip_to(wanted.last)
         store.last_time = wanted.last_time
         if _figures(store) != wanted:
-            raise MisfitError(f"what is here ({_figures(store)}) is not what is there ({wanted})")
+            raise CatchupMismatchError(f"what is here ({_figures(store)}) is not what is there ({wanted})")
         self.state = state
         store.note = states.encode(state)

@@ -1,4 +1,4 @@
-"""Relay: lets the replicas agree on what a consumer's leader did.
+"""ReplicatedPersistence: lets the replicas agree on what a consumer's leader did.
 
 Promises: changes reach the log in order, one under way at a time, each relative to the one before; who waits
 (`after`) is told once all that had happened before is agreed on, and never when it is not. Plain acks and
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from ....store.consumer_state import ConsumerChange, ConsumerState, encoding
 from ...slices import Slices
-from ..consumer.alarm import Alarm
+from ..consumer.alarm import DeadlineTimer
 from ..consumer.ledger import MANY
 
 if TYPE_CHECKING:
     from ...clock import Clock
-    from ...slices import Turns
-    from ..consumer.ledger import Ledger
-    from ..consumer.saver import Keeper
-    from ..consumer.start import Start
-    from .standing import Standing
+    from ...slices import LoopTurns
+    from ..consumer.ledger import DeliveryState
+    from ..consumer.saver import ConsumerPersistence
+    from ..consumer.start import StartPosition
+    from .standing import ReplicatedConsumerState
 
 REST = 10_000_000  # ns between two changes of one consumer
 PER_PENDING = 5_000  # ns more of it per pending message, up to MANY: they are compared, more are not
@@ -31,18 +31,23 @@ PER_PENDING = 5_000  # ns more of it per pending message, up to MANY: they are c
 Propose = Callable[[str, int, bool, bytes, Callable[[bool | None], None]], None]
 
 
-class Relay:
-    """A `Keeper` that keeps a ledger's state in the log."""
+class ReplicatedPersistence:
+    """A `ConsumerPersistence` that keeps a ledger's state in the log."""
 
     def __init__(
-        self, standing: Standing, ledger: Ledger, clock: Clock, turns: Turns, propose: Propose
+        self,
+        standing: ReplicatedConsumerState,
+        ledger: DeliveryState,
+        clock: Clock,
+        turns: LoopTurns,
+        propose: Propose,
     ) -> None:
         self._standing = standing
         self._ledger = ledger
         self._clock = clock
         self._turns = turns
         self._propose = propose
-        self._alarm = Alarm(clock, self._begin)
+        self._alarm = DeadlineTimer(clock, self._begin)
         self._known = True  # whether what is agreed on is what the ledger's changes follow
         self._waiting: list[Callable[[], None]] = []
         self._dirty = self._running = self._closed = False
@@ -125,10 +130,12 @@ class Relay:
         self.close()
 
 
-class LeaderPost:
+class LeaderReplication:
     """A `Post` for the leader of one consumer."""
 
-    def __init__(self, standing: Standing, clock: Clock, turns: Turns, propose: Propose) -> None:
+    def __init__(
+        self, standing: ReplicatedConsumerState, clock: Clock, turns: LoopTurns, propose: Propose
+    ) -> None:
         self._standing = standing
         self._clock = clock
         self._turns = turns
@@ -139,7 +146,7 @@ class LeaderPost:
         state = self._standing.state
         return ConsumerState(state.delivered, state.ack_floor, dict(state.pending), dict(state.redelivered))
 
-    def start(self) -> Start:
+    def start(self) -> StartPosition:
         """Where to read on."""
         return self._standing.start()
 
@@ -147,6 +154,6 @@ class LeaderPost:
         """When the last message was delivered and acknowledged."""
         return self._standing.delivered_at, self._standing.acked_at
 
-    def keeper(self, ledger: Ledger) -> Keeper:
+    def keeper(self, ledger: DeliveryState) -> ConsumerPersistence:
         """Who lets the others agree on what becomes of `ledger`."""
-        return Relay(self._standing, ledger, self._clock, self._turns, self._propose)
+        return ReplicatedPersistence(self._standing, ledger, self._clock, self._turns, self._propose)

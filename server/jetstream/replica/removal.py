@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ....protocol.subject import is_literal
 from ....store.errors import StoreError
 from ...slices import at_once
-from ..stream.removal import Removal
+from ..stream.removal import MessageRemoval
 
 if TYPE_CHECKING:
     from ...slices import Steps
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 AT_ONCE = 512  # messages rolled up in one go
 
 
-class EntryRemoval(Removal):
+class EntryRemoval(MessageRemoval):
     """The removals of one replica: `begin` notes them, and who applies the entry has them done."""
 
     __slots__ = ("_due",)
@@ -37,7 +37,7 @@ class EntryRemoval(Removal):
         self._due.append((steps, done))
 
     def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
-        """As in `Removal`; little goes at once. What is little depends on what is stored alone."""
+        """As in `MessageRemoval`; little goes at once. What is little depends on what is stored alone."""
         store = self._stream.store
         literal = subject and is_literal(subject)
         if (store.subject_count(subject) if literal else store.messages) > AT_ONCE:

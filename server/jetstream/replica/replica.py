@@ -4,7 +4,7 @@ States: current (entries are applied as they come) and refilling (what is here c
 entries; they wait, while messages and state come from the leader, see `refill`). Promises: `applied` is what
 the disk holds for certain at a start; an entry's answer goes out once, from the leader that applied it;
 nothing damaged goes on (`failure`), and no entry that is applied in part is on the disk, or in the state that
-another replica is told. Knows no asyncio and no network: proposes through `Log`, is told by its group.
+another replica is told. Knows no asyncio and no network: proposes through `ReplicaLog`, is told by its group.
 
 The log may be compacted up to `take()`'s index, never further: that is the last checkpoint (`checkpoint`).
 """
@@ -24,7 +24,7 @@ from ...slices import Slices, at_once
 from . import entry as entries
 from . import state as states
 from .checkpoint import Checkpoint
-from .refill import BEGUN, Refill, SenderError, answer
+from .refill import BEGUN, CatchupReceiver, CatchupSenderError, answer
 from .stream import RUN, Outcome, ReplicatedStream
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ReplicaError(Exception):
     """This replica cannot go on; another one can."""
 
 
-class Log(Protocol):
+class ReplicaLog(Protocol):
     """Where a leader proposes. full: so much is under way that publishes should be refused."""
 
     @property
@@ -55,7 +55,7 @@ class Log(Protocol):
         """Have entries committed; `done` gets the last one's index once it is applied here, or why not."""
 
 
-class Owner(Protocol):
+class ReplicaOwner(Protocol):
     """Who made the replica."""
 
     def replaced(self, replica: Replica) -> None:
@@ -83,8 +83,8 @@ class Replica:
         store: StreamStore,
         account: JetStreamAccount,
         created: int,
-        log: Log,
-        owner: Owner,
+        log: ReplicaLog,
+        owner: ReplicaOwner,
         *,
         group: str = "",
         joining: bool = False,
@@ -92,7 +92,7 @@ class Replica:
         """`config` counts as long as the store has no state yet. group: its name.
 
         joining: it was not there when the group was founded, and what was there then is not in the log; a
-        store without a state is filled from the leader's. Raises StateError.
+        store without a state is filled from the leader's. Raises ReplicaStateError.
         """
         self._store = store
         self._account = account
@@ -108,13 +108,13 @@ class Replica:
         self._waiting_from = self._waiting_upto = 0
         self._behind: Steps[None] | None = None  # entries that had waited, while they are applied
         self.failure = ""
-        self.refill: Refill | None = None
+        self.refill: CatchupReceiver | None = None
         begun = store.note.startswith(BEGUN)
         state = states.decode(store.note) if store.note and not begun else None
         if state is not None and state.created != created:
-            raise states.StateError("it is of another stream of this name")
+            raise states.ReplicaStateError("it is of another stream of this name")
         if state is not None and state.group != group:
-            raise states.StateError(f"it is of another group, {state.group}")
+            raise states.ReplicaStateError(f"it is of another group, {state.group}")
         if state is None and config.first_seq > 1 and not store.last_seq:
             store.skip_to(config.first_seq - 1)
         self.stream = self._over(config if state is None else state.config, state)
@@ -124,7 +124,7 @@ class Replica:
         elif joining and state is None:
             self._refill(0, "it has nothing of its own here")
 
-    def _over(self, config: StreamConfig, state: states.State | None) -> ReplicatedStream:
+    def _over(self, config: StreamConfig, state: states.ReplicaState | None) -> ReplicatedStream:
         stream = ReplicatedStream(
             config, self._store, self._account, self._created, desk=self, group=self._group
         )
@@ -206,7 +206,7 @@ class Replica:
     def _begin_anew(self, index: int, data: bytes) -> None:
         """Nobody has anything any more: what is here, a part of what others had, goes, too."""
         begin = entries.decode(data)
-        if not isinstance(begin, entries.Begin) or not isinstance(self._store, MemoryStream):
+        if not isinstance(begin, entries.ResetStream) or not isinstance(self._store, MemoryStream):
             raise ReplicaError("only a stream in memory can begin anew")
         self.follow()
         self.checkpoint.stop()
@@ -214,7 +214,7 @@ class Replica:
         config = StreamConfig.from_json(json.loads(begin.config))
         self._store = MemoryStream()
         self._store.skip_to(max(config.first_seq, 1) - 1)
-        state = states.State(index, begin.time, self._created, config, self._group)
+        state = states.ReplicaState(index, begin.time, self._created, config, self._group)
         self.refill = None
         self._leave_behind()
         self._waiting.clear()
@@ -246,7 +246,7 @@ class Replica:
         self.applied = 0
         if self.refill is None:
             self._tell(f"is filled from the other servers: {why}")
-            self.refill = Refill(self._store, self._created)
+            self.refill = CatchupReceiver(self._store, self._created)
             self._waiting_from = self._waiting_upto = index
         self._waiting_from = max(self._waiting_from, index)
         self._ask()
@@ -259,15 +259,15 @@ class Replica:
             self._owner.ask(self, self.refill.ask(), another=another)
 
     def answer(self, question: bytes) -> bytes:
-        """Help another replica. Raises SenderError when this one cannot."""
+        """Help another replica. Raises CatchupSenderError when this one cannot."""
         if self.failure or self.refill is not None:
-            raise SenderError("this replica is not current")
+            raise CatchupSenderError("this replica is not current")
         return answer(self.stream, question)
 
     def answered(self, data: bytes) -> None:
         """An answer has come; the next question follows once it is on the disk.
 
-        Raises RefillError: it was damaged, `ask` again; MisfitError: only an empty store can help.
+        Raises CatchupError: it was damaged, `ask` again; CatchupMismatchError: only an empty store can help.
         """
         refill = self.refill
         if refill is None or self._saving:
@@ -309,7 +309,7 @@ class Replica:
         assert self.refill is not None and self.refill.state is not None
         state = self.refill.state
         if state.index < self._waiting_from:
-            self.refill = Refill(self._store, self._created)
+            self.refill = CatchupReceiver(self._store, self._created)
             return False
         self.refill = None
         self._tell(f"is filled, with {self._store.messages} messages up to {self._store.last_seq}")
@@ -418,7 +418,7 @@ class Replica:
         def finished(outcome: Outcome | Exception) -> None:
             done(None if isinstance(outcome, Exception) else bool(outcome))
 
-        self.order(entries.Change(self.now(), name, base, whole, change), finished)
+        self.order(entries.ConsumerDelta(self.now(), name, base, whole, change), finished)
 
     def unused(self, consumer: Consumer) -> None:
         """A consumer has ended by itself."""

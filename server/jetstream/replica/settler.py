@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..stream.commit import Answer, Done, Runner, Send
+    from ..stream.commit import Answer, Done, Send, TaskExecutor
 
 
-class AppliedSettler:
+class AppliedAckQueue:
     """A `Settler` whose messages are safe as soon as they are stored."""
 
     def __init__(
         self,
-        runner: Runner,
+        runner: TaskExecutor,
         send: Send,
         answer: Callable[[list[Answer]], object],
         settled: Callable[[], None],

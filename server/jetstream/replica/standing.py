@@ -1,4 +1,4 @@
-"""Standing: where a consumer of a replicated stream stands, as all replicas agree.
+"""ReplicatedConsumerState: where a consumer of a replicated stream stands, as all replicas agree.
 
 Promises: changed only by entries, in place, so that it is the same at the same index everywhere; what it says
 of a message's being wanted decides what interest and work queues keep. The leader's own ledger is ahead of
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.subject import matches
 from ....store.consumer_state import ConsumerState, changing
-from ..consumer.start import Start
+from ..consumer.start import StartPosition
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 STEP = 512  # messages looked at in one step
 
 
-class Standing:
-    """One consumer's. version: how many changes were applied; picked, resume: see `consumer.start.Start`.
+class ReplicatedConsumerState:
+    """One consumer's. version: how many changes were applied; picked, resume: see
+    `consumer.start.StartPosition`.
 
     delivered_at, acked_at: when the last message was delivered and acknowledged, ns; 0 for never.
     """
@@ -53,7 +54,7 @@ class Standing:
         self.picked: list[int] = []
         self.resume = 0
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: StartPosition) -> None:
         """It is new, and begins there."""
         before = max(start.next_seq - 1, 0)
         self.state = ConsumerState((0, before), (0, before))
@@ -71,12 +72,12 @@ class Standing:
         """The last stream sequence delivered."""
         return self.state.delivered[1]
 
-    def start(self) -> Start:
+    def start(self) -> StartPosition:
         """Where the next leader reads on."""
         after = self.state.delivered[1] + 1
         if self.picked:
-            return Start(self.picked[0], list(self.picked), self.resume)
-        return Start(max(after, self.resume) if self.resume else after, [])
+            return StartPosition(self.picked[0], list(self.picked), self.resume)
+        return StartPosition(max(after, self.resume) if self.resume else after, [])
 
     def needs(self, seq: int) -> bool:
         """Tell whether a message that it selects has to be kept for it."""

@@ -2,7 +2,7 @@
 
 Promises: with the messages of the same moment it is all that the next entries' effects depend on; what the
 messages tell themselves (ids that are still stored, lifetimes) is read back from them. A JSON object for what
-is small, and columns for what can be much. Bytes that are no state raise StateError.
+is small, and columns for what can be much. Bytes that are no state raise ReplicaStateError.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ....store.consumer_state import encoding as encoding_consumer
 from ....store.errors import StoreError
 from ...slices import Steps, at_once
 from ..stream.dedupe import HEADER as MSG_ID
-from ..stream.positions import Position
-from .standing import Standing
+from ..stream.positions import SourceOffset
+from .standing import ReplicatedConsumerState
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -37,12 +37,12 @@ _LENGTH = Struct("<I")
 _IDENTIFIER = Struct("<qQH")
 
 
-class StateError(ValueError):
+class ReplicaStateError(ValueError):
     """These bytes are no state that this server understands."""
 
 
 @dataclass(slots=True)
-class State:
+class ReplicaState:
     """index, time: of the last entry. created: the stream's, ns; which stream it is, if the name came again.
     group: whose entries are counted.
 
@@ -59,11 +59,11 @@ class State:
     remembered_from: int = 0
     gone: list[tuple[int, int, bytes]] = field(default_factory=list)
     positions: dict[str, tuple[int, str]] = field(default_factory=dict)
-    standings: list[Standing] = field(default_factory=list)
+    standings: list[ReplicatedConsumerState] = field(default_factory=list)
 
 
-class Knowledge(TypedDict):
-    """Some of `State`."""
+class PartialReplicaState(TypedDict):
+    """Some of `ReplicaState`."""
 
     last_id: bytes
     remembered_from: int
@@ -71,25 +71,27 @@ class Knowledge(TypedDict):
     positions: dict[str, tuple[int, str]]
 
 
-def gather(stream: ReplicatedStream) -> State:
+def gather(stream: ReplicatedStream) -> ReplicaState:
     """Give the state of a stream now; it shares its consumers' states: they change with the next entry."""
     return at_once(gathering(stream))
 
 
-def gathering(stream: ReplicatedStream) -> Steps[State]:
+def gathering(stream: ReplicatedStream) -> Steps[ReplicaState]:
     """The same in steps, during which no entry may be applied."""
     standings = list(stream.standings.values())
     index, time = stream.index, stream.time.at
     known = yield from knowing(stream)
-    return State(index, time, stream.created, stream.config, stream.group, **known, standings=standings)
+    return ReplicaState(
+        index, time, stream.created, stream.config, stream.group, **known, standings=standings
+    )
 
 
-def knowledge(stream: Stream) -> Knowledge:
+def knowledge(stream: Stream) -> PartialReplicaState:
     """Give what any stream knows besides its messages and consumers."""
     return at_once(knowing(stream))
 
 
-def knowing(stream: Stream) -> Steps[Knowledge]:
+def knowing(stream: Stream) -> Steps[PartialReplicaState]:
     """The same in steps, during which nothing may be stored or removed."""
     store, order = stream.store, stream.dedupe.order()
     gone: list[tuple[int, int, bytes]] = []
@@ -106,12 +108,12 @@ def knowing(stream: Stream) -> Steps[Knowledge]:
     }
 
 
-def install(stream: ReplicatedStream, state: State) -> None:
+def install(stream: ReplicatedStream, state: ReplicaState) -> None:
     """Let a stream just made over the messages of that moment know what `gather` gave."""
     stream.index = state.index
     stream.time.pass_to(state.time)
     for index, (sequence, identity) in state.positions.items():
-        stream.positions.note(index, Position(sequence, identity), 0)
+        stream.positions.note(index, SourceOffset(sequence, identity), 0)
     stream.standings.update({standing.name: standing for standing in state.standings})
     _remember(stream.dedupe, stream.store, state)
     stream.dedupe.last_id = state.last_id
@@ -124,7 +126,7 @@ def install(stream: ReplicatedStream, state: State) -> None:
             stream.expiry.load(message)
 
 
-def _remember(dedupe: DedupeWindow, store: StreamStore, state: State) -> None:
+def _remember(dedupe: DedupeWindow, store: StreamStore, state: ReplicaState) -> None:
     """Bring the window back in its order: that of the sequences."""
     known = [(seq, time, name) for time, seq, name in state.gone]
     for headed in store.headed(state.remembered_from):
@@ -139,12 +141,12 @@ def _remember(dedupe: DedupeWindow, store: StreamStore, state: State) -> None:
         dedupe.remember(name, seq, time)
 
 
-def encode(state: State) -> bytes:
+def encode(state: ReplicaState) -> bytes:
     """Give a state's bytes."""
     return at_once(encoding(state))
 
 
-def encoding(state: State) -> Steps[bytes]:
+def encoding(state: ReplicaState) -> Steps[bytes]:
     """The same in steps, during which no entry may be applied."""
     document = {
         "index": state.index,
@@ -174,7 +176,7 @@ def encoding(state: State) -> Steps[bytes]:
     return bytes(note)
 
 
-def _describe(standing: Standing) -> dict[str, Any]:
+def _describe(standing: ReplicatedConsumerState) -> dict[str, Any]:
     return {
         "name": standing.name,
         "created": standing.created,
@@ -186,21 +188,21 @@ def _describe(standing: Standing) -> dict[str, Any]:
     }
 
 
-def decode(data: bytes) -> State:
-    """Read a state. Raises StateError."""
+def decode(data: bytes) -> ReplicaState:
+    """Read a state. Raises ReplicaStateError."""
     try:
         return _decode(data)
     except (error, ValueError, KeyError, TypeError, IndexError) as fault:
-        raise StateError(f"not the state of a replica: {fault}") from fault
+        raise ReplicaStateError(f"not the state of a replica: {fault}") from fault
 
 
-def _decode(data: bytes) -> State:
+def _decode(data: bytes) -> ReplicaState:
     version, size = _HEAD.unpack_from(data)
     if version != VERSION:
-        raise StateError(f"version {version}")
+        raise ReplicaStateError(f"version {version}")
     at = _HEAD.size + size
     document = json.loads(data[_HEAD.size : at])
-    state = State(
+    state = ReplicaState(
         document["index"],
         document["time"],
         document["created"],
@@ -215,7 +217,9 @@ def _decode(data: bytes) -> State:
         at += _IDENTIFIER.size + length
         state.gone.append((time, seq, data[at - length : at]))
     for one in document["consumers"]:
-        standing = Standing(one["name"], one["created"], ConsumerConfig.from_json(one["config"]))
+        standing = ReplicatedConsumerState(
+            one["name"], one["created"], ConsumerConfig.from_json(one["config"])
+        )
         (length,) = _LENGTH.unpack_from(data, at)
         at += _LENGTH.size + length
         standing.state = ConsumerState()
@@ -224,5 +228,5 @@ def _decode(data: bytes) -> State:
         standing.delivered_at, standing.acked_at = one.get("active", (0, 0))  # not told by older servers
         state.standings.append(standing)
     if at != len(data):
-        raise StateError("it has another length than it says")
+        raise ReplicaStateError("it has another length than it says")
     return state

@@ -25,29 +25,29 @@ from ..consumer.start import choose, picks_last
 from ..quota import Quota
 from ..stream.core import Ordered, Stream
 from ..stream.envelope import ROLLUP
-from ..stream.hearing import Hearing
+from ..stream.hearing import StreamSubscriptions
 from ..stream.ingest import Duplicate
-from ..stream.positions import Position
+from ..stream.positions import SourceOffset
 from ..stream.readers import Readers
-from ..stream.rules.basis import Rules
+from ..stream.rules.basis import StreamDeps
 from . import entry as entries
-from .arrivals import Arrivals
-from .dice import Dice
+from .arrivals import SourceProposals
+from .dice import DeterministicRandom
 from .logtime import LogClock, LogTime
-from .purge import Purging
-from .relay import LeaderPost
+from .purge import ReplicatedPurge
+from .relay import LeaderReplication
 from .removal import EntryRemoval
-from .settler import AppliedSettler
-from .standing import Standing
+from .settler import AppliedAckQueue
+from .standing import ReplicatedConsumerState
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...accounts.parcel import Message
     from ...accounts.subscription import Publish
     from ..account import JetStreamAccount
-    from ..stream.commit import Done, Settler
-    from ..stream.link import Link
-    from ..stream.source import Source
+    from ..stream.commit import AckQueue, Done
+    from ..stream.link import Origin
+    from ..stream.source import SourceOrigin
 
 RUN = 512  # publishes of one step
 LARGE = 8192  # bytes of a message that may push out many
@@ -56,7 +56,7 @@ LARGE = 8192  # bytes of a message that may push out many
 Outcome = int | bool | ApiError | None
 
 
-class Counted(Quota):
+class CountingQuota(Quota):
     """Counts what is used and refuses nothing: room is judged by the leader before it proposes."""
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class Counted(Quota):
         return None
 
 
-class Desk(Protocol):
+class Proposer(Protocol):
     """Where a leader hands in what is to be agreed on."""
 
     def read(self, run: list[Publish]) -> None:
@@ -93,7 +93,7 @@ class Desk(Protocol):
         """What a consumer did; see `relay`."""
 
     def unused(self, consumer: Consumer) -> None:
-        """A consumer has ended by itself, since nobody used it (or `Unseat` ended it)."""
+        """A consumer has ended by itself, since nobody used it (or `RemoveConsumer` ended it)."""
 
 
 class ReplicatedStream(Stream):
@@ -110,34 +110,34 @@ class ReplicatedStream(Stream):
         account: JetStreamAccount,
         created: int,
         *,
-        desk: Desk,
+        desk: Proposer,
         group: str = "",
     ) -> None:
         self.index = 0
         self.between = False
         self.group = group
         self.time = LogTime(account.host.clock)
-        self.dice = Dice()
-        self.standings: Readers[Standing] = Readers()
+        self.dice = DeterministicRandom()
+        self.standings: Readers[ReplicatedConsumerState] = Readers()
         self._desk = desk
-        self.arrivals = Arrivals(account.host.runner, self.time.next, desk.order)
+        self.arrivals = SourceProposals(account.host.runner, self.time.next, desk.order)
         super().__init__(config, store, account, created)
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> StreamDeps:
         due = self._desk.due
         age = LogClock(self.time, lambda: due(entries.AGE))
         ttl = LogClock(self.time, lambda: due(entries.LIFETIMES))
         config = self.config
-        quota = Counted(parent=self.account.quota(config.storage, config.num_replicas))
-        return Rules(age, age, ttl, self.dice.below, quota, self.standings)
+        quota = CountingQuota(parent=self.account.quota(config.storage, config.num_replicas))
+        return StreamDeps(age, age, ttl, self.dice.below, quota, self.standings)
 
     def _removal(self) -> EntryRemoval:
         """Together with an entry."""
         self.removals = EntryRemoval(self)
         return self.removals
 
-    def _settler(self) -> Settler:
-        self.applied = AppliedSettler(self.host.runner, self.send, self.send_each, self._settled)
+    def _settler(self) -> AckQueue:
+        self.applied = AppliedAckQueue(self.host.runner, self.send, self.send_each, self._settled)
         return self.applied
 
     def _settled(self) -> None:
@@ -169,9 +169,9 @@ class ReplicatedStream(Stream):
         if self.leading:
             super().start_inflow()
 
-    def _hearing(self) -> Hearing:
+    def _hearing(self) -> StreamSubscriptions:
         """What is heard goes to the log first."""
-        return Hearing(self.account.account, self._desk.receive, self._desk.read)
+        return StreamSubscriptions(self.account.account, self._desk.receive, self._desk.read)
 
     def _wanted(self) -> list[str]:
         """Hear the subjects only as the leader."""
@@ -253,22 +253,24 @@ class ReplicatedStream(Stream):
         self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
     ) -> None:
         """Propose to purge, in several entries if it is much."""
-        Purging(self, self._desk.order, done, entries.Purge(0, subject, up_to, keep))
+        ReplicatedPurge(self, self._desk.order, done, entries.Purge(0, subject, up_to, keep))
 
     def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
         """Propose to remove a message."""
-        self._desk.order(entries.Delete(self.time.next(), sequence, erase), _told(done))
+        self._desk.order(entries.DeleteMsg(self.time.next(), sequence, erase), _told(done))
 
     # --- what comes from other streams, to the leader
 
-    def mirror(self, link: Link, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+    def mirror(
+        self, link: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
+    ) -> None:
         """Propose a message of the mirror's origin."""
-        self.arrivals.add(entries.Mirrored, (sequence, time, subject, header, body), link.refused)
+        self.arrivals.add(entries.MirroredMsgs, (sequence, time, subject, header, body), link.refused)
 
-    def copy(self, link: Source, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+    def copy(self, link: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
         """Propose a message of a source."""
         message = (link.index, link.identity, sequence, subject, header, body)
-        self.arrivals.add(entries.Copied, message, link.refused)
+        self.arrivals.add(entries.SourcedMsgs, message, link.refused)
 
     def pass_by(self, sequence: int) -> None:
         """Propose to use up sequences."""
@@ -286,7 +288,7 @@ class ReplicatedStream(Stream):
 
     def begin_source_anew(self, index: str) -> None:
         """Propose to forget a source's position."""
-        self._desk.order(entries.Forget(self.time.next(), index), _nothing)
+        self._desk.order(entries.ForgetSource(self.time.next(), index), _nothing)
 
     def when_safe(self, done: Done) -> None:
         """Call `done` once all that came so far is agreed on."""
@@ -334,7 +336,7 @@ class ReplicatedStream(Stream):
             ends = sorted({*ends, *much})
         return ends
 
-    def _delete(self, entry: entries.Delete) -> Outcome:
+    def _delete(self, entry: entries.DeleteMsg) -> Outcome:
         return self.delete_message(entry.sequence, erase=entry.erase)
 
     def _purge(self, entry: entries.Purge) -> Steps[Outcome]:
@@ -358,7 +360,7 @@ class ReplicatedStream(Stream):
         self.store.skip_to(entry.last)
         return True
 
-    def _mirrored(self, entry: entries.Mirrored) -> Steps[Outcome]:
+    def _mirrored(self, entry: entries.MirroredMsgs) -> Steps[Outcome]:
         stored = 0
         for sequence, time, subject, header, body in entry.messages:
             if sequence > self.store.last_seq:  # a leader may have asked again for what came already
@@ -369,7 +371,7 @@ class ReplicatedStream(Stream):
                     yield
         return stored
 
-    def _copied(self, entry: entries.Copied) -> Steps[Outcome]:
+    def _copied(self, entry: entries.SourcedMsgs) -> Steps[Outcome]:
         """Store what came from sources; ends at the first refusal, which is given."""
         stored = 0
         for index, identity, sequence, subject, header, body in entry.messages:
@@ -386,19 +388,19 @@ class ReplicatedStream(Stream):
             except Exception as error:  # one message must not end all replicas
                 self.troubled(error)
                 return api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
-            self.positions.note(index, Position(sequence, identity), copy)
+            self.positions.note(index, SourceOffset(sequence, identity), copy)
             yield from self.removals.finishing()
             if stored % RUN == 0:
                 yield
         return stored
 
-    def _forget(self, entry: entries.Forget) -> Outcome:
+    def _forget(self, entry: entries.ForgetSource) -> Outcome:
         self.positions.forget(entry.source)
         return True
 
     # --- consumers
 
-    def _seat(self, entry: entries.Seat) -> Steps[Outcome]:
+    def _seat(self, entry: entries.AddConsumer) -> Steps[Outcome]:
         config = ConsumerConfig.from_json(json.loads(entry.config))
         standing = self.standings.get(entry.name)
         if standing is None:
@@ -407,7 +409,7 @@ class ReplicatedStream(Stream):
                 picks = yield from self.store.picking(config.filters)
             if self.leading:
                 yield from self.prepared(config.filters)
-            self.standings[entry.name] = standing = Standing(entry.name, entry.created, config)
+            self.standings[entry.name] = standing = ReplicatedConsumerState(entry.name, entry.created, config)
             standing.begin(choose(config, self.store, most, picks))
             if self.leading:
                 self._man(standing)
@@ -420,14 +422,14 @@ class ReplicatedStream(Stream):
         self.let_go(self.removal.sweeping())
         return True
 
-    def _man(self, standing: Standing) -> None:
+    def _man(self, standing: ReplicatedConsumerState) -> None:
         """Deliver to a consumer's readers, from where the replicas agree that it stands."""
-        post = LeaderPost(standing, self.clock, self.host.turns, self._desk.change)
+        post = LeaderReplication(standing, self.clock, self.host.turns, self._desk.change)
         consumer = Consumer(self, standing.name, standing.config, standing.created, post=post)
         self.consumers[standing.name] = consumer
         consumer.start(self._desk.unused)
 
-    def _unseat(self, entry: entries.Unseat) -> Outcome:
+    def _unseat(self, entry: entries.RemoveConsumer) -> Outcome:
         standing = self.standings.pop(entry.name, None)
         if standing is None:
             return False
@@ -438,7 +440,7 @@ class ReplicatedStream(Stream):
         self.let_go(self.removal.sweeping())
         return True
 
-    def _change(self, entry: entries.Change) -> Steps[Outcome]:
+    def _change(self, entry: entries.ConsumerDelta) -> Steps[Outcome]:
         standing = self.standings.get(entry.name)
         if standing is None or (not entry.whole and entry.base != standing.version):
             return False
@@ -475,15 +477,15 @@ def _whole(
 
 _APPLY: dict[type[Any], Callable[[ReplicatedStream, Any], Steps[Outcome]]] = {
     entries.Publishes: ReplicatedStream._publishes,
-    entries.Delete: _whole(ReplicatedStream._delete),
+    entries.DeleteMsg: _whole(ReplicatedStream._delete),
     entries.Purge: ReplicatedStream._purge,
     entries.Expire: ReplicatedStream._expiry,
     entries.Configure: ReplicatedStream._configure,
-    entries.Seat: ReplicatedStream._seat,
-    entries.Unseat: _whole(ReplicatedStream._unseat),
-    entries.Change: ReplicatedStream._change,
-    entries.Mirrored: ReplicatedStream._mirrored,
-    entries.Copied: ReplicatedStream._copied,
+    entries.AddConsumer: ReplicatedStream._seat,
+    entries.RemoveConsumer: _whole(ReplicatedStream._unseat),
+    entries.ConsumerDelta: ReplicatedStream._change,
+    entries.MirroredMsgs: ReplicatedStream._mirrored,
+    entries.SourcedMsgs: ReplicatedStream._copied,
     entries.Skip: _whole(ReplicatedStream._skip),
-    entries.Forget: _whole(ReplicatedStream._forget),
+    entries.ForgetSource: _whole(ReplicatedStream._forget),
 }

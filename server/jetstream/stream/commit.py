@@ -3,7 +3,7 @@
 Promises: an answer, a republish and a consumer's wake-up for a message are only given when the store says
 that the message is on disk; they are given in the order in which the messages were stored; one sync at a time
 per stream. A sync that failed is never repeated: its publishers are told, and the stream stops taking
-messages. The only asyncio of a stream lives in `LoopRunner`.
+messages. The only asyncio of a stream lives in `LoopTaskExecutor`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Send = Callable[[str, bytes, bytes], object]  # subject, header, body
 Answer = tuple[bytes, bytes]  # reply subject, body
 
 
-class Settler(Protocol):
+class AckQueue(Protocol):
     """Keeps what is to be told of stored messages until they are safe.
 
     answers: (reply, body), republish: (subject, header, body), both in the order of the messages. error: why
@@ -62,7 +62,7 @@ class Job(Protocol):
         """Block until it is done; give its exception, or None."""
 
 
-class Runner(Protocol):
+class TaskExecutor(Protocol):
     """How work gets done later or elsewhere."""
 
     def soon(self, callback: Callable[[], None]) -> None:
@@ -85,7 +85,7 @@ class _Future:
         return self._future.result()
 
 
-class LoopRunner:
+class LoopTaskExecutor:
     """The runner of a server: an asyncio loop and its worker threads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, executor: Executor) -> None:
@@ -133,7 +133,7 @@ class _Batch:
         self.job: Job | None = None
 
 
-class Committer:
+class GroupCommit:
     """The commits of one stream's store.
 
     `answers` holds (reply, body) of stored messages that are not on disk yet; the publish path appends to it
@@ -161,7 +161,7 @@ class Committer:
     def __init__(
         self,
         store: StreamStore,
-        runner: Runner,
+        runner: TaskExecutor,
         send: Send,
         answer: Callable[[list[Answer]], object],
         committed: Callable[[int], None],

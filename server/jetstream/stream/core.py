@@ -20,20 +20,20 @@ from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...slices import Steps, at_once
-from .commit import Answer, Committer, Settler
+from .commit import AckQueue, Answer, GroupCommit
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
 from .direct import DirectGet
-from .hearing import Hearing
+from .hearing import StreamSubscriptions
 from .ingest import Duplicate, Ingest
-from .interest import Interest
-from .limits import Limits
-from .positions import Position, Positions
+from .interest import InterestRetention
+from .limits import StreamLimits
+from .positions import SourceOffset, SourceOffsets
 from .readers import Readers
-from .removal import Removal
-from .rules.basis import Rules
-from .ttl import Expiry
-from .upkeep import Upkeep
+from .removal import MessageRemoval
+from .rules.basis import StreamDeps
+from .ttl import MessageTTLs
+from .upkeep import Compactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from ..account import JetStreamAccount
     from ..consumer.core import Consumer
     from .commit import Done
-    from .inflow import Inflow
-    from .link import Link
-    from .source import Source
+    from .inflow import Sourcing
+    from .link import Origin
+    from .source import SourceOrigin
 
 READ_BACK = 128  # messages read back in one step
 
@@ -74,43 +74,43 @@ class Stream:
         self.rules = self._rules()
         self.quota = self.rules.quota
         self.committed_seq = store.last_seq
-        self.inflow: Inflow | None = None
+        self.inflow: Sourcing | None = None
         self.stopped = self.deleting = False
         self._halted: list[Consumer] = []
         self._counted = 0
         self._on_disk = config.storage == "file"
         self.removal = self._removal()
-        self.limits = Limits(config, store, self.rules.age_clock, self.removed, self.removal.begin)
-        self.interest = Interest(
+        self.limits = StreamLimits(config, store, self.rules.age_clock, self.removed, self.removal.begin)
+        self.interest = InterestRetention(
             config, store, self.rules.readers, self.removed, unreadable=self.offline_consumers
         )
-        self.expiry = Expiry(config, store, self.rules.ttl_clock, self.limits, self.removed, self._mark)
+        self.expiry = MessageTTLs(config, store, self.rules.ttl_clock, self.limits, self.removed, self._mark)
         self.dedupe = DedupeWindow(config.duplicate_window)
-        self.committer: Settler = self._settler()
-        self.upkeep = Upkeep(store, self.clock, self.host.runner, self._upkeep_failed)
-        self.positions = Positions(store, self.clock, self._save_positions)
+        self.committer: AckQueue = self._settler()
+        self.upkeep = Compactor(store, self.clock, self.host.runner, self._upkeep_failed)
+        self.positions = SourceOffsets(store, self.clock, self._save_positions)
         self.ingest = Ingest(self)
         self.hearing = self._hearing()
         self.direct = DirectGet(self)
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> StreamDeps:
         """What the stream's rules go by: here, this server's clock, dice and consumers."""
         quota = self.account.quota(self.config.storage)
-        return Rules(self.clock, self.clock, self.clock, self.host.random_below, quota, self.consumers)
+        return StreamDeps(self.clock, self.clock, self.clock, self.host.random_below, quota, self.consumers)
 
-    def _removal(self) -> Removal:
+    def _removal(self) -> MessageRemoval:
         """What it lets go of: here, in the next turns of the loop."""
-        return Removal(self)
+        return MessageRemoval(self)
 
-    def _settler(self) -> Settler:
+    def _settler(self) -> AckQueue:
         """Who tells of what was stored, and when: here, when it is on this disk."""
-        return Committer(
+        return GroupCommit(
             self.store, self.host.runner, self.send, self.send_each, self._committed, self._failed
         )
 
-    def _hearing(self) -> Hearing:
+    def _hearing(self) -> StreamSubscriptions:
         """How its subjects are heard."""
-        return Hearing(self.account.account, self.ingest.receive, self.ingest.read)
+        return StreamSubscriptions(self.account.account, self.ingest.receive, self.ingest.read)
 
     @property
     def identity(self) -> str:
@@ -174,10 +174,10 @@ class Stream:
 
     def start_inflow(self) -> None:
         """Begin to follow the mirror's or sources' origins, once all streams of the account are there."""
-        from .inflow import Inflow
+        from .inflow import Sourcing
 
         if self.inflow is None and (self.config.mirror is not None or self.config.sources):
-            self.inflow = Inflow(self)
+            self.inflow = Sourcing(self)
             self.inflow.start()
 
     def _wanted(self) -> list[str]:
@@ -374,18 +374,17 @@ class Stream:
 
     # --- what comes from other streams
 
-    def mirror(self, link: Link, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+    def mirror(self, _: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
         """Store a message of the mirror's origin under its sequence. Raises ApiError."""
-        del link
         self.ingest.replicate(sequence, subject, header, body, time)
 
-    def copy(self, link: Source, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+    def copy(self, link: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
         """Store the message `sequence` of a source, whose header tells where it is from. Raises ApiError."""
         try:
             copy = self.ingest.store(subject, header, body, sourced=True)
         except Duplicate:
             return
-        self.positions.note(link.index, Position(sequence, link.identity), copy)
+        self.positions.note(link.index, SourceOffset(sequence, link.identity), copy)
         if self.committer.idle:
             self.committer.wake()
 

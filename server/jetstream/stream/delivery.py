@@ -1,4 +1,4 @@
-"""Delivery: what the reply subject of a delivered message tells.
+"""ReplyInfo: what the reply subject of a delivered message tells.
 
 `$JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>`, or with domain and
 account hash before the stream and possibly more tokens at the end; what crossed a leaf or route carries
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Delivery(NamedTuple):
+class ReplyInfo(NamedTuple):
     """One delivery.
 
     tries: how often it was delivered, this time included. time: ns, when the origin stored it. subject: ""
@@ -27,7 +27,7 @@ class Delivery(NamedTuple):
     subject: str
 
 
-def read_delivery(reply: str) -> Delivery | None:
+def read_delivery(reply: str) -> ReplyInfo | None:
     """Read a reply subject."""
     acks, _, subject = reply.partition("@")
     tokens = acks.split(".")
@@ -43,4 +43,4 @@ def read_delivery(reply: str) -> Delivery | None:
     if not all(number.isdigit() for number in numbers):
         return None
     tries, stream_seq, consumer_seq, time, pending = map(int, numbers)
-    return Delivery(tokens[at], tokens[at + 1], tries, stream_seq, consumer_seq, time, pending, subject)
+    return ReplyInfo(tokens[at], tokens[at + 1], tries, stream_seq, consumer_seq, time, pending, subject)

@@ -1,4 +1,4 @@
-"""Envelope: what a publish's headers ask of the stream, judged.
+"""PublishHeaders: what a publish's headers ask of the stream, judged.
 
 Promises: an Envelope is only made of headers whose conditions hold; otherwise ApiError with the reference's
 code, in its order. A message without headers never comes here. Reads the store, changes nothing.
@@ -21,7 +21,7 @@ ROLLUP = b"Nats-Rollup"
 REQUEST_INFO = b"Nats-Request-Info"
 
 
-class Envelope:
+class PublishHeaders:
     """The parts of a message's headers that matter after the checks.
 
     header: as it will be stored. rollup: b"", b"sub" or b"all". ttl: ns, 0 none, -1 never. refusal: the error
@@ -39,7 +39,7 @@ class Envelope:
         self.refusal: ApiError | None = None
 
 
-def judge(stream: Stream, subject: str, header: bytes, *, sourced: bool) -> Envelope:
+def validate(stream: Stream, subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
     """Judge the headers of a message for `subject`."""
     if header.startswith(b"NATS/1.0 "):
         header = VERSION + header[header.find(b"\r\n") + 2 :]
@@ -47,13 +47,13 @@ def judge(stream: Stream, subject: str, header: bytes, *, sourced: bool) -> Enve
             header = b""
     special = header.count(b"\r\nNats-")
     if not special:
-        return Envelope(header)
+        return PublishHeaders(header)
     if special == 1 and (identifier := headers.get(header, b"Nats-Msg-Id")):
-        envelope = Envelope(header)
+        envelope = PublishHeaders(header)
         envelope.identifier = identifier
         return envelope
     header = headers.remove(header, (REQUEST_INFO,))
-    envelope = Envelope(header)
+    envelope = PublishHeaders(header)
     if not header:
         return envelope
     get = headers.get
@@ -129,7 +129,7 @@ def _last_on(stream: Stream, subject: str) -> int:
     return stream.store.subject_last(subject)
 
 
-def _read_rollup(stream: Stream, envelope: Envelope, *, sourced: bool) -> None:
+def _read_rollup(stream: Stream, envelope: PublishHeaders, *, sourced: bool) -> None:
     rollup = headers.get(envelope.header, ROLLUP)
     if not rollup:
         return
@@ -144,7 +144,7 @@ def _read_rollup(stream: Stream, envelope: Envelope, *, sourced: bool) -> None:
         envelope.rollup = rollup
 
 
-def _read_ttl(stream: Stream, envelope: Envelope, *, sourced: bool) -> None:
+def _read_ttl(stream: Stream, envelope: PublishHeaders, *, sourced: bool) -> None:
     """Read the lifetime; an invalid one is told last, as its check is, and where there are none as well."""
     value = headers.get(envelope.header, b"Nats-TTL")
     if not value or (sourced and not stream.config.allow_msg_ttl):

@@ -1,4 +1,4 @@
-"""Hearing: the subjects that a stream hears.
+"""StreamSubscriptions: the subjects that a stream hears.
 
 There may be ten thousand of them. Promises: what is heard changes in steps; a change that begins ends the one
 before it; afterwards exactly the subjects that the last one wanted are heard, each once.
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from ...accounts.account import Account
     from ...accounts.parcel import Message
-    from ...accounts.subscription import Reader, Subscription
+    from ...accounts.subscription import ReadCallback, Subscription
 
 STEP = 128  # subscriptions made or ended in one go
 
 
-class Hearing:
+class StreamSubscriptions:
     """The subscriptions of a stream. receive, read: see Subscription's `callback` and `reader`."""
 
     __slots__ = ("_account", "_read", "_receive", "_subscriptions", "_turn")
 
-    def __init__(self, account: Account, receive: Callable[[Message], None], read: Reader) -> None:
+    def __init__(self, account: Account, receive: Callable[[Message], None], read: ReadCallback) -> None:
         self._account = account
         self._receive = receive
         self._read = read

@@ -1,4 +1,4 @@
-"""Inflow: all that comes into a stream from other streams: its mirror, or its sources.
+"""Sourcing: all that comes into a stream from other streams: its mirror, or its sources.
 
 There may be thousands of sources. They are opened a few at a time, and try one after the other.
 """
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ...slices import Shared, Slices, Steps, at_once, paced
-from .mirror import Mirror
+from .mirror import MirrorOrigin
 from .provenance import source_index
-from .source import Source
+from .source import SourceOrigin
 
 if TYPE_CHECKING:
     from .core import Stream
 
 
-class Inflow:
+class Sourcing:
     """The links of one stream. A source that is not opened yet is not told of."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._mirror: Mirror | None = None
-        self._sources: dict[str, Source] = {}
+        self._mirror: MirrorOrigin | None = None
+        self._sources: dict[str, SourceOrigin] = {}
         self._namesakes: Counter[str] = Counter()
         self._attempts = Shared(partial(stream.clock.call_later, 0))
         self._opening: Slices | None = None
@@ -38,7 +38,7 @@ class Inflow:
         """Follow what the configuration names now; what is unchanged goes on undisturbed."""
         config = self._stream.config
         if config.mirror is not None and self._mirror is None:
-            self._mirror = Mirror(self._stream, config.mirror, self._attempts)
+            self._mirror = MirrorOrigin(self._stream, config.mirror, self._attempts)
             self._mirror.start()
         self._namesakes.clear()
         self._namesakes.update(source.name for source in config.sources)
@@ -56,7 +56,7 @@ class Inflow:
             yield
         for index, source in wanted.items():
             if index not in self._sources:
-                made = self._sources[index] = Source(
+                made = self._sources[index] = SourceOrigin(
                     self._stream, source, attempts=self._attempts, namesakes=self._namesakes
                 )
                 made.start()

@@ -16,7 +16,7 @@ from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
 from .dedupe import HEADER as MSG_ID
-from .envelope import Envelope, judge
+from .envelope import PublishHeaders, validate
 
 if TYPE_CHECKING:
     from ...accounts.parcel import Message
@@ -177,9 +177,9 @@ class Ingest:
             raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {committer.error}")
         store = self._store
         now = self._now()
-        envelope: Envelope | None = None
+        envelope: PublishHeaders | None = None
         if header:
-            envelope = judge(self._stream, subject, header, sourced=sourced)
+            envelope = validate(self._stream, subject, header, sourced=sourced)
             header = envelope.header
             self._check_duplicate(envelope, now)
             if len(header) > MAX_HEADER:
@@ -207,7 +207,7 @@ class Ingest:
             self._stream.settle()
         return sequence
 
-    def _check_room(self, subject: str, header: int, body: int, envelope: Envelope | None) -> None:
+    def _check_room(self, subject: str, header: int, body: int, envelope: PublishHeaders | None) -> None:
         """Raise ApiError if the account, the server or the stream has no room for the message."""
         size = self._store.size_of(subject, header, body)
         refusal = self._quota.refusal(size)
@@ -235,7 +235,7 @@ class Ingest:
         if self._committer.idle:
             self._committer.wake()
 
-    def _check_duplicate(self, envelope: Envelope, now: int) -> None:
+    def _check_duplicate(self, envelope: PublishHeaders, now: int) -> None:
         """Answer an id seen before, and check the expected one: both come before the envelope's refusal."""
         if envelope.identifier:
             known = self._dedupe.find(envelope.identifier, now)
@@ -252,7 +252,7 @@ class Ingest:
             return api_error("JSStreamStoreFailedF", err="message to large")
         return api_error("JSStreamMessageExceedsMaximumErr")
 
-    def _skip(self, subject: str, envelope: Envelope | None, now: int) -> int:
+    def _skip(self, subject: str, envelope: PublishHeaders | None, now: int) -> int:
         """Nobody is interested: the sequence is used up, nothing is stored."""
         sequence = self._store.last_seq + 1
         self._store.skip_to(sequence)
@@ -264,7 +264,7 @@ class Ingest:
             self._rolling = self._stream.roll_up(envelope.rollup, subject, sequence)
         return sequence
 
-    def _note(self, envelope: Envelope, subject: str, sequence: int, now: int) -> None:
+    def _note(self, envelope: PublishHeaders, subject: str, sequence: int, now: int) -> None:
         self._dedupe.last_id = envelope.identifier
         if envelope.identifier:
             self._dedupe.remember(envelope.identifier, sequence, now)

@@ -1,4 +1,4 @@
-"""Interest: what retention by interest and work queues keep.
+"""InterestRetention: what retention by interest and work queues keep.
 
 Promises: under interest a message stays while some consumer still wants it, or may want it, as nobody can
 tell what one wants that cannot be read; in a work queue until one acknowledged it; under limits neither
@@ -17,10 +17,10 @@ from ...slices import Steps, paced
 
 if TYPE_CHECKING:
     from .limits import Removed
-    from .readers import Reader, Readers
+    from .readers import Readers, RetentionReader
 
 
-class Interest:
+class InterestRetention:
     """The retention of one stream."""
 
     __slots__ = ("_consumers", "_removed", "_store", "_unreadable", "by_interest", "by_work")
@@ -54,7 +54,7 @@ class Interest:
         """Say whether no consumer wants the message (under interest retention)."""
         return not self._unreadable and not self._consumers.want(sequence, subject)
 
-    def acked(self, sequence: int, by: Reader) -> bool:
+    def acked(self, sequence: int, by: RetentionReader) -> bool:
         """Let go of a message that `by` is done with, if nobody else wants it; True when it went."""
         if not (self.by_interest or self.by_work):
             return False
@@ -69,11 +69,11 @@ class Interest:
         self._removed(sequence, subject)
         return True
 
-    def all_acked(self, sequences: list[int], by: Reader) -> Steps[int]:
+    def all_acked(self, sequences: list[int], by: RetentionReader) -> Steps[int]:
         """Let go of messages that `by` is done with, as `acked`; gives how many went."""
         return paced(self._acking(sequences, by))
 
-    def _acking(self, sequences: list[int], by: Reader) -> Steps[int]:
+    def _acking(self, sequences: list[int], by: RetentionReader) -> Steps[int]:
         gone = 0
         for sequence in sequences:
             gone += self.acked(sequence, by)

@@ -1,4 +1,4 @@
-"""Limits: what a stream lets go of to keep to its configuration.
+"""StreamLimits: what a stream lets go of to keep to its configuration.
 
 Promises: after `enforce` the stream is within max_msgs, max_bytes and max_msgs_per_subject, or, where one
 message pushes out very many, soon after; messages older than max_age go by one timer, oldest first, at a cost
@@ -27,7 +27,7 @@ Removed = Callable[[int, str], None]
 Spread = Callable[[Steps[int]], None]  # has work done over the next turns of the loop
 
 
-class Limits:
+class StreamLimits:
     """The limits of one stream over its store."""
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Link: the way to an origin, for a mirror or a source: an internal consumer there, made through the API.
+"""Origin: the way to an origin, for a mirror or a source: an internal consumer there, made through the API.
 
 States: resting (a timer or a change of interest begins an attempt), asking (a request is out), following
 (messages arrive). Promises: what is handed to `take` is without duplicate and without gap since the position
@@ -19,15 +19,15 @@ from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.transform import SubjectTransform
-from .delivery import Delivery, read_delivery
+from .delivery import ReplyInfo, read_delivery
 from .order import HEARTBEAT, SILENCE, consumer_config, deliver_subject, request_subject
 
 if TYPE_CHECKING:
-    from ...accounts.account import Watch
+    from ...accounts.account import InterestWatch
     from ...accounts.parcel import Message
     from ...accounts.subscription import InterestChange, Subscription
     from ...clock import Timer
-    from ...slices import Turns
+    from ...slices import LoopTurns
     from .core import Stream
 
 MILLISECOND = 1_000_000
@@ -47,7 +47,7 @@ FLOW_CONTROL = "$JS.FC."
 STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
 
 
-class Link:
+class Origin:
     """One origin. Subclasses say where to start and what to do with messages.
 
     attempts: when it is one's turn to try; many links of a stream may want to at the same moment.
@@ -58,7 +58,7 @@ class Link:
     setup_failed = ""  # the error's constant
     first_level = 0  # the API level asked for first
 
-    def __init__(self, stream: Stream, source: StreamSource, attempts: Turns) -> None:
+    def __init__(self, stream: Stream, source: StreamSource, attempts: LoopTurns) -> None:
         self.stream = stream
         self._attempts = attempts
         self.source = source
@@ -79,7 +79,7 @@ class Link:
         self._reply: Subscription | None = None
         self._feed: Subscription | None = None
         self._timer: Timer | None = None
-        self._watch: Watch | None = None
+        self._watch: InterestWatch | None = None
         self._queued = False
         self._stopped = False
         below = stream.host.random_below
@@ -98,7 +98,7 @@ class Link:
         """The consumer begins after the origin's sequence `delivered` and has `pending` messages to send."""
         raise NotImplementedError
 
-    def take(self, delivery: Delivery, original: str, subject: str, header: bytes, body: bytes) -> None:
+    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
         """Store a message, `original` on the origin, as `subject`.
 
         Raises ApiError when it cannot be; it is asked for again later.
@@ -363,7 +363,7 @@ class Link:
             self.copied, self._delivered = position
             self.retry(error)
 
-    def _advance(self, delivery: Delivery) -> bool:
+    def _advance(self, delivery: ReplyInfo) -> bool:
         """Judge a delivery's place in the order: True to take it."""
         expected = delivery.consumer_seq == self._delivered + 1
         if delivery.stream_seq <= self.copied:

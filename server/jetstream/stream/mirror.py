@@ -1,4 +1,4 @@
-"""Mirror: a stream that is the copy of another: same sequences, same times.
+"""MirrorOrigin: a stream that is the copy of another: same sequences, same times.
 
 Promises: a message has the sequence and time of its origin; what the origin does not have (any more) is a
 deleted sequence here too.
@@ -7,13 +7,13 @@ deleted sequence here too.
 from __future__ import annotations
 
 from ....protocol.api.consumer import ConsumerConfig
-from .delivery import Delivery
-from .link import Link
+from .delivery import ReplyInfo
+from .link import Origin
 
 NEARLY = 10  # messages behind
 
 
-class Mirror(Link):
+class MirrorOrigin(Origin):
     """The link of a mirror."""
 
     kind = "mirror"
@@ -41,7 +41,7 @@ class Mirror(Link):
         self.copied = max(delivered, store.last_seq)
         self._may_answer(pending)
 
-    def take(self, delivery: Delivery, original: str, subject: str, header: bytes, body: bytes) -> None:
+    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
         """Store under the origin's sequence."""
         del original
         self._may_answer(delivery.pending)

@@ -1,4 +1,4 @@
-"""Positions: how far each source was read, kept where a purge or an expiry of the copies cannot lose it.
+"""SourceOffsets: how far each source was read, kept where a purge or an expiry of the copies cannot lose it.
 
 The stored copies tell it themselves (`Nats-Stream-Source`); what is saved here saves reading them all at a
 start, and outlives them. Promises: a saved position is never ahead of what is stored; it is saved at a stop,
@@ -21,14 +21,14 @@ EVERY = 30 * SECOND
 SOON = SECOND
 
 
-class Position(NamedTuple):
+class SourceOffset(NamedTuple):
     """The origin's sequence that was copied last, and the origin's identity ("" unknown)."""
 
     sequence: int
     identity: str
 
 
-class Positions:
+class SourceOffsets:
     """The positions of one stream's sources, by source index."""
 
     def __init__(self, store: StreamStore, clock: Clock, save: Callable[[], None]) -> None:
@@ -38,14 +38,14 @@ class Positions:
         self._timer: Timer | None = None
         self._due = 0
         self._newest: dict[str, int] = {}  # index -> sequence of its newest copy
-        self._known: dict[str, Position] = {}
+        self._known: dict[str, SourceOffset] = {}
         self._read_up_to = 0  # the store's last sequence when the known positions were saved
 
     def load(self, document: Mapping[str, Any]) -> None:
         """Take in what `to_json` gave, then what was copied after it was saved."""
         self._read_up_to = int(document.get("up_to", 0))
         for index, (sequence, identity) in document.get("positions", {}).items():
-            self._known[index] = Position(int(sequence), str(identity))
+            self._known[index] = SourceOffset(int(sequence), str(identity))
         self._scan()
 
     def _scan(self) -> None:
@@ -65,17 +65,17 @@ class Positions:
             if key not in seen:
                 seen.add(key)
                 self._newest[key] = sequence
-                self._known[key] = Position(found.sequence, found.identity)
+                self._known[key] = SourceOffset(found.sequence, found.identity)
 
-    def of(self, index: str) -> Position | None:
+    def of(self, index: str) -> SourceOffset | None:
         """Give the position of a source, by its index or, for old copies, by its origin's name alone."""
         return self._known.get(index) or self._known.get(index.split(" ", 1)[0])
 
-    def known(self) -> list[tuple[str, Position]]:
+    def known(self) -> list[tuple[str, SourceOffset]]:
         """Give all positions, by source index."""
         return list(self._known.items())
 
-    def note(self, index: str, position: Position, copy: int) -> None:
+    def note(self, index: str, position: SourceOffset, copy: int) -> None:
         """The copy `copy` of `position` was stored."""
         self._known[index] = position
         self._newest[index] = copy

@@ -1,4 +1,4 @@
-"""Provenance: where a sourced message came from, as the header `Nats-Stream-Source` tells it.
+"""SourceHeader: where a sourced message came from, as the header `Nats-Stream-Source` tells it.
 
 Value: `<origin> <sequence> <filter> <destination> <subject> [<identity>]`, separated by blanks. `origin` is
 the stream, with `:<hash>` of an external API prefix and `:C=<hash>` of a durable consumer. Several transforms
@@ -17,7 +17,7 @@ HEADER = b"Nats-Stream-Source"
 ANY = ">"
 
 
-class Provenance(NamedTuple):
+class SourceHeader(NamedTuple):
     """What a stored header says.
 
     `source` is the source's index, "" in forms that do not tell filter and destination.
@@ -71,7 +71,7 @@ def write(index: str, sequence: int, subject: str, identity: str) -> bytes:
     return (f"{value} {identity}" if identity else value).encode("utf-8", "surrogateescape")
 
 
-def read(value: bytes) -> Provenance | None:
+def read(value: bytes) -> SourceHeader | None:
     """Read a stored header's value."""
     text = value.decode("utf-8", "surrogateescape")
     if text.startswith("$JS.ACK."):
@@ -80,14 +80,14 @@ def read(value: bytes) -> Provenance | None:
     if len(fields) not in {2, 4, 5, 6} or not fields[1].isdigit():
         return None
     index = f"{fields[0]} {fields[2]} {fields[3]}" if len(fields) >= 4 else ""
-    return Provenance(fields[0], index, int(fields[1]), fields[5] if len(fields) == 6 else "")
+    return SourceHeader(fields[0], index, int(fields[1]), fields[5] if len(fields) == 6 else "")
 
 
-def _read_ack(text: str) -> Provenance | None:
+def _read_ack(text: str) -> SourceHeader | None:
     tokens = text.split(".")
     if len(tokens) < 9:
         return None
     at = 2 if len(tokens) == 9 else 4
     if not tokens[at + 3].isdigit():
         return None
-    return Provenance(tokens[at], "", int(tokens[at + 3]), "")
+    return SourceHeader(tokens[at], "", int(tokens[at + 3]), "")

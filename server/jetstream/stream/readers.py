@@ -14,7 +14,7 @@ from ....protocol.subject_tree import SubjectTree
 LETTERS = 8192  # of one reader's filters, up to which they are put into the tree: a few milliseconds
 
 
-class Reader(Protocol):
+class RetentionReader(Protocol):
     """Who may want messages kept."""
 
     @property
@@ -32,7 +32,7 @@ class Reader(Protocol):
         """Tell whether a message that it selects has to be kept for it."""
 
 
-R = TypeVar("R", bound=Reader)
+R = TypeVar("R", bound=RetentionReader)
 
 
 class Readers(MutableMapping[str, R]):

@@ -1,4 +1,4 @@
-"""Removal: what a stream lets go of in slices, since it may be much.
+"""MessageRemoval: what a stream lets go of in slices, since it may be much.
 
 Promises: what is removed was there when it began, and goes oldest first, so that the stream is at each moment
 as after a smaller removal; a publish meanwhile is kept; consumers and limits hear of each slice; who asked is
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .core import Stream
 
 
-class Removal:
+class MessageRemoval:
     """The removals of one stream. under_way: how many there are."""
 
     __slots__ = ("_stream", "_sweep_again", "_sweeps", "under_way")

@@ -1,4 +1,4 @@
-"""Source: one of the streams that a stream takes copies from, with sequences and times of its own.
+"""SourceOrigin: one of the streams that a stream takes copies from, with sequences and times of its own.
 
 Promises: each message of the origin is copied once, after restarts and cuts too: the position is in the
 copies' headers and in the stream's positions. Message ids are deduplicated as for any publish.
@@ -13,17 +13,17 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.identifier import name_hash
 from . import provenance
-from .delivery import Delivery
-from .link import Link
+from .delivery import ReplyInfo
+from .link import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...slices import Turns
+    from ...slices import LoopTurns
     from .core import Stream
 
 
-class Source(Link):
+class SourceOrigin(Origin):
     """The link of a source. `index` tells it apart from the stream's other sources.
 
     namesakes: how many of these have which name.
@@ -35,7 +35,7 @@ class Source(Link):
     first_level = 5
 
     def __init__(
-        self, stream: Stream, source: StreamSource, attempts: Turns, namesakes: Mapping[str, int]
+        self, stream: Stream, source: StreamSource, attempts: LoopTurns, namesakes: Mapping[str, int]
     ) -> None:
         super().__init__(stream, source, attempts)
         self._namesakes = namesakes
@@ -79,7 +79,7 @@ class Source(Link):
         self.stream.begin_source_anew(self.index)
         self.copied, self._again = 0, True
 
-    def take(self, delivery: Delivery, original: str, subject: str, header: bytes, body: bytes) -> None:
+    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
         """Store as a new message that tells where it came from."""
         value = provenance.write(self.index, delivery.stream_seq, original, self.identity)
         header = headers.set(header, provenance.HEADER, value)

@@ -1,4 +1,4 @@
-"""Expiry: messages with a lifetime of their own (`Nats-TTL`), and the markers left for deleted subjects.
+"""MessageTTLs: messages with a lifetime of their own (`Nats-TTL`), and the markers left for deleted subjects.
 
 Promises: a message goes when its lifetime ends, also over a restart; one that never expires is exempt from
 max_age; with `subject_delete_marker_ttl`, the last message of a subject that expires is followed by a marker,
@@ -22,7 +22,7 @@ from ....store.message import StoredMessage
 from ....store.stream import StreamStore
 from ...clock import Clock, Timer
 from ...slices import SECONDS as SLICE
-from .limits import MIN_TIMER, MOST_AT_ONCE, Limits, Removed
+from .limits import MIN_TIMER, MOST_AT_ONCE, Removed, StreamLimits
 
 HEADER = b"Nats-TTL"
 MARKER = b"Nats-Marker-Reason"
@@ -58,7 +58,7 @@ def _is_marker(header: bytes) -> bool:
     return bool(headers.get(header, MARKER)) or headers.get(header, OPERATION) == b"PURGE"
 
 
-class Expiry:
+class MessageTTLs:
     """The lifetimes of one stream's messages."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Expiry:
         config: StreamConfig,
         store: StreamStore,
         clock: Clock,
-        limits: Limits,
+        limits: StreamLimits,
         removed: Removed,
         mark: Callable[[str, bytes], None],
     ) -> None:

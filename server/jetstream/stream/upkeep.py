@@ -1,4 +1,4 @@
-"""Upkeep: gives back the disk space of removed messages, a piece at a time, beside what goes on.
+"""Compactor: gives back the disk space of removed messages, a piece at a time, beside what goes on.
 
 Promises: at most one piece of work runs per stream, on a worker thread, and none before a second after the
 last commit that could have made any; a stop waits for it. A disk that refuses is logged and tried again
@@ -14,18 +14,18 @@ from ....store.stream import Commit, StreamStore
 from ...clock import Clock, Timer
 
 if TYPE_CHECKING:
-    from .commit import Job, Runner
+    from .commit import Job, TaskExecutor
 
 REST = 1_000_000_000
 
 
-class Upkeep:
+class Compactor:
     """The upkeep of one stream's store."""
 
     __slots__ = ("_clock", "_ending", "_failed", "_job", "_runner", "_stopped", "_store", "_timer", "_work")
 
     def __init__(
-        self, store: StreamStore, clock: Clock, runner: Runner, failed: Callable[[BaseException], None]
+        self, store: StreamStore, clock: Clock, runner: TaskExecutor, failed: Callable[[BaseException], None]
     ) -> None:
         self._store = store
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Directory: a folder of account tokens, `<public key>.jwt`, as nats-server keeps it.
+"""TokenDirectory: a folder of account tokens, `<public key>.jwt`, as nats-server keeps it.
 
 Promises that what it says it holds is what the folder holds, whatever write fails; that a file appears whole
 or not at all; that a file which is damaged or does not belong there is named in the log once, never served,
@@ -15,17 +15,17 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....keys import FolderError, NotFoundError, Role, files, is_public
+from ....keys import FolderError, KeyRole, NotFoundError, files, is_public
 from ...clock import SECOND
 from ...slices import Steps, at_once
 from ..reading import digest_of
-from .entry import Entry, UnfitError
+from .entry import TokenEntry, UnfitError
 from .resolver import ResolverError
 
 if TYPE_CHECKING:
     from ....keys import Trust
     from ...clock import Clock
-    from ...logging import Log
+    from ...logging import Logger
 
 SUFFIX = ".jwt"
 EMPTY = bytes(32)
@@ -43,7 +43,7 @@ class Deletion(Enum):
     REMOVE = "removed"
 
 
-class Directory:
+class TokenDirectory:
     """Tokens by public key.
 
     limit: tokens held, 0 for any number; at the limit the one unused for longest goes if `evict`, else a new
@@ -55,7 +55,7 @@ class Directory:
         path: Path,
         trust: Trust,
         clock: Clock,
-        log: Log,
+        log: Logger,
         *,
         limit: int = 0,
         evict: bool = False,
@@ -71,10 +71,10 @@ class Directory:
         self._limit = limit
         self._evict = evict
         self._ttl = ttl
-        self._entries: dict[str, Entry] = {}  # in the order of use if `evict`
+        self._entries: dict[str, TokenEntry] = {}  # in the order of use if `evict`
         self._used: dict[str, int] = {}
         self._told: dict[str, tuple[int, int]] = {}
-        self._gone: dict[str, tuple[Entry | None, int]] = {}  # what was deleted, until when that counts
+        self._gone: dict[str, tuple[TokenEntry | None, int]] = {}  # what was deleted, until when that counts
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -118,7 +118,7 @@ class Directory:
 
     def load(self, key: str) -> str:
         """The token of `key`; "" when there is none that fits."""
-        if not is_public(key, Role.ACCOUNT):
+        if not is_public(key, KeyRole.ACCOUNT):
             return ""
         token = self._read(key)
         entry = self._entries.get(key)
@@ -155,7 +155,7 @@ class Directory:
 
     def store(self, key: str, token: str, *, newer_only: bool) -> bool:
         """See Resolver.store."""
-        if not is_public(key, Role.ACCOUNT):
+        if not is_public(key, KeyRole.ACCOUNT):
             raise ResolverError("this is no public key of an account")
         self._look_at(key)
         held = self._entries.get(key)
@@ -163,7 +163,7 @@ class Directory:
             self._touch(key)
             return False
         try:
-            entry = Entry.of(key, token, self._trust)
+            entry = TokenEntry.of(key, token, self._trust)
         except UnfitError as error:
             raise ResolverError(str(error)) from None
         if newer_only and self._is_gone(key, entry):
@@ -189,11 +189,11 @@ class Directory:
     def deleted(self, key: str, token: str) -> bool:
         """Whether this token, or a newer one of its account, was deleted here a moment ago."""
         try:
-            return key in self._gone and self._is_gone(key, Entry.of(key, token, self._trust))
+            return key in self._gone and self._is_gone(key, TokenEntry.of(key, token, self._trust))
         except UnfitError:
             return False
 
-    def _is_gone(self, key: str, entry: Entry) -> bool:
+    def _is_gone(self, key: str, entry: TokenEntry) -> bool:
         last, until = self._gone.get(key, (None, 0))
         return self._clock.now() < until and (last is None or not entry.newer_than(last))
 
@@ -250,7 +250,7 @@ class Directory:
             held = self._entries.get(key)
             if held is not None and held.digest == digest_of(token):
                 return token
-            entry = Entry.of(key, token, self._trust)
+            entry = TokenEntry.of(key, token, self._trust)
         except NotFoundError:
             self._forget(key)
             return ""
@@ -261,7 +261,7 @@ class Directory:
         self._put(key, entry)
         return token
 
-    def _put(self, key: str, entry: Entry) -> None:
+    def _put(self, key: str, entry: TokenEntry) -> None:
         held = self._entries.get(key)
         if held is not None:
             self.digest = _xor(self.digest, held.digest)

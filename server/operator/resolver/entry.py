@@ -1,4 +1,4 @@
-"""Entry: what is remembered of a token, and whether the token fits the place it is found in.
+"""TokenEntry: what is remembered of a token, and whether the token fits the place it is found in.
 
 A token fits a key when it is an account's token, that account's, whole, without blocking faults, and signed
 by a trusted key. Its dates are not judged here: they are the account's business.
@@ -21,7 +21,7 @@ class UnfitError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TokenEntry:
     """digest: SHA-256 of the token. issued and expires: seconds, expires 0 for never. id: the token's own."""
 
     digest: bytes
@@ -30,7 +30,7 @@ class Entry:
     id: str
 
     @classmethod
-    def of(cls, key: str, token: str, trust: Trust) -> Entry:
+    def of(cls, key: str, token: str, trust: Trust) -> TokenEntry:
         """What to remember of the token of account `key`. Raises UnfitError."""
         reading = read(token)
         claims = reading.claims
@@ -44,6 +44,6 @@ class Entry:
             raise UnfitError(f"validation errors: [{' '.join(reading.faults)}]")
         return cls(reading.digest, claims.iat, max(claims.exp, 0), claims.jti)
 
-    def newer_than(self, other: Entry) -> bool:
+    def newer_than(self, other: TokenEntry) -> bool:
         """Whether it should take the other's place. Of two from the same second all servers pick the same."""
         return self.id != other.id and (self.issued, self.id) > (other.issued, other.id)

@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...clock import SECOND
-from ..reading import Reader
-from .entry import Entry, UnfitError
+from ..reading import TokenParser
+from .entry import TokenEntry, UnfitError
 from .preload import checked
 from .resolver import AccountAbsentError, ResolverError
 
 if TYPE_CHECKING:
     from ....keys import Trust
     from ...clock import Clock, Timer
-    from ...logging import Log
+    from ...logging import Logger
     from ...slices import Steps
-    from .directory import Directory
-    from .peers import Peers
+    from .directory import TokenDirectory
+    from .peers import ResolverPeers
 
 MINUTE = 60 * SECOND
 
@@ -32,13 +32,13 @@ class FolderResolver:
     def __init__(
         self,
         kind: str,
-        directory: Directory,
-        peers: Peers,
+        directory: TokenDirectory,
+        peers: ResolverPeers,
         trust: Trust,
         clock: Clock,
-        log: Log,
+        log: Logger,
         *,
-        reader: Reader | None = None,
+        reader: TokenParser | None = None,
         timeout: int,
         interval: int = 0,
         sweep: int = MINUTE,
@@ -47,7 +47,7 @@ class FolderResolver:
         self.directory = directory
         self.interval = interval
         self.peers = peers
-        self._reader = reader or Reader()
+        self._reader = reader or TokenParser()
         self._trust = trust
         self._clock = clock
         self._log = log
@@ -113,7 +113,7 @@ class FolderResolver:
 
     def _fits(self, key: str, token: str) -> bool:
         try:
-            Entry.of(key, token, self._trust)
+            TokenEntry.of(key, token, self._trust)
         except UnfitError as error:
             self._log.warning(f"Resolver: another server's token of account {key} is not used: {error}")
             return False

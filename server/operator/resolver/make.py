@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ...config.options import SECOND
-from ..reading import Reader
-from .directory import Deletion, Directory
+from ..reading import TokenParser
+from .directory import Deletion, TokenDirectory
 from .folder import FolderResolver
 from .memory import MemoryResolver
-from .peers import Peers
+from .peers import ResolverPeers
 from .resolver import Resolver, ResolverError
 
 if TYPE_CHECKING:
     import ssl
 
     from ....keys import Trust
-    from ...accounts import Registry
+    from ...accounts import AccountRegistry
     from ...clock import Clock
     from ...config.options import Options, ResolverOptions
-    from ...logging import Log
+    from ...logging import Logger
     from ...slices import Steps
     from .url import UrlResolver
 
@@ -32,11 +32,11 @@ def make_resolver(
     options: Options,
     *,
     trust: Trust,
-    registry: Registry,
+    registry: AccountRegistry,
     clock: Clock,
-    log: Log,
+    log: Logger,
     random_bytes: Callable[[int], bytes],
-    reader: Reader | None = None,
+    reader: TokenParser | None = None,
 ) -> Resolver:
     """Make it, not started.
 
@@ -51,8 +51,8 @@ def make_resolver(
         return UrlResolver(given.url, clock, log, context=_context(options))
     if given.kind == "memory":
         return MemoryResolver(trust, log)
-    reader = reader or Reader()
-    peers = Peers(registry, clock, random_bytes, reader)
+    reader = reader or TokenParser()
+    peers = ResolverPeers(registry, clock, random_bytes, reader)
     return FolderResolver(
         given.kind,
         _directory(given, trust, clock, log),
@@ -88,13 +88,13 @@ def _context(options: Options) -> ssl.SSLContext | None:
         raise ResolverError(f"resolver_tls: {error}") from error
 
 
-def _directory(given: ResolverOptions, trust: Trust, clock: Clock, log: Log) -> Directory:
+def _directory(given: ResolverOptions, trust: Trust, clock: Clock, log: Logger) -> TokenDirectory:
     deletion = Deletion.NONE
     if given.kind == "cache":  # it can be had again
         deletion = Deletion.REMOVE
     elif given.allow_delete:
         deletion = Deletion.REMOVE if given.hard_delete else Deletion.RENAME
-    return Directory(
+    return TokenDirectory(
         Path(given.dir),
         trust,
         clock,

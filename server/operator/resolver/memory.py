@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...slices import Steps, at_once
-from .entry import Entry, UnfitError
+from .entry import TokenEntry, UnfitError
 from .preload import checked
 from .resolver import AccountAbsentError, ResolverError
 
 if TYPE_CHECKING:
     from ....keys import Trust
-    from ...logging import Log
+    from ...logging import Logger
 
 
 class MemoryResolver:
@@ -20,11 +20,11 @@ class MemoryResolver:
 
     kind = "memory"
 
-    def __init__(self, trust: Trust, log: Log) -> None:
+    def __init__(self, trust: Trust, log: Logger) -> None:
         self._trust = trust
         self._log = log
         self._preload: dict[str, str] = {}
-        self._tokens: dict[str, tuple[str, Entry]] = {}
+        self._tokens: dict[str, tuple[str, TokenEntry]] = {}
 
     async def start(self, preload: Mapping[str, str]) -> None:
         """See Resolver.start."""
@@ -48,7 +48,7 @@ class MemoryResolver:
     def store(self, key: str, token: str, *, newer_only: bool) -> bool:
         """See Resolver.store."""
         try:
-            entry = Entry.of(key, token, self._trust)
+            entry = TokenEntry.of(key, token, self._trust)
         except UnfitError as error:
             raise ResolverError(str(error)) from None
         held = self._tokens.get(key)

@@ -1,4 +1,4 @@
-"""Peers: asks the other servers for an account, over the system account.
+"""ResolverPeers: asks the other servers for an account, over the system account.
 
 The first answer that fits counts. The search ends without one when every server that is known of has answered
 that it has none (an empty message), with the timeout, or at once when there is nobody to ask. Servers become
@@ -12,30 +12,30 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....protocol.identifier import new_id
-from ...accounts import Kind
+from ...accounts import ConnectionKind
 from ...clock import SECOND
-from ..reading import Reader, Reading
+from ..reading import ParsedToken, TokenParser
 
 if TYPE_CHECKING:
-    from ...accounts import Account, Message, Registry, Subscription
+    from ...accounts import Account, AccountRegistry, Message, Subscription
     from ...clock import Clock
 
 INBOX = "$SYS._INBOX."
 SILENT = 60 * SECOND
-_REMOTE = (Kind.LEAF, Kind.ROUTER)
+_REMOTE = (ConnectionKind.LEAF, ConnectionKind.ROUTER)
 
 
-class Peers:
+class ResolverPeers:
     """The servers that the system account reaches."""
 
     def __init__(
         self,
-        registry: Registry,
+        registry: AccountRegistry,
         clock: Clock,
         random_bytes: Callable[[int], bytes],
-        reader: Reader | None = None,
+        reader: TokenParser | None = None,
     ) -> None:
-        self._reader = reader or Reader()
+        self._reader = reader or TokenParser()
         self._registry = registry
         self._clock = clock
         self._random = random_bytes
@@ -85,7 +85,7 @@ class Peers:
         found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         missing = self._expected(links) if links else 0
 
-        def judge(reading: Reading) -> None:
+        def judge(reading: ParsedToken) -> None:
             if not found.done() and fits(key, reading.token):
                 found.set_result(reading.token)
 
@@ -122,5 +122,7 @@ def _hearing(account: Account, subject: str) -> tuple[int, int]:
     """How many parties other than this server hear `subject`, and how many of them are other servers."""
     plan = account.plan(subject.encode())
     members = [member for group in plan.groups for member in (*group.members, *group.remotes)]
-    others = [each for each in (*plan.plain, *plan.remotes, *members) if each.kind is not Kind.INTERNAL]
+    others = [
+        each for each in (*plan.plain, *plan.remotes, *members) if each.kind is not ConnectionKind.INTERNAL
+    ]
     return len(others), len({id(each.sink) for each in others if each.kind in _REMOTE})

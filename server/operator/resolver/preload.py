@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from ....keys import Refusal
 from ..reading import read
-from .entry import Entry, UnfitError
+from .entry import TokenEntry, UnfitError
 from .resolver import ResolverError
 
 if TYPE_CHECKING:
     from ....keys import Trust
-    from ...logging import Log
+    from ...logging import Logger
 
 
-def checked(preload: Mapping[str, str], trust: Trust, log: Log) -> dict[str, str]:
+def checked(preload: Mapping[str, str], trust: Trust, log: Logger) -> dict[str, str]:
     """Those that fit; of the others the log tells.
 
     Raises ResolverError for what is no account's token, or another account's: the configuration is wrong.
@@ -30,7 +30,7 @@ def checked(preload: Mapping[str, str], trust: Trust, log: Log) -> dict[str, str
         if claims.sub != key:
             raise ResolverError(f'preload account error for "{key}": it is the token of {claims.sub}')
         try:
-            Entry.of(key, token, trust)
+            TokenEntry.of(key, token, trust)
         except UnfitError as error:
             log.warning(f"Account [{key}] is preloaded but not used: {error}")
             continue

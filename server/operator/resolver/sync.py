@@ -1,4 +1,4 @@
-"""Sync: keeps the directories of several servers alike, over the system account.
+"""DirectorySync: keeps the directories of several servers alike, over the system account.
 
 Every interval, and when another server comes into reach, the hash of all tokens goes to one other server
 (queue group `responder`). Is it the same there, one empty message comes back; else `key|token` for each, and
@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ...accounts import Kind, Subscription
+from ...accounts import ConnectionKind, Subscription
 from ...clock import SECOND
 from ...slices import SECONDS
 from .resolver import ResolverError
 
 if TYPE_CHECKING:
-    from ...accounts import Account, InterestChange, Message, Parcel, Watch
+    from ...accounts import Account, InterestChange, InterestWatch, Message, RoutedMessage
     from ...clock import Clock, Timer
-    from ...logging import Log
-    from ..reading import Reader, Reading
+    from ...logging import Logger
+    from ..reading import ParsedToken, TokenParser
     from .folder import FolderResolver
 
 PACK = "$SYS.REQ.CLAIMS.PACK"
@@ -37,11 +37,11 @@ class _Responder:
     __slots__ = ("_answer", "_own", "kind")
 
     def __init__(self, answer: Callable[[str, bytes], None], own: Callable[[str], bool]) -> None:
-        self.kind = Kind.INTERNAL
+        self.kind = ConnectionKind.INTERNAL
         self._answer = answer
         self._own = own
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         """False for our own request, so that another member gets it."""
         reply = parcel.reply.decode("utf-8", "surrogateescape")
         if self._own(reply):
@@ -52,7 +52,7 @@ class _Responder:
         return True
 
 
-class Sync:
+class DirectorySync:
     """The exchange of one server. `changed` is called with each token that was taken."""
 
     def __init__(
@@ -60,9 +60,9 @@ class Sync:
         resolver: FolderResolver,
         system: Account,
         clock: Clock,
-        log: Log,
+        log: Logger,
         changed: Callable[[str], None],
-        reader: Reader,
+        reader: TokenParser,
     ) -> None:
         self._resolver = resolver
         self._directory = resolver.directory
@@ -77,7 +77,7 @@ class Sync:
         self._timers: dict[str, Timer] = {}
         self._refused: set[str] = set()
         self._subscriptions: list[Subscription] = []
-        self._watch: Watch | None = None
+        self._watch: InterestWatch | None = None
 
     def start(self) -> None:
         """Answer, listen, and ask every interval."""
@@ -108,7 +108,7 @@ class Sync:
     # --- asking
 
     def _interest(self, change: InterestChange) -> None:
-        if change.delta > 0 and change.kind in (Kind.LEAF, Kind.ROUTER):
+        if change.delta > 0 and change.kind in (ConnectionKind.LEAF, ConnectionKind.ROUTER):
             self._later("ask", SOON, self._ask)
 
     def _ask(self) -> None:
@@ -147,7 +147,7 @@ class Sync:
         if self._lines and not self._reading and "take" not in self._timers:
             self._later("take", 0, self._take)
 
-    def _have(self, key: str, reading: Reading) -> None:
+    def _have(self, key: str, reading: ParsedToken) -> None:
         self._reading = False
         if self._lines:  # it was not stopped
             self._store(key, reading.token)

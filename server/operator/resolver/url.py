@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from urllib.request import OpenerDirector
 
     from ...clock import Clock
-    from ...logging import Log
+    from ...logging import Logger
 
 TIMEOUT = 1_900_000_000
 _THREADS = 4
@@ -43,7 +43,7 @@ class UrlResolver:
         self,
         url: str,
         clock: Clock,
-        log: Log,
+        log: Logger,
         *,
         context: ssl.SSLContext | None = None,
         timeout: int = TIMEOUT,

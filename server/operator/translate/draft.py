@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...accounts.draft import Draft
+from ...accounts.draft import AccountSpec
 from .exports import services, streams
 from .limits import grants, limits
 from .mappings import mappings
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from ....keys import AccountClaims
 
 
-def draft(claims: AccountClaims, cluster: str = "") -> tuple[Draft, dict[str, str]]:
+def draft(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, dict[str, str]]:
     """What the claims say of an account, its imports apart, and what of it cannot be, with the reason.
 
     cluster: the server's, whose mappings apply.
     """
     body = claims.nats
     mapped, faults = mappings(body.mappings, cluster)
-    made = Draft(
+    made = AccountSpec(
         limits=limits(body.limits),
         streams=streams(body.exports),
         services=services(body.exports),

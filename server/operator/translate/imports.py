@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...accounts.draft import Link
+from ...accounts.draft import ImportSpec
 
 if TYPE_CHECKING:
     from ....keys import Import
 
 
-def link(item: Import) -> Link:
+def link(item: Import) -> ImportSpec:
     """What the import asks for; the older `to` is read as nats-server reads it."""
     if item.local_subject:
         local = item.local_subject
@@ -18,4 +18,4 @@ def link(item: Import) -> Link:
         local = f"{item.to.removesuffix('.')}.{item.subject}"
     else:
         local = item.subject
-    return Link(item.type, item.account, item.remote, local, item.share)
+    return ImportSpec(item.type, item.account, item.remote, local, item.share)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...accounts.account import UNLIMITED, AccountLimits
+from ...accounts.account import UNLIMITED, ConnectionLimits
 from ...config.options import AccountJetStream
 
 if TYPE_CHECKING:
     from ....keys.claims.limits import JetStreamLimits, OperatorLimits
 
 
-def limits(given: OperatorLimits) -> AccountLimits:
+def limits(given: OperatorLimits) -> ConnectionLimits:
     """Connections, subscriptions and payload. `data` limits nothing, as with nats-server."""
-    made = AccountLimits()
+    made = ConnectionLimits()
     made.connections = limit(given.conn)
     made.subscriptions = limit(given.subs)
     made.payload = limit(given.payload)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from pyjs.keys.errors import DamagedError, FolderError, NotFoundError
-from pyjs.keys.folders.context import Context
-from pyjs.keys.folders.home import Home
-from pyjs.keys.folders.settings import Settings
+from pyjs.keys.folders.context import NscContext
+from pyjs.keys.folders.home import NscDirectories
+from pyjs.keys.folders.settings import NscSettings
 from pyjs.keys.folders.store import OperatorStore, Stores
 
 
-def _home(tmp_path: Path, cwd: Path | None = None, **environment: str) -> Home:
-    return Home.locate({"HOME": str(tmp_path / "home"), **environment}, cwd or tmp_path)
+def _home(tmp_path: Path, cwd: Path | None = None, **environment: str) -> NscDirectories:
+    return NscDirectories.locate({"HOME": str(tmp_path / "home"), **environment}, cwd or tmp_path)
 
 
 def test_the_defaults_are_below_xdg_directories(tmp_path: Path) -> None:
@@ -50,19 +50,19 @@ def test_older_folders_are_used_where_only_they_exist(tmp_path: Path) -> None:
 
 def test_flags_win_over_the_environment(tmp_path: Path) -> None:
     environment = {"HOME": "/h", "NSC_HOME": "~/conf", "NKEYS_PATH": "keys"}
-    home = Home.locate(environment, tmp_path)
+    home = NscDirectories.locate(environment, tmp_path)
     assert (home.config, home.keys, home.stores) == (Path("/h/conf"), tmp_path / "keys", None)
-    home = Home.locate(environment, tmp_path, all_dirs="/all", keystore_dir="/k")
+    home = NscDirectories.locate(environment, tmp_path, all_dirs="/all", keystore_dir="/k")
     assert (home.config, home.keys, home.stores) == (Path("/all"), Path("/k"), Path("/all"))
     with pytest.raises(FolderError, match="HOME"):
-        Home.locate({}, tmp_path)
+        NscDirectories.locate({}, tmp_path)
 
 
 def test_a_first_run_takes_the_default_root_and_saves_settings_as_nsc_does(
     tmp_path: Path, store: OperatorStore
 ) -> None:
     home = _home(tmp_path)
-    context = Context.load(home)
+    context = NscContext.load(home)
     assert (context.first_run, context.operator, context.stores.root) == (True, "", home.default_stores)
     context = context.with_root(store.folder.parent).save()
     assert (context.operator, context.account) == ("OP", "ACC")
@@ -72,14 +72,14 @@ def test_a_first_run_takes_the_default_root_and_saves_settings_as_nsc_does(
         '"github_updates":"nats-io/nsc","last_update":0}'
     )
     assert stat.S_IMODE(home.settings_file.stat().st_mode) == 0o600
-    again = Context.load(home)
+    again = NscContext.load(home)
     assert (again.first_run, again.operator, again.account) == (False, "OP", "ACC")
 
 
 def test_settings_keep_what_they_do_not_know(tmp_path: Path) -> None:
     path = tmp_path / "nsc.json"
     path.write_text('{"store_root":"/s","operator":null,"last_update":7,"new":[1]}')
-    settings = Settings.load(path)
+    settings = NscSettings.load(path)
     assert settings is not None
     settings.save(path)
     assert json.loads(path.read_text())["new"] == [1]
@@ -92,11 +92,11 @@ def test_damaged_settings_are_said_to_be(tmp_path: Path, content: str) -> None:
     home.settings_file.parent.mkdir(parents=True)
     home.settings_file.write_text(content)
     with pytest.raises(DamagedError, match=r"nsc\.json"):
-        Context.load(home)
+        NscContext.load(home)
 
 
-def _saved(home: Home, root: Path, operator: str = "", account: str = "") -> None:
-    Settings(store_root=str(root), operator=operator, account=account).save(home.settings_file)
+def _saved(home: NscDirectories, root: Path, operator: str = "", account: str = "") -> None:
+    NscSettings(store_root=str(root), operator=operator, account=account).save(home.settings_file)
 
 
 def test_a_choice_that_is_gone_is_dropped_and_a_sole_one_taken(
@@ -104,11 +104,11 @@ def test_a_choice_that_is_gone_is_dropped_and_a_sole_one_taken(
 ) -> None:
     home, root = _home(tmp_path), store.folder.parent
     _saved(home, root, "GONE", "GONE")
-    assert (Context.load(home).operator, Context.load(home).account) == ("OP", "ACC")
+    assert (NscContext.load(home).operator, NscContext.load(home).account) == ("OP", "ACC")
     Stores(root).create("SECOND")
-    assert (Context.load(home).operator, Context.load(home).account) == ("", "")
+    assert (NscContext.load(home).operator, NscContext.load(home).account) == ("", "")
     _saved(home, root, "OP", "GONE")
-    assert (Context.load(home).operator, Context.load(home).account) == ("OP", "ACC")
+    assert (NscContext.load(home).operator, NscContext.load(home).account) == ("OP", "ACC")
 
 
 def test_choosing(tmp_path: Path, store: OperatorStore, party: Any) -> None:
@@ -117,7 +117,7 @@ def test_choosing(tmp_path: Path, store: OperatorStore, party: Any) -> None:
     other = type(party.account_claims()).new(party.other.public_key, "OTHER")
     store.write_account(party.signed(other, party.operator))
     Stores(root).create("SECOND")
-    context = Context.load(home).with_operator("OP")
+    context = NscContext.load(home).with_operator("OP")
     assert (context.operator, context.account) == ("OP", "")
     assert context.with_account(party.other.public_key).account == "OTHER"
     assert context.with_account("ACC").with_operator("SECOND").account == ""
@@ -127,7 +127,7 @@ def test_choosing(tmp_path: Path, store: OperatorStore, party: Any) -> None:
         with pytest.raises(NotFoundError):
             wrong()
     with pytest.raises(NotFoundError, match="no operator is current"):
-        Context.load(home).store()
+        NscContext.load(home).store()
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_the_working_directory_wins_over_the_settings(
 ) -> None:
     root = store.folder.parent
     home = _home(tmp_path, root / below)
-    assert not Context.load(home).from_cwd
+    assert not NscContext.load(home).from_cwd
     _saved(home, tmp_path / "elsewhere", "X", "Y")
-    context = Context.load(home)
+    context = NscContext.load(home)
     assert (context.from_cwd, context.stores.root, context.operator) == (True, root, operator)
     assert context.account == "ACC"
 
@@ -151,7 +151,7 @@ def test_the_working_directory_alone_decides_where_that_is_wanted(
     inside = _home(tmp_path, store.folder / "accounts" / "ACC", NSC_CWD_ONLY="")
     inside.settings_file.parent.mkdir(parents=True)
     inside.settings_file.write_text("damaged, and not read")
-    context = Context.load(inside)
+    context = NscContext.load(inside)
     assert (context.operator, context.account, context.first_run) == ("OP", "ACC", False)
     with pytest.raises(FolderError, match="NSC_CWD_ONLY"):
         context.save()
@@ -160,6 +160,6 @@ def test_the_working_directory_alone_decides_where_that_is_wanted(
 
 def test_a_root_named_by_a_flag_wins_over_the_working_directory(tmp_path: Path, store: OperatorStore) -> None:
     environment = {"HOME": str(tmp_path / "home")}
-    home = Home.locate(environment, store.folder, data_dir=str(tmp_path / "named"))
+    home = NscDirectories.locate(environment, store.folder, data_dir=str(tmp_path / "named"))
     _saved(home, store.folder.parent, "OP")
-    assert Context.load(home).stores.root == tmp_path / "named"
+    assert NscContext.load(home).stores.root == tmp_path / "named"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyjs.keys.errors import DamagedError, FolderError, ForeignError, NkeyError, NotFoundError
 from pyjs.keys.folders.keystore import Keystore
-from pyjs.keys.nkey import Role
+from pyjs.keys.nkey import KeyRole
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_keys_are_listed_by_role(party: Any, keystore: Keystore) -> None:
         keystore.add(pair)
     keystore.path(party.user.public_key).with_name("notes.nk").write_text("x")
     assert keystore.keys() == sorted(p.public_key for p in (party.user, party.account, party.operator))
-    assert keystore.keys(Role.USER) == [party.user.public_key]
+    assert keystore.keys(KeyRole.USER) == [party.user.public_key]
 
 
 def test_the_last_key_takes_its_folders_with_it(party: Any, keystore: Keystore) -> None:
@@ -54,7 +54,7 @@ def test_what_is_missing_damaged_or_another_key_is_told_apart(party: Any, keysto
     with pytest.raises(NotFoundError, match=public):
         keystore.get(public)
     path = keystore.add(party.user)
-    for content in (party.user.seed[:-1], party.user.public_key, party.key(Role.USER, "else").seed):
+    for content in (party.user.seed[:-1], party.user.public_key, party.key(KeyRole.USER, "else").seed):
         path.write_text(content)
         with pytest.raises(DamagedError) as caught:
             keystore.get(public)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lib.nsc_folders import NOW, NscFolders, key_of
-from pyjs.keys import ActivationClaims, Export, IdentityError, Role, decode
+from pyjs.keys import ActivationClaims, Export, IdentityError, KeyRole, decode
 from pyjs.keys.workspace.activations import (
     activation_server,
     generate_activation,
@@ -55,7 +55,7 @@ def test_a_part_with_dates_is_told(folders: NscFolders) -> None:
 
 
 def test_a_signing_key_names_its_account(folders: NscFolders) -> None:
-    signing = key_of(Role.ACCOUNT, "signing")
+    signing = key_of(KeyRole.ACCOUNT, "signing")
     claims = folders.claims("A")
     claims.nats.signing_keys = {signing.public_key: None}
     folders.change(claims)
@@ -72,8 +72,8 @@ def test_a_signing_key_names_its_account(folders: NscFolders) -> None:
         ("A", "B", "secret x", "cannot have spaces"),
         ("A", "A", "", "needs no activation for what it exports itself"),
         ("A", "NOBODY", "", "account NOBODY does not exist"),
-        ("A", key_of(Role.USER, "u").public_key, "", "of a user, not of an account"),
-        ("A", key_of(Role.ACCOUNT, "B").seed, "", "a public key is expected"),
+        ("A", key_of(KeyRole.USER, "u").public_key, "", "of a user, not of an account"),
+        ("A", key_of(KeyRole.ACCOUNT, "B").seed, "", "a public key is expected"),
     ],
 )
 def test_what_cannot_be_activated(

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from lib.nsc_folders import NscFolders, key_of
-from pyjs.keys import IdentityError, Role
+from pyjs.keys import IdentityError, KeyRole
 from pyjs.keys.workspace.authcallout import CalloutChanges, edit_callout
 
-ANN = key_of(Role.USER, "ann").public_key
-OTHER = key_of(Role.ACCOUNT, "OTHER").public_key
-CURVE = key_of(Role.CURVE, "curve")
+ANN = key_of(KeyRole.USER, "ann").public_key
+OTHER = key_of(KeyRole.ACCOUNT, "OTHER").public_key
+CURVE = key_of(KeyRole.CURVE, "curve")
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_disabling_takes_everything(folders: NscFolders) -> None:
         ({"curve": "generate", "rm_curve": True}, "set or removed, not both"),
         ({"users": ("bob",)}, 'user bob does not exist in account "TEST"'),
         ({"users": (OTHER,)}, "is the public key of an account, not of a user"),
-        ({"users": (key_of(Role.USER, "ann").seed,)}, "a public key is expected"),
+        ({"users": (key_of(KeyRole.USER, "ann").seed,)}, "a public key is expected"),
         ({"users": ("ann",), "accounts": ("NOBODY",)}, "account NOBODY does not exist"),
         ({"users": ("ann",), "accounts": (ANN,)}, "is the public key of a user, not of an account"),
         ({"accounts": ("*",)}, "cannot have accounts without users"),
@@ -89,5 +89,5 @@ def test_nonsense_changes_nothing(folders: NscFolders, changes: dict[str, Any], 
     before = folders.content()
     with pytest.raises(IdentityError, match=error) as raised:
         _edit(folders, **changes)
-    assert key_of(Role.USER, "ann").seed not in str(raised.value)
+    assert key_of(KeyRole.USER, "ann").seed not in str(raised.value)
     assert folders.content() == before

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from lib.operator_site import OperatorSite
 from lib.operator_store import add_user, written
-from pyjs.keys import IdentityError, KeyPair, Role, Workspace
+from pyjs.keys import IdentityError, KeyPair, KeyRole, Workspace
 from pyjs.keys.workspace.diagram.cards import Card, Port, Tie, wrapped
 from pyjs.keys.workspace.diagram.component import component_uml
 from pyjs.keys.workspace.diagram.layout import Layout, arrange
-from pyjs.keys.workspace.diagram.object import Shown, object_uml
+from pyjs.keys.workspace.diagram.object import DiagramOptions, object_uml
 from pyjs.keys.workspace.diagram.picture import component_picture
 from pyjs.keys.workspace.diagram.png import png
 from pyjs.keys.workspace.diagram.scene import Box, Scene, Text, width
@@ -42,7 +42,7 @@ class Deed:
                 {"subject": "*.x", "type": "stream", "description": "all that end so & more of that"},
             ],
         )
-        self.stranger = KeyPair.create(Role.ACCOUNT).public_key
+        self.stranger = KeyPair.create(KeyRole.ACCOUNT).public_key
         self.importer = self.site.account(
             "IMPORTER",
             imports=[
@@ -136,7 +136,7 @@ def test_objects_are_written_as_nsc_does(deed: Deed) -> None:
     add_user(workspace, deed.site, "TEST", "ann")
     store, keystore = workspace.store(), workspace.keystore
     keystore.remove(deed.test.id)
-    text = object_uml(store, keystore, NOW, Shown(users=True, keys=True))
+    text = object_uml(store, keystore, NOW, DiagramOptions(users=True, keys=True))
     test, claims = deed.test.id, store.account("TEST")
     ann = store.user("TEST", "ann")
     expected = f"""
@@ -172,7 +172,7 @@ Bearer Token = false
 """
     assert expected in text
     assert "ann" not in object_uml(store, keystore, NOW)
-    assert "--- Validation (no issues) ---" in object_uml(store, keystore, NOW, Shown(detail=True))
+    assert "--- Validation (no issues) ---" in object_uml(store, keystore, NOW, DiagramOptions(detail=True))
 
 
 @pytest.mark.parametrize(

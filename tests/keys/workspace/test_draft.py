@@ -13,8 +13,8 @@ from pyjs.keys import (
     FolderError,
     IdentityError,
     Import,
+    KeyRole,
     OperatorClaims,
-    Role,
     Workspace,
     encode,
     files,
@@ -32,8 +32,8 @@ from pyjs.keys.workspace.revocations import (
 )
 from pyjs.keys.workspace.scopes import edit_signing_key
 
-SIGNING = key_of(Role.OPERATOR, "signing")
-USER = key_of(Role.USER, "ann").public_key
+SIGNING = key_of(KeyRole.OPERATOR, "signing")
+USER = key_of(KeyRole.USER, "ann").public_key
 OPERATIONS: dict[str, Callable[[Workspace], Any]] = {
     "add export": lambda w: add_export(w, Export(subject="new")),
     "edit export": lambda w: edit_export(w, ExportChanges(name="other")),
@@ -59,7 +59,7 @@ def _filled(home: Path, **more: Any) -> NscFolders:
     claims.nats.imports = [Import(name="i", subject="i", type="stream", account=made.key("B"))]
     claims.nats.mappings = {"a": [WeightedMapping(subject="b")]}
     claims.nats.revocations = {"*": 1}
-    signer = key_of(Role.ACCOUNT, "A") if made.store.managed else made.operator
+    signer = key_of(KeyRole.ACCOUNT, "A") if made.store.managed else made.operator
     made.store.write_account(encode(claims, signer, now=NOW))
     return made
 
@@ -89,11 +89,11 @@ def test_each_works_and_changes_one_file(folders: NscFolders, operation: Callabl
 @pytest.mark.parametrize(
     ("named", "error"),
     [
-        (key_of(Role.ACCOUNT, "A").seed, "is the seed of an account, not of an operator"),
-        (key_of(Role.ACCOUNT, "A").public_key, "of an account, not of an operator"),
+        (key_of(KeyRole.ACCOUNT, "A").seed, "is the seed of an account, not of an operator"),
+        (key_of(KeyRole.ACCOUNT, "A").public_key, "of an account, not of an operator"),
         (USER, "of a user, not of an operator"),
-        (key_of(Role.OPERATOR, "foreign").seed, "may not sign here"),
-        (key_of(Role.OPERATOR, "foreign").public_key, "cannot sign"),
+        (key_of(KeyRole.OPERATOR, "foreign").seed, "may not sign here"),
+        (key_of(KeyRole.OPERATOR, "foreign").public_key, "cannot sign"),
         ("no-such-file", "nor a file"),
     ],
 )

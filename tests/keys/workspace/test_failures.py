@@ -7,17 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyjs.keys import FolderError, Home, Workspace, files
+from pyjs.keys import FolderError, NscDirectories, Workspace, files
 from pyjs.keys.workspace.accounts import AccountEdits, add_account, delete_account, edit_account
 from pyjs.keys.workspace.edits import SigningKeys, Tags
 from pyjs.keys.workspace.operators import OperatorEdits, add_operator, edit_operator
 from pyjs.keys.workspace.permissions import NO_EDITS
-from pyjs.keys.workspace.users import Removal, add_user, delete_users, edit_user
+from pyjs.keys.workspace.users import UserRemoval, add_user, delete_users, edit_user
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> Workspace:
-    home = Home.locate({"HOME": str(tmp_path)}, tmp_path)
+    home = NscDirectories.locate({"HOME": str(tmp_path)}, tmp_path)
     workspace = Workspace.open(home, now=time.time_ns)
     workspace = add_operator(workspace, "OP").workspace
     workspace = add_account(workspace, "A").workspace
@@ -94,7 +94,7 @@ def test_what_cannot_be_deleted_is_told_and_the_rest_goes(
     here: Workspace, refuse: Callable[[str], None]
 ) -> None:
     refuse(".nk")
-    done = delete_users(here, ("ann",), Removal(revoke=True, keys=True, credentials=True))
+    done = delete_users(here, ("ann",), UserRemoval(revoke=True, keys=True, credentials=True))
     lines = [line.strip() for line in done.report.render().splitlines()]
     assert lines[2:4] == ["[ OK ] revoked user", "[ OK ] user deleted"]
     assert lines[4].startswith("[ERR ] cannot remove") and lines[5] == "[ OK ] removed creds file"

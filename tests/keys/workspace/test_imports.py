@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from lib.nsc_folders import NscFolders, key_of
-from pyjs.keys import Export, IdentityError, Import, Role
+from pyjs.keys import Export, IdentityError, Import, KeyRole
 from pyjs.keys.workspace.activations import generate_activation
 from pyjs.keys.workspace.exports import add_export
 from pyjs.keys.workspace.imports import add_activated_import, add_import, delete_import
@@ -55,7 +55,7 @@ def test_an_import_is_a_stream_unless_told_otherwise(folders: NscFolders) -> Non
 
 
 def test_the_exporter_may_be_named_by_its_key_and_be_unknown_here(folders: NscFolders) -> None:
-    stranger = key_of(Role.ACCOUNT, "elsewhere").public_key
+    stranger = key_of(KeyRole.ACCOUNT, "elsewhere").public_key
     done = add_import(folders.workspace(), Import(subject="x", account=stranger), account="B")
     assert done.report.render() == '[ OK ] added stream import "x"'
     assert (
@@ -94,7 +94,7 @@ def test_an_account_at_its_place_is_served(folders: NscFolders) -> None:
         ({"account": ""}, "an account to import from is required"),
         ({"account": "B"}, "export issuer is this account"),
         ({"account": "NOBODY"}, "account NOBODY does not exist in the current operator"),
-        ({"account": key_of(Role.USER, "u").public_key}, "is the public key of a user, not of an account"),
+        ({"account": key_of(KeyRole.USER, "u").public_key}, "is the public key of a user, not of an account"),
         ({"subject": "held"}, "account already imports stream"),
         ({"subject": "a b"}, "cannot have spaces"),
         ({"subject": "open.*.*", "local_subject": "y"}, "there are 2, it uses 0"),
@@ -119,7 +119,7 @@ def test_what_is_no_import_changes_nothing(folders: NscFolders, fields: dict[str
 
 
 def test_a_seed_where_a_public_key_belongs_is_refused_unsaid(folders: NscFolders) -> None:
-    before, seed = folders.content(), key_of(Role.ACCOUNT, "A").seed
+    before, seed = folders.content(), key_of(KeyRole.ACCOUNT, "A").seed
     with pytest.raises(IdentityError, match="a public key is expected") as raised:
         add_import(folders.workspace(), Import(subject="x", account=seed), account="B")
     assert seed not in str(raised.value)

@@ -12,11 +12,11 @@ import pytest
 from lib.nsc_folders import NscFolders, key_of
 from pyjs.keys import (
     FolderError,
-    Home,
     IdentityError,
     KeyPair,
+    KeyRole,
     NotFoundError,
-    Role,
+    NscDirectories,
     Stores,
     Workspace,
     WorkspaceError,
@@ -24,9 +24,9 @@ from pyjs.keys import (
 )
 from pyjs.keys.workspace.fix import fix
 from pyjs.keys.workspace.giving import export_keys
-from pyjs.keys.workspace.keyring import Wanted, collect
+from pyjs.keys.workspace.keyring import KeyFilter, collect
 from pyjs.keys.workspace.layout import migrate_keystore
-from pyjs.keys.workspace.loading import Source
+from pyjs.keys.workspace.loading import SetupSource
 from pyjs.keys.workspace.reissue import reissue_operator
 from pyjs.keys.workspace.rename import rename_account
 from pyjs.keys.workspace.taking import import_account, import_keys, import_user
@@ -104,7 +104,7 @@ def test_a_reissue_that_fails_takes_all_tokens_back(
 def test_an_import_into_a_read_only_folder_changes_nothing(
     folders: NscFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair = key_of(Role.USER, "new")
+    pair = key_of(KeyRole.USER, "new")
     token = folders.store.user_token("A", "ann")
     path = tmp_path / "ann.jwt"
     path.write_text(token)
@@ -134,21 +134,21 @@ def test_an_export_that_fails_keeps_the_key(folders: NscFolders, monkeypatch: py
     target = folders.home.parent / "out"
     failing_after(monkeypatch, 0)
     with pytest.raises(FolderError, match="Permission denied"):
-        export_keys(folders.workspace(), Wanted(frozenset({Role.USER})), target, remove=True)
+        export_keys(folders.workspace(), KeyFilter(frozenset({KeyRole.USER})), target, remove=True)
     assert folders.keystore.has(folders.store.user("A", "ann").sub)
 
 
 def test_a_seed_that_is_damaged_is_an_error_of_its_own(folders: NscFolders, tmp_path: Path) -> None:
     folders.keystore.path(folders.key("B")).write_text("half")
-    done = export_keys(folders.workspace(), Wanted(), tmp_path / "out")
+    done = export_keys(folders.workspace(), KeyFilter(), tmp_path / "out")
     assert done.report.failed and not (tmp_path / "out").exists()
     assert f"error reading seed for {folders.key('B')}" in done.report.render()
 
 
 def test_keys_do_not_show_their_tokens_or_seeds(folders: NscFolders) -> None:
-    shown = repr(collect(folders.workspace(), Wanted()))
-    assert "eyJ" not in shown and KeyPair.create(Role.USER).seed[:2] + "A" not in shown
-    assert "SECRET" not in repr(Source("http://x", "SECRET"))
+    shown = repr(collect(folders.workspace(), KeyFilter()))
+    assert "eyJ" not in shown and KeyPair.create(KeyRole.USER).seed[:2] + "A" not in shown
+    assert "SECRET" not in repr(SetupSource("http://x", "SECRET"))
 
 
 def test_a_keystore_is_left_when_it_cannot_be_moved(
@@ -156,9 +156,9 @@ def test_a_keystore_is_left_when_it_cannot_be_moved(
 ) -> None:
     old = tmp_path / "old"
     old.mkdir()
-    (old / "one.nk").write_text(key_of(Role.USER, "one").seed)
+    (old / "one.nk").write_text(key_of(KeyRole.USER, "one").seed)
     environment = {"HOME": str(folders.home), "NKEYS_PATH": str(old)}
-    home = Home.locate(
+    home = NscDirectories.locate(
         environment, tmp_path, config_dir=str(folders.home), data_dir=str(folders.home), keystore_dir=str(old)
     )
     workspace = Workspace.open(home, now=lambda: folders.now, layout=False)
@@ -198,7 +198,7 @@ def v1(document: dict[str, Any], signer: KeyPair) -> str:
 @pytest.fixture
 def old(folders: NscFolders) -> NscFolders:
     """The same store as version 1 had it."""
-    operator, account, user = folders.operator, key_of(Role.ACCOUNT, "A"), key_of(Role.USER, "ann")
+    operator, account, user = folders.operator, key_of(KeyRole.ACCOUNT, "A"), key_of(KeyRole.USER, "ann")
     store = folders.store
     for path, document, signer in (
         (store.operator_path, {"sub": operator.public_key, "name": "OP", "type": "operator"}, operator),
@@ -253,7 +253,7 @@ def test_a_managed_store_is_upgraded_by_its_owner(tmp_path: Path) -> None:
 def test_nothing_is_followed_out_of_the_folder(folders: NscFolders, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / "x.nk").write_text(key_of(Role.USER, "x").seed)
+    (outside / "x.nk").write_text(key_of(KeyRole.USER, "x").seed)
     inside = tmp_path / "inside"
     inside.mkdir()
     (inside / "link").symlink_to(outside)

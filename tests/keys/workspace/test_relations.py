@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from lib.nsc_folders import NOW, NscFolders, key_of
-from pyjs.keys import Export, Import, Role
+from pyjs.keys import Export, Import, KeyRole
 from pyjs.keys.chain import Reason
 from pyjs.keys.workspace.activations import generate_activation
 from pyjs.keys.workspace.relations import Relations
 
-STRANGER = key_of(Role.ACCOUNT, "stranger").public_key
+STRANGER = key_of(KeyRole.ACCOUNT, "stranger").public_key
 
 
 @pytest.fixture

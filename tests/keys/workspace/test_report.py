@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyjs.keys import Grade, Report
+from pyjs.keys import Grade, OperationReport
 from pyjs.keys.workspace.report import Show, place
 
 
 def test_a_tree_is_drawn_with_the_worst_grade_of_each_branch() -> None:
-    top = Report()
+    top = OperationReport()
     top.ok("first")
-    branch = Report("branch")
+    branch = OperationReport("branch")
     branch.ok("well")
     branch.warn("not so well")
     branch.server("says\nmuch")
@@ -29,7 +29,7 @@ def test_a_tree_is_drawn_with_the_worst_grade_of_each_branch() -> None:
 
 
 def test_what_went_well_can_be_folded_up() -> None:
-    report = Report("push", show=Show.WHEN_BAD)
+    report = OperationReport("push", show=Show.WHEN_BAD)
     report.ok("pushed")
     assert report.render() == "[ OK ] push"
     report.error("or not")
@@ -37,9 +37,9 @@ def test_what_went_well_can_be_folded_up() -> None:
 
 
 def test_empty_reports_are_not_drawn() -> None:
-    top = Report()
-    top.add(Report(), Report("label"))
-    assert (top.render(), top.failed, Report().empty) == ("", False, True)
+    top = OperationReport()
+    top.add(OperationReport(), OperationReport("label"))
+    assert (top.render(), top.failed, OperationReport().empty) == ("", False, True)
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_empty_reports_are_not_drawn() -> None:
     ],
 )
 def test_the_children_are_counted(grades: str, asked: bool, expected: str) -> None:
-    report = Report(summary=asked)
+    report = OperationReport(summary=asked)
     for grade in grades:
         {"o": report.ok, "w": report.warn, "e": report.error}[grade]("x")
     assert report.summed_up() == expected
 
 
 def test_as_a_document() -> None:
-    report = Report()
+    report = OperationReport()
     report.ok("a").server("b")
     assert report.document() == {
         "level": "ok",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lib.nsc_folders import NOW, NscFolders, key_of
-from pyjs.keys import Export, IdentityError, Role
+from pyjs.keys import Export, IdentityError, KeyRole
 from pyjs.keys.workspace.exports import add_export
 from pyjs.keys.workspace.revocations import (
     Revocation,
@@ -32,7 +32,7 @@ def folders(tmp_path: Path) -> NscFolders:
 
 @pytest.mark.parametrize("named", ["", "ann", "key"])
 def test_a_user_is_revoked_as_of_now(folders: NscFolders, named: str) -> None:
-    key = key_of(Role.USER, "ann").public_key
+    key = key_of(KeyRole.USER, "ann").public_key
     done = revoke_user(folders.workspace(), key if named == "key" else named, account="TEST")
     assert done.report.render() == f'[ OK ] revoked user "{key}"'
     assert folders.claims("TEST").nats.revocations == {key: SECONDS}
@@ -47,7 +47,7 @@ def test_a_later_revocation_stays(folders: NscFolders) -> None:
 
 
 def test_a_user_of_nowhere_is_revoked_by_its_key(folders: NscFolders) -> None:
-    key = key_of(Role.USER, "gone").public_key
+    key = key_of(KeyRole.USER, "gone").public_key
     assert revoke_user(folders.workspace(), key, account="TEST").key == key
 
 
@@ -55,8 +55,8 @@ def test_a_user_of_nowhere_is_revoked_by_its_key(folders: NscFolders) -> None:
     ("user", "error"),
     [
         ("bob", 'user bob does not exist in account "TEST"'),
-        (key_of(Role.ACCOUNT, "TEST").public_key, "is the public key of an account, not of a user"),
-        (key_of(Role.USER, "ann").seed, "a public key is expected"),
+        (key_of(KeyRole.ACCOUNT, "TEST").public_key, "is the public key of an account, not of a user"),
+        (key_of(KeyRole.USER, "ann").seed, "a public key is expected"),
     ],
 )
 def test_who_is_no_user(folders: NscFolders, user: str, error: str) -> None:
@@ -65,7 +65,7 @@ def test_who_is_no_user(folders: NscFolders, user: str, error: str) -> None:
     for operation in (revoke_user, unrevoke_user):
         with pytest.raises(IdentityError, match=error) as raised:
             operation(folders.workspace(), user, account="TEST")
-        assert key_of(Role.USER, "ann").seed not in str(raised.value)
+        assert key_of(KeyRole.USER, "ann").seed not in str(raised.value)
     assert folders.content() == before
 
 
@@ -121,8 +121,8 @@ def test_an_activations_revocation_is_dropped_once(folders: NscFolders) -> None:
         ("TEST", "OTHER", "x", "stream", "unable to locate export"),
         ("TEST", "OTHER", "s.x", "service", "unable to locate export"),
         ("TEST", "NOBODY", "", "stream", "account NOBODY does not exist"),
-        ("TEST", key_of(Role.USER, "ann").public_key, "", "stream", "of a user, not of an account"),
-        ("TEST", key_of(Role.ACCOUNT, "OTHER").seed, "", "stream", "a public key is expected"),
+        ("TEST", key_of(KeyRole.USER, "ann").public_key, "", "stream", "of a user, not of an account"),
+        ("TEST", key_of(KeyRole.ACCOUNT, "OTHER").seed, "", "stream", "a public key is expected"),
     ],
 )
 def test_what_activation_cannot_be_revoked(

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from lib.nsc_folders import NscFolders, key_of
-from pyjs.keys import IdentityError, Role, UserScope
+from pyjs.keys import IdentityError, KeyRole, UserScope
 from pyjs.keys.workspace.permissions import PermissionEdits, UserEdits
 from pyjs.keys.workspace.scopes import edit_signing_key
 
-PLAIN = key_of(Role.ACCOUNT, "plain")
+PLAIN = key_of(KeyRole.ACCOUNT, "plain")
 
 
 @pytest.fixture
@@ -90,9 +90,9 @@ def test_edits_of_a_template_keep_the_rest(folders: NscFolders) -> None:
         ("", {}, "signing key is required"),
         ("", {"role": "nope"}, 'no signing key has the role "nope" yet'),
         ("nope", {}, "neither an account key nor a file"),
-        (key_of(Role.USER, "u").public_key, {}, "of a user, not of an account"),
-        (key_of(Role.OPERATOR, "operator").seed, {}, "of an operator, not of an account"),
-        (key_of(Role.ACCOUNT, "TEST").public_key, {}, "identity key of an account is no signing key"),
+        (key_of(KeyRole.USER, "u").public_key, {}, "of a user, not of an account"),
+        (key_of(KeyRole.OPERATOR, "operator").seed, {}, "of an operator, not of an account"),
+        (key_of(KeyRole.ACCOUNT, "TEST").public_key, {}, "identity key of an account is no signing key"),
         (PLAIN.public_key, {"edits": UserEdits(src=("nowhere",))}, "is no network"),
         (PLAIN.public_key, {"edits": UserEdits(locale="Nowhere/City")}, "unknown time zone"),
         (PLAIN.public_key, {"edits": UserEdits(conn_types=("PIGEON",))}, "unknown connection type"),
@@ -111,7 +111,7 @@ def test_what_is_refused_changes_nothing(
     before = folders.content()
     with pytest.raises(IdentityError, match=error) as raised:
         edit_signing_key(folders.workspace("TEST"), key, **options)
-    assert key_of(Role.OPERATOR, "operator").seed not in str(raised.value)
+    assert key_of(KeyRole.OPERATOR, "operator").seed not in str(raised.value)
     assert folders.content() == before
 
 

@@ -16,11 +16,11 @@ from lib.eventually import eventually
 from lib.operator_site import OperatorSite
 from lib.operator_store import written
 from lib.process import ServerProcess, free_port
-from pyjs.keys import IdentityError, KeyPair, Role, Workspace, encode
+from pyjs.keys import IdentityError, KeyPair, KeyRole, Workspace, encode
 from pyjs.keys.workspace.servers.pull import pull
 from pyjs.keys.workspace.servers.push import PushResult, push
-from pyjs.keys.workspace.servers.reach import Reach
-from pyjs.keys.workspace.servers.status import State, StatusResult, status
+from pyjs.keys.workspace.servers.reach import ServersAccess
+from pyjs.keys.workspace.servers.status import StatusKind, StatusResult, status
 
 
 class Desk:
@@ -50,7 +50,7 @@ class Desk:
     def status(self, *names: str, **options: Any) -> StatusResult:
         return asyncio.run(status(self.workspace, names, **options))
 
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, StatusKind]:
         return {row.name or row.account: row.state for row in self.status().held}
 
 
@@ -108,7 +108,7 @@ def test_remove_takes_one_account_from_the_servers_and_leaves_the_store(desk: De
         "[ OK ] prune nats-server with nats account resolver:",
         "[ OK ] pruned nats-server S: deleted 1 accounts",
     ]
-    assert desk.states() == {"ONE": State.CURRENT, "SYS": State.CURRENT, "TWO": State.MISSING}
+    assert desk.states() == {"ONE": StatusKind.CURRENT, "SYS": StatusKind.CURRENT, "TWO": StatusKind.MISSING}
     assert "TWO" in desk.workspace.store().accounts()
 
 
@@ -127,16 +127,16 @@ def test_status_tells_older_newer_missing_and_extra(desk: Desk) -> None:
     found = desk.status()
     states = {row.name: row.state for row in found.held}
     assert states == {
-        "EXTRA": State.EXTRA,
-        "ONE": State.OLDER,
-        "SYS": State.OLDER,
-        "THREE": State.NEWER,
-        "TWO": State.OLDER,
+        "EXTRA": StatusKind.EXTRA,
+        "ONE": StatusKind.OLDER,
+        "SYS": StatusKind.OLDER,
+        "THREE": StatusKind.NEWER,
+        "TWO": StatusKind.OLDER,
     }
     assert found.differs
     desk.push("ONE", "SYS", "TWO", "THREE")
-    assert desk.states() | {"EXTRA": State.CURRENT} == dict.fromkeys(states, State.CURRENT)
-    assert [row.state for row in desk.status("ONE").held] == [State.CURRENT]
+    assert desk.states() | {"EXTRA": StatusKind.CURRENT} == dict.fromkeys(states, StatusKind.CURRENT)
+    assert [row.state for row in desk.status("ONE").held] == [StatusKind.CURRENT]
     assert not desk.status("ONE").differs
 
 
@@ -187,27 +187,27 @@ def test_an_operator_that_the_servers_do_not_serve_is_refused_at_once(desk: Desk
 
 def test_an_account_of_another_operator_is_not_sent(desk: Desk) -> None:
     path = desk.workspace.store().account_path("ONE")
-    path.write_text(encode(desk.one.claims, KeyPair.create(Role.OPERATOR), now=desk.workspace.now()))
+    path.write_text(encode(desk.one.claims, KeyPair.create(KeyRole.OPERATOR), now=desk.workspace.now()))
     with pytest.raises(IdentityError, match="not signed by the operator"):
         desk.push("TWO", "ONE")
-    assert desk.states()["TWO"] is State.MISSING
+    assert desk.states()["TWO"] is StatusKind.MISSING
 
 
 def test_a_wrong_system_account_hears_nobody(desk: Desk) -> None:
     desk.push("ONE")
-    shown = desk.push("ONE", to=Reach(account="ONE"))
+    shown = desk.push("ONE", to=ServersAccess(account="ONE"))
     assert "no responders" in shown.report.render()
     assert "another system account" in shown.report.render()
     with pytest.raises(IdentityError, match='system account "NOBODY" not found'):
-        desk.push("ONE", to=Reach(account="NOBODY"))
+        desk.push("ONE", to=ServersAccess(account="NOBODY"))
 
 
 def test_a_stored_user_speaks_where_one_is_named(desk: Desk) -> None:
-    assert not desk.push("ONE", to=Reach(user="sys")).report.failed
+    assert not desk.push("ONE", to=ServersAccess(user="sys")).report.failed
     with pytest.raises(
         IdentityError, match='the seed of user "nobody" of account "SYS" is not in the keystore'
     ):
-        desk.push("ONE", to=Reach(user="nobody"))
+        desk.push("ONE", to=ServersAccess(user="nobody"))
 
 
 def test_without_the_system_accounts_key_one_of_its_users_speaks(desk: Desk) -> None:
@@ -235,7 +235,7 @@ def test_an_expired_account_is_sent_only_by_force(desk: Desk) -> None:
         IdentityError, match='unable to push account "ONE" as it has validation issues: claim is'
     ):
         desk.push("ONE", "TWO")
-    assert desk.states()["TWO"] is State.MISSING
+    assert desk.states()["TWO"] is StatusKind.MISSING
     assert not desk.push("TWO", force=True).report.failed
 
 
@@ -250,11 +250,14 @@ def test_a_damaged_token_is_not_sent(desk: Desk) -> None:
 
 def test_no_server(desk: Desk) -> None:
     nobody = f"nats://127.0.0.1:{free_port()}"
-    for call in (push(desk.workspace, ["ONE"], Reach(nobody)), status(desk.workspace, (), Reach(nobody))):
+    for call in (
+        push(desk.workspace, ["ONE"], ServersAccess(nobody)),
+        status(desk.workspace, (), ServersAccess(nobody)),
+    ):
         with pytest.raises(IdentityError, match=f"no servers available for connection: {nobody}"):
             asyncio.run(call)
     # one of several is enough
-    assert not desk.push("ONE", to=Reach(f"{nobody},{desk.server.url}")).report.failed
+    assert not desk.push("ONE", to=ServersAccess(f"{nobody},{desk.server.url}")).report.failed
 
 
 @pytest.mark.parametrize(
@@ -267,12 +270,12 @@ def test_no_server(desk: Desk) -> None:
 )
 def test_a_url_of_another_kind(desk: Desk, url: str, text: str) -> None:
     with pytest.raises(IdentityError, match=text):
-        desk.push("ONE", to=Reach(url))
+        desk.push("ONE", to=ServersAccess(url))
 
 
 def test_tls_is_not_left_out_where_the_server_has_none(desk: Desk) -> None:
     with pytest.raises(IdentityError, match="TLS is asked for, and the server has none"):
-        desk.push("ONE", to=Reach(desk.server.url.replace("nats://", "tls://")))
+        desk.push("ONE", to=ServersAccess(desk.server.url.replace("nats://", "tls://")))
 
 
 def test_only_one_thing_after_a_push(desk: Desk) -> None:
@@ -340,7 +343,9 @@ def test_an_account_server(accounts: tuple[str, type[Account]], tmp_path: Path) 
     assert '[ERR ] pull "OP" from the account server' in everything  # it has no operator
     with pytest.raises(IdentityError, match="prune only works for nats based account resolver"):
         asyncio.run(push(workspace, [], prune=True))
-    assert asyncio.run(push(workspace, ["ONE"], replace(Reach(), url="http://127.0.0.1:1"))).report.failed
+    assert asyncio.run(
+        push(workspace, ["ONE"], replace(ServersAccess(), url="http://127.0.0.1:1"))
+    ).report.failed
 
 
 @pytest.fixture
@@ -384,9 +389,9 @@ def test_status_tells_servers_apart_that_hold_different_tokens(pair: Desk) -> No
     pair.leaf.restart()
     pair.whole()
     held = {(row.server, row.name): row for row in pair.status().held}
-    assert [held[server, "ONE"].state for server in ("S", "L")] == [State.CURRENT, State.OLDER]
+    assert [held[server, "ONE"].state for server in ("S", "L")] == [StatusKind.CURRENT, StatusKind.OLDER]
     assert "told apart by what is in use" in held["L", "ONE"].note
-    assert [held[server, "TWO"].state for server in ("S", "L")] == [State.UNKNOWN, State.UNKNOWN]
+    assert [held[server, "TWO"].state for server in ("S", "L")] == [StatusKind.UNKNOWN, StatusKind.UNKNOWN]
     assert held["S", "TWO"].note == "one of 2 that servers hold"
     pair.push("ONE", "TWO", "SYS")
     assert not pair.status().differs

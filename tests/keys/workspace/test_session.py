@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from nats import errors
-from pyjs.keys.workspace.servers.answers import Heard, read
-from pyjs.keys.workspace.servers.link import Link
-from pyjs.keys.workspace.servers.session import PING, QUIET, Session
+from pyjs.keys.workspace.servers.answers import ServerResponses, read
+from pyjs.keys.workspace.servers.link import ServersConnection
+from pyjs.keys.workspace.servers.session import PING, QUIET, ServersSession
 
 ASK = "$SYS.REQ.CLAIMS.LIST"
 
@@ -76,13 +76,13 @@ class Net:
         return message
 
 
-def ask(net: Net, timeout: float = 1.0, times: int = 1) -> tuple[Heard, float]:
+def ask(net: Net, timeout: float = 1.0, times: int = 1) -> tuple[ServerResponses, float]:
     """Ask some times; the last answer, and how long all took."""
 
-    async def run() -> tuple[Heard, float]:
-        session = Session(Link(net), timeout, clock=lambda: net.now)
+    async def run() -> tuple[ServerResponses, float]:
+        session = ServersSession(ServersConnection(net), timeout, clock=lambda: net.now)
         await session.start()
-        began, heard = net.now, Heard(ASK)
+        began, heard = net.now, ServerResponses(ASK)
         for _ in range(times):
             heard = await session.ask(ASK)
         return heard, net.now - began
@@ -90,7 +90,7 @@ def ask(net: Net, timeout: float = 1.0, times: int = 1) -> tuple[Heard, float]:
     return asyncio.run(run())
 
 
-def names(heard: Heard) -> list[str]:
+def names(heard: ServerResponses) -> list[str]:
     return [answer.server for answer in heard.answers]
 
 
@@ -136,7 +136,7 @@ def test_an_answer_that_comes_late_counts_for_its_own_question() -> None:
     net = Net([Server("a", active=2), Server("b", delay=1.5, active=2)])
 
     async def run() -> list[list[str]]:
-        session = Session(Link(net), 1.0, clock=lambda: net.now)
+        session = ServersSession(ServersConnection(net), 1.0, clock=lambda: net.now)
         await session.start()
         first, second = await session.ask(ASK), await session.ask(ASK)
         return [names(first), names(second)]
@@ -160,7 +160,7 @@ def test_many_questions_are_asked_at_once() -> None:
     net = Net([Server("a", delay=0.3, active=1)])
 
     async def run() -> float:
-        session = Session(Link(net), 1.0, clock=lambda: net.now)
+        session = ServersSession(ServersConnection(net), 1.0, clock=lambda: net.now)
         await session.start()
         began = net.now
         found = await session.ask_all([(ASK, b"")] * 20)

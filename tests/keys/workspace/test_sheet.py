@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from lib.operator_site import OperatorSite
 from lib.operator_store import written
-from pyjs.keys import Role, Workspace
+from pyjs.keys import KeyRole, Workspace
 from pyjs.keys.workspace.accounts import AccountEdits, add_account, edit_account
-from pyjs.keys.workspace.diagram.object import Shown
+from pyjs.keys.workspace.diagram.object import DiagramOptions
 from pyjs.keys.workspace.diagram.scene import Arrow, Box, Scene, Text
 from pyjs.keys.workspace.diagram.sheet import object_picture
 from pyjs.keys.workspace.diagram.svg import svg
@@ -19,7 +19,7 @@ from pyjs.keys.workspace.edits import SigningKeys
 from pyjs.keys.workspace.permissions import PermissionEdits, UserEdits
 from pyjs.keys.workspace.users import add_user
 
-ALL = Shown(users=True, keys=True, detail=True)
+ALL = DiagramOptions(users=True, keys=True, detail=True)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return here
 
 
-def _picture(here: Workspace, shown: Shown) -> Scene:
+def _picture(here: Workspace, shown: DiagramOptions) -> Scene:
     return object_picture(here.store(), here.keystore, here.now(), shown)
 
 
@@ -50,7 +50,7 @@ def _texts(scene: Scene) -> list[str]:
 def test_each_has_a_card_and_an_arrow_from_who_signed_it(workspace: Workspace) -> None:
     store = workspace.store()
     users = sum(len(store.users(account)) for account in store.accounts())
-    for shown, count in ((Shown(), len(store.accounts())), (ALL, len(store.accounts()) + users)):
+    for shown, count in ((DiagramOptions(), len(store.accounts())), (ALL, len(store.accounts()) + users)):
         scene = _picture(workspace, shown)
         assert len(_cards(scene)) == 1 + count
         arrows = [shape for shape in scene.shapes if isinstance(shape, Arrow)]
@@ -72,7 +72,7 @@ def test_limits_permissions_and_keys_are_told_and_no_seed(workspace: Workspace) 
         assert text in told
     assert any(text.endswith(" stored") for text in told)
     drawn = ET.fromstring(svg(_picture(workspace, ALL)))
-    keys = workspace.keystore.keys(Role.OPERATOR, Role.ACCOUNT, Role.USER)
+    keys = workspace.keystore.keys(KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER)
     assert len(keys) > 4
     for key in keys:
         assert workspace.keystore.get(key).seed not in ET.tostring(drawn, encoding="unicode")

@@ -10,17 +10,19 @@ from random import Random
 from lib.raft.machine import Machine
 from lib.raft.mischief import Mischief
 from lib.raft.world import World
-from pyjs.server.cluster.raft import AskVote, HardState, Log, Node, Timing, Write, disk
+from pyjs.server.cluster.raft import HardState, RaftConfig, RaftLog, RawNode, RequestVote, StorageAppend, disk
 from pyjs.server.cluster.raft.leader import Leader
-from pyjs.store.raft import Mark, RaftStore
-from pyjs.store.raft.reading import Reading
+from pyjs.store.raft import RaftStore, SyncMark
+from pyjs.store.raft.reading import LogReading
 
 
 class VotesTwice(World):
     """A voter gives its vote to everyone who asks in a term."""
 
-    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
-        node = Node(name, log, state, timing=timing, random=random)
+    def make_node(
+        self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
+    ) -> RawNode:
+        node = RawNode(name, log, state, timing=timing, random=random)
         set_state = node.set_state
 
         def forgetful(**changes: object) -> None:
@@ -34,7 +36,7 @@ class VotesTwice(World):
 class AcknowledgesEarly(World):
     """Entries are acknowledged and not written."""
 
-    def persist(self, store: RaftStore, write: Write) -> None:
+    def persist(self, store: RaftStore, write: StorageAppend) -> None:
         if self.random.random() < 0.7:
             write = replace(write, entries=())
         disk.persist(store, write)
@@ -43,12 +45,14 @@ class AcknowledgesEarly(World):
 class VotesForAnyone(World):
     """A voter does not look at the candidate's log."""
 
-    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
-        node = Node(name, log, state, timing=timing, random=random)
+    def make_node(
+        self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
+    ) -> RawNode:
+        node = RawNode(name, log, state, timing=timing, random=random)
         step = node.step
 
         def careless(message: object) -> None:
-            if isinstance(message, AskVote):
+            if isinstance(message, RequestVote):
                 message = replace(message, last=1 << 40, last_term=1 << 40)
             step(message)  # type: ignore[arg-type]
 
@@ -59,8 +63,10 @@ class VotesForAnyone(World):
 class VotesWhileRecovering(World):
     """A member that lost what it vouched for goes on as if nothing had happened."""
 
-    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
-        return Node(name, log, state._replace(recovering=False), timing=timing, random=random)
+    def make_node(
+        self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
+    ) -> RawNode:
+        return RawNode(name, log, state._replace(recovering=False), timing=timing, random=random)
 
 
 class FailingSyncs(Mischief):
@@ -95,15 +101,17 @@ class BelievesAFailedSync(SyncsFail):
     """After a failed sync the log is read again and gone on with as it is seen."""
 
     class store(RaftStore):  # noqa: N801 - the name of what it takes the place of
-        def _go_on(self, reading: Reading, mark: Mark) -> None:
-            super()._go_on(reading, Mark(mark.number, 1 << 40))
+        def _go_on(self, reading: LogReading, mark: SyncMark) -> None:
+            super()._go_on(reading, SyncMark(mark.number, 1 << 40))
 
 
 class CommitsWithoutMajority(World):
     """A leader commits what one other member has, however many there are."""
 
-    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
-        node = Node(name, log, state, timing=timing, random=random)
+    def make_node(
+        self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
+    ) -> RawNode:
+        node = RawNode(name, log, state, timing=timing, random=random)
         node.lead = _leading(node, lambda leader: _hasty(leader))  # type: ignore[method-assign]
         return node
 
@@ -111,24 +119,26 @@ class CommitsWithoutMajority(World):
 class BelievesTheLog(World):
     """A follower takes entries without looking at what precedes them."""
 
-    def make_node(self, name: str, log: Log, state: HardState, timing: Timing, random: Random) -> Node:
+    def make_node(
+        self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
+    ) -> RawNode:
         follow = log.follow
 
         def gullible(prev: int, prev_term: int, entries: object) -> int | None:
             here = log.term(prev)
             return follow(prev, here if here >= 0 else prev_term, entries)  # type: ignore[arg-type]
 
-        node = Node(name, log, state, timing=timing, random=random)
+        node = RawNode(name, log, state, timing=timing, random=random)
         _shadow(log, gullible)
         return node
 
 
-def _shadow(log: Log, follow: Callable[..., int | None]) -> None:
-    kind = type("GullibleLog", (Log,), {"__slots__": (), "follow": lambda self, *rest: follow(*rest)})
+def _shadow(log: RaftLog, follow: Callable[..., int | None]) -> None:
+    kind = type("GullibleLog", (RaftLog,), {"__slots__": (), "follow": lambda self, *rest: follow(*rest)})
     log.__class__ = kind  # type: ignore[assignment]
 
 
-def _leading(node: Node, spoil: Callable[[Leader], None]) -> Callable[[], None]:
+def _leading(node: RawNode, spoil: Callable[[Leader], None]) -> Callable[[], None]:
     def lead() -> None:
         leader = Leader(node)
         node.role = leader

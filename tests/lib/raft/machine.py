@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lib.fake_disk import FakeDisk, PowerCut
 from lib.raft.judges import link
-from pyjs.server.cluster.raft import Kind, Members, Message, Node, Snapshot, Timing, disk
+from pyjs.server.cluster.raft import EntryType, Members, RaftConfig, RaftMessage, RawNode, Snapshot, disk
 from pyjs.store.errors import Damaged, NotFound
 from pyjs.store.raft import RaftStore, StoredSnapshot
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from lib.raft.world import World
 
 PATH = "/raft"
-TIMING = Timing(message_bytes=400, window_messages=4, window_bytes=1600, part_bytes=64, part_window=2, keep=5)
+TIMING = RaftConfig(
+    message_bytes=400, window_messages=4, window_bytes=1600, part_bytes=64, part_window=2, keep=5
+)
 SEGMENT = 600
 
 
@@ -29,7 +31,7 @@ class Machine:
         self.world = world
         self.disk = FakeDisk()
         self.disk.forgets = True
-        self.node: Node | None = None
+        self.node: RawNode | None = None
         self.life = 0  # events of an earlier life are dropped
         self.broken = False  # lost its state: the machine must come back under another name
         self.members = Members.of(())  # as it last knew
@@ -109,7 +111,7 @@ class Machine:
 
     # --- the loop
 
-    def receive(self, message: Message) -> None:
+    def receive(self, message: RaftMessage) -> None:
         """Take a message from the network."""
         if self.node is not None:
             self.node.step(message)
@@ -211,7 +213,7 @@ class Machine:
                     judges.repeats(self.name, index, entry.term, entry.data)
                     index += 1
                     continue
-                if entry.kind == Kind.DATA:
+                if entry.kind == EntryType.DATA:
                     self.chain = link(self.chain, entry.data)
                     self.values[index] = entry.data
                 judges.applies(self.name, index, self.applied, entry.term, entry.data, self.chain)
@@ -226,7 +228,7 @@ class Machine:
         if node.log.applied - node.log.snapshot.index >= self.world.compact_every and not self._writing:
             self._compact(node)
 
-    def _compact(self, node: Node) -> None:
+    def _compact(self, node: RawNode) -> None:
         log = node.log
         state = self.kept if self.world.keeps else (self.applied, self.chain, self.values)
         index = state[0]

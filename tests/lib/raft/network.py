@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyjs.server.cluster.raft import Message
+from pyjs.server.cluster.raft import RaftMessage
 
 if TYPE_CHECKING:
     from lib.raft.world import World
@@ -20,14 +20,14 @@ class Network:
         self.doubles = 0.0
         self.slowest = 3
 
-    def send(self, message: Message) -> None:
+    def send(self, message: RaftMessage) -> None:
         """Deliver later, perhaps."""
         random = self._world.random
         for _ in range(2 if random.random() < self.doubles else 1):
             if random.random() >= self.loss:
                 self._world.later(random.randint(1, self.slowest), lambda: self._deliver(message))
 
-    def _deliver(self, message: Message) -> None:
+    def _deliver(self, message: RaftMessage) -> None:
         machine = self._world.machines.get(message.to)
         if machine is not None and (message.source, message.to) not in self.cuts:
             machine.receive(message)

@@ -16,7 +16,7 @@ from lib.raft.judges import Judges, ViolationError
 from lib.raft.machine import Machine
 from lib.raft.mischief import Mischief
 from lib.raft.network import Network
-from pyjs.server.cluster.raft import Log, Members, Node, Write, disk
+from pyjs.server.cluster.raft import Members, RaftLog, RawNode, StorageAppend, disk
 from pyjs.server.cluster.raft.state import HardState
 from pyjs.store.raft import RaftStore
 
@@ -51,11 +51,11 @@ class World:
 
     # --- what a canary overrides
 
-    def make_node(self, name: str, log: Log, state: HardState, timing: Any, random: Random) -> Node:
+    def make_node(self, name: str, log: RaftLog, state: HardState, timing: Any, random: Random) -> RawNode:
         """A member of the group."""
-        return Node(name, log, state, timing=timing, random=random)
+        return RawNode(name, log, state, timing=timing, random=random)
 
-    def persist(self, store: RaftStore, write: Write) -> None:
+    def persist(self, store: RaftStore, write: StorageAppend) -> None:
         """Make durable."""
         disk.persist(store, write)
 
@@ -104,7 +104,7 @@ class World:
         if not self._calm:
             self.later(self.random.randint(2, 25), self._propose)
 
-    def refused(self, node: Node) -> bool:
+    def refused(self, node: RawNode) -> bool:
         """Whether a leader takes no proposals just now."""
         return getattr(node.role, "successor", "") != ""
 
@@ -158,7 +158,7 @@ class World:
         end = max(self.judges.committed)
         return all(m.applied == end for m in self._standing())
 
-    def _under_way(self, leader: Machine, node: Node) -> bool:
+    def _under_way(self, leader: Machine, node: RawNode) -> bool:
         """Whether something of the present leadership is not applied yet."""
         return any(
             term == node.term and index > leader.applied for index, (term, _) in leader.waiting.items()

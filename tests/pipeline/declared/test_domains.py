@@ -13,8 +13,8 @@ from pyjs.pipeline.declared import reach
 from pyjs.pipeline.declared.progress import Batch
 from pyjs.pipeline.declared.reading import parse
 from pyjs.pipeline.declared.run import Halt, Outcome, play
-from pyjs.pipeline.jetstream import Api, Range, read
-from pyjs.pipeline.link import Address, Link
+from pyjs.pipeline.jetstream import JetStreamRequests, StreamRange, read
+from pyjs.pipeline.link import BlockingConnection, ConnectionOptions
 from pyjs.plugins.demo.pipeline import network, shops
 from pyjs.plugins.demo.pipeline import play as demo
 from pyjs.plugins.demo.stage import Stage
@@ -69,9 +69,9 @@ def scene(tmp_path: Path) -> Iterator[demo.Play]:
 
 
 def stored(url: str, stream: str) -> list[bytes]:
-    with Link.open(Address(servers=(url,))) as link:
-        api = Api(link)
-        batches = list(read(link, api, Range(stream, 1, api.stream(stream).last + 1)))
+    with BlockingConnection.open(ConnectionOptions(servers=(url,))) as link:
+        api = JetStreamRequests(link)
+        batches = list(read(link, api, StreamRange(stream, 1, api.stream(stream).last + 1)))
     return [data for batch in batches for data in batch.column("data").to_pylist()]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lib.cli import Cli
 from pyjs.pipeline.declared import engine
-from pyjs.pipeline.declared.reading import Loaded, parse
+from pyjs.pipeline.declared.reading import LoadedDocument, parse
 from pyjs.pipeline.session import SparkError
 
 TEXT = """\
@@ -23,7 +23,7 @@ spark: {SPARK}
 """
 
 
-def loaded(spark: str = "", trigger: str = "batch") -> Loaded:
+def loaded(spark: str = "", trigger: str = "batch") -> LoadedDocument:
     return parse(TEXT.replace("SPARK", spark).replace("TRIGGER", trigger), Path("p.yaml"))
 
 

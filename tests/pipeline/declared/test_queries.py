@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyjs.pipeline.declared.queries import Query
+from pyjs.pipeline.declared.queries import RunningQuery
 
 
 class Remote:
@@ -29,7 +29,7 @@ class Remote:
 
 def test_a_remote_query_ends_after_the_batch_under_way() -> None:
     remote = Remote()
-    query = Query("lake", lambda _: remote)  # type: ignore[arg-type,return-value]
+    query = RunningQuery("lake", lambda _: remote)  # type: ignore[arg-type,return-value]
     remote.complete(0)
     assert [batch.batch for batch in query.batches()] == [0]
     query.finish()
@@ -43,6 +43,6 @@ def test_a_remote_query_ends_after_the_batch_under_way() -> None:
 def test_a_remote_query_that_waits_for_its_trigger_ends_at_once() -> None:
     remote = Remote()
     remote.status["isTriggerActive"] = False
-    query = Query("lake", lambda _: remote)  # type: ignore[arg-type,return-value]
+    query = RunningQuery("lake", lambda _: remote)  # type: ignore[arg-type,return-value]
     query.finish()
     assert not query.alive

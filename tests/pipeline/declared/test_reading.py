@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyjs.pipeline.declared.options import Overlay
 from pyjs.pipeline.declared.problem import DocumentError
-from pyjs.pipeline.declared.reading import Loaded, parse
+from pyjs.pipeline.declared.reading import LoadedDocument, parse
 
 HEAD = """\
 name: orders
@@ -28,7 +28,7 @@ sinks:
 WHOLE = HEAD + SOURCES + SINKS
 
 
-def read(text: str, folder: Path, trigger: str = "", overlay: Overlay | None = None) -> Loaded:
+def read(text: str, folder: Path, trigger: str = "", overlay: Overlay | None = None) -> LoadedDocument:
     return parse(text, folder / "p.yaml", trigger=trigger, overlay=overlay or Overlay())
 
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 from lib.jetstream import ALONE
 from lib.process import ServerProcess
-from pyjs.pipeline.jetstream import Api, UnknownStream
-from pyjs.pipeline.link import Address, Link
+from pyjs.pipeline.jetstream import JetStreamRequests, UnknownStream
+from pyjs.pipeline.link import BlockingConnection, ConnectionOptions
 
 
 @pytest.fixture
@@ -17,13 +17,13 @@ def server(serve: Callable[[str], ServerProcess], unique: str) -> Iterator[Serve
     """The shared server, without the test's stream when the test is over."""
     server = serve(ALONE)
     yield server
-    with Link.open(Address((server.url,))) as link, suppress(UnknownStream):
-        Api(link).stream(unique)
-        Api(link).call(f"STREAM.DELETE.{unique}")
+    with BlockingConnection.open(ConnectionOptions((server.url,))) as link, suppress(UnknownStream):
+        JetStreamRequests(link).stream(unique)
+        JetStreamRequests(link).call(f"STREAM.DELETE.{unique}")
 
 
 @pytest.fixture
-def api(server: ServerProcess) -> Iterator[Api]:
+def api(server: ServerProcess) -> Iterator[JetStreamRequests]:
     """The API on a link of the test's own."""
-    with Link.open(Address((server.url,))) as link:
-        yield Api(link)
+    with BlockingConnection.open(ConnectionOptions((server.url,))) as link:
+        yield JetStreamRequests(link)

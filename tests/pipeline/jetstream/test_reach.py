@@ -8,9 +8,9 @@ import pytest
 from lib.eventually import eventually
 from lib.process import ServerProcess
 from lib.ranges import ODD_PAYLOADS, create, fill, rows, sequences, store
-from pyjs.pipeline.jetstream import Api, Range
+from pyjs.pipeline.jetstream import JetStreamRequests, StreamRange
 from pyjs.pipeline.jetstream.api import domain_prefix
-from pyjs.pipeline.link import Address, Link, LinkError, NoResponders
+from pyjs.pipeline.link import BlockingConnection, ClientError, ConnectionOptions, NoResponders
 
 HUB = """
 listen: 127.0.0.1:<client>
@@ -37,10 +37,10 @@ accounts {
 WAYS = {"consumer": {}, "direct": {"retention": "workqueue", "allow_direct": True}}
 
 
-def answers(api: Api) -> bool:
+def answers(api: JetStreamRequests) -> bool:
     try:
         return "api" in api.call("INFO")
-    except LinkError:
+    except ClientError:
         return False
 
 
@@ -48,37 +48,40 @@ def answers(api: Api) -> bool:
 def test_a_domain_beyond_a_leaf_node(launch: Callable[[str], ServerProcess], way: str) -> None:
     hub = launch(HUB)
     leaf = launch(LEAF % hub.ports["leaf"])
-    with Link.open(Address((leaf.url,))) as link, Link.open(Address((hub.url,))) as at_hub:
-        far = Api(link, domain_prefix("hub"))
+    with (
+        BlockingConnection.open(ConnectionOptions((leaf.url,))) as link,
+        BlockingConnection.open(ConnectionOptions((hub.url,))) as at_hub,
+    ):
+        far = JetStreamRequests(link, domain_prefix("hub"))
         eventually(lambda: answers(far))
-        create(Api(at_hub), "S", **WAYS[way])
-        fill(Api(at_hub), "S", 700)
-        store(Api(at_hub), "S.h", b"h", {"A": ["1", "2"]})
+        create(JetStreamRequests(at_hub), "S", **WAYS[way])
+        fill(JetStreamRequests(at_hub), "S", 700)
+        store(JetStreamRequests(at_hub), "S.h", b"h", {"A": ["1", "2"]})
         assert far.streams() == ["S"]
-        assert Api(link).streams() == []
-        found = rows(far, Range("S", 1, 702), headers=True, domain="hub")
+        assert JetStreamRequests(link).streams() == []
+        found = rows(far, StreamRange("S", 1, 702), headers=True, domain="hub")
         assert [row["sequence"] for row in found] == list(range(1, 702))
         assert [row["subject"] for row in found] == [*["S.a", "S.b"] * 350, "S.h"]
         assert found[-1]["headers"] == [("A", ["1", "2"])]
-        assert sequences(far, Range("S", 1, 702, ("S.b",))) == list(range(2, 701, 2))
+        assert sequences(far, StreamRange("S", 1, 702, ("S.b",))) == list(range(2, 701, 2))
         with pytest.raises(NoResponders, match=r"\$JS.nowhere.API"):
-            Api(link, domain_prefix("nowhere")).stream("S")
+            JetStreamRequests(link, domain_prefix("nowhere")).stream("S")
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_another_accounts_streams(serve: Callable[[str], ServerProcess], way: str, unique: str) -> None:
     server = serve(SHARED)
     with (
-        Link.open(Address((server.url,), user="a", password="a")) as owner,
-        Link.open(Address((server.url,), user="b", password="b", timeout=1)) as link,
+        BlockingConnection.open(ConnectionOptions((server.url,), user="a", password="a")) as owner,
+        BlockingConnection.open(ConnectionOptions((server.url,), user="b", password="b", timeout=1)) as link,
     ):
-        create(Api(owner), unique, **WAYS[way])
+        create(JetStreamRequests(owner), unique, **WAYS[way])
         # An empty payload ends the answers that an import lets through.
         for payload in ODD_PAYLOADS:
-            store(Api(owner), f"{unique}.x", payload)
-        fill(Api(owner), unique, 300)
-        api = Api(link, "from.A.API")
-        found = rows(api, Range(unique, 1, 301 + len(ODD_PAYLOADS)), retry_interval=0)
+            store(JetStreamRequests(owner), f"{unique}.x", payload)
+        fill(JetStreamRequests(owner), unique, 300)
+        api = JetStreamRequests(link, "from.A.API")
+        found = rows(api, StreamRange(unique, 1, 301 + len(ODD_PAYLOADS)), retry_interval=0)
         assert [row["data"] for row in found[: len(ODD_PAYLOADS)]] == list(ODD_PAYLOADS)
         assert {row["subject"] for row in found} == {f"{unique}.{token}" for token in "xab"}
         assert len(found) == 300 + len(ODD_PAYLOADS)

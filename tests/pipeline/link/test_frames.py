@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.pipeline.link import Block, Frames, LinkError
+from pyjs.pipeline.link import ArrowMessages, ClientError, Frames
 from pyjs.pipeline.link.block import scan
 from pyjs.pipeline.link.frames import parse
 from pyjs.protocol.wire import encode
@@ -68,7 +68,7 @@ def test_rows_are_dropped_with_their_headers() -> None:
 
 @pytest.mark.parametrize("data", [b"MSG a 1 x\r\n", b"HMSG a 1 y 12\r\n" + b"x" * 14, b"x" * 70_000])
 def test_what_no_server_sends_is_refused(data: bytes) -> None:
-    with pytest.raises(LinkError, match="NATS server"):
+    with pytest.raises(ClientError, match="NATS server"):
         parse(data, Frames(), [])
 
 
@@ -91,11 +91,11 @@ def test_messages_of_one_size_after_each_other(runs: list[tuple[int, int, bool]]
     assert not control
 
 
-def first_rows(data: bytes, count: int) -> Block:
+def first_rows(data: bytes, count: int) -> ArrowMessages:
     frames = Frames()
     parse(data, frames, [])
-    block = Block.of(frames)
-    return Block(block.heads[:count], block.every_header()[:count], block.payloads[:count])
+    block = ArrowMessages.of(frames)
+    return ArrowMessages(block.heads[:count], block.every_header()[:count], block.payloads[:count])
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=12), st.integers(0, 40))
@@ -155,8 +155,8 @@ def test_blocks_are_joined_and_filtered_with_their_headers() -> None:
     headed, _ = scan(encode.msg(b"b", b"1", b"r", header, b"y"))
     assert plain is not None
     assert headed is not None
-    assert Block.join([plain, plain]).headers is None
-    joined = Block.join([plain, headed])
+    assert ArrowMessages.join([plain, plain]).headers is None
+    joined = ArrowMessages.join([plain, headed])
     assert joined.every_header().to_pylist() == [b"", b"", header]
     last = joined.only(pa.array([False, False, True]))
     assert (last.heads.to_pylist(), last.payloads.to_pylist()) == ([b"b 1 r"], [b"y"])

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from lib.operator_site import OperatorSite
 from lib.process import ServerProcess
-from pyjs.keys.nkey import KeyPair, Role
-from pyjs.pipeline.link import Address, AuthorizationError, Link, NoServers
+from pyjs.keys.nkey import KeyPair, KeyRole
+from pyjs.pipeline.link import AuthorizationError, BlockingConnection, ConnectionOptions, NoServers
 
 PASSWORD, TOKEN = "pass-3141", "token-2718"
 
 
-def refused(address: Address) -> str:
+def refused(address: ConnectionOptions) -> str:
     """The words of a refusal."""
     with pytest.raises(AuthorizationError) as failed:
-        Link.open(address)
+        BlockingConnection.open(address)
     return str(failed.value)
 
 
@@ -31,44 +31,47 @@ def test_user_and_password(
     monkeypatch.setenv("LINK_PASSWORD", PASSWORD)
     (tmp_path / "password").write_text(PASSWORD + "\n")
     for password in (PASSWORD, "env://LINK_PASSWORD", f"file://{tmp_path}/password"):
-        with Link.open(Address((server.url,), user="me", password=password)) as link:
+        with BlockingConnection.open(ConnectionOptions((server.url,), user="me", password=password)) as link:
             link.flush()
-    with Link.open(Address((server.url.replace("//", f"//me:{PASSWORD}@"),))) as link:
+    with BlockingConnection.open(ConnectionOptions((server.url.replace("//", f"//me:{PASSWORD}@"),))) as link:
         assert link.url == server.url
-    wrong = Address((server.url.replace("//", f"//me:{PASSWORD}x@"),))
+    wrong = ConnectionOptions((server.url.replace("//", f"//me:{PASSWORD}x@"),))
     assert PASSWORD not in refused(wrong) + repr(wrong)
-    wrong = Address((server.url,), user="me", password=PASSWORD + "x")
+    wrong = ConnectionOptions((server.url,), user="me", password=PASSWORD + "x")
     text = refused(wrong)
     assert "Authorization Violation" in text
     assert PASSWORD not in text + repr(wrong)
     assert "NO_SUCH_NAME is not set" in refused(
-        Address((server.url,), user="me", password="env://NO_SUCH_NAME")
+        ConnectionOptions((server.url,), user="me", password="env://NO_SUCH_NAME")
     )
 
 
 def test_token(serve: Callable[[str], ServerProcess]) -> None:
     server = serve(f"listen: 127.0.0.1:<client>\nauthorization {{ token: {TOKEN} }}")
-    for address in (Address((server.url,), token=TOKEN), Address((server.url.replace("//", f"//{TOKEN}@"),))):
+    for address in (
+        ConnectionOptions((server.url,), token=TOKEN),
+        ConnectionOptions((server.url.replace("//", f"//{TOKEN}@"),)),
+    ):
         assert TOKEN not in repr(address)
-        with Link.open(address) as link:
+        with BlockingConnection.open(address) as link:
             link.flush()
-    assert TOKEN not in refused(Address((server.url,), token=TOKEN + "x"))
+    assert TOKEN not in refused(ConnectionOptions((server.url,), token=TOKEN + "x"))
 
 
 def test_nkey(serve: Callable[[str], ServerProcess], tmp_path: Path) -> None:
-    pair = KeyPair.create(Role.USER)
+    pair = KeyPair.create(KeyRole.USER)
     server = serve(f"listen: 127.0.0.1:<client>\nauthorization {{ users: [{{ nkey: {pair.public_key} }}] }}")
     (tmp_path / "user.nk").write_text(pair.seed)
     for nkey in (str(tmp_path / "user.nk"), pair.seed):
-        address = Address((server.url,), nkey=nkey)
+        address = ConnectionOptions((server.url,), nkey=nkey)
         assert pair.seed not in repr(address)
-        with Link.open(address) as link:
+        with BlockingConnection.open(address) as link:
             link.flush()
-    assert "nowhere.nk" in refused(Address((server.url,), nkey=str(tmp_path / "nowhere.nk")))
-    other = KeyPair.create(Role.USER).seed
-    assert other not in refused(Address((server.url,), nkey=other))
+    assert "nowhere.nk" in refused(ConnectionOptions((server.url,), nkey=str(tmp_path / "nowhere.nk")))
+    other = KeyPair.create(KeyRole.USER).seed
+    assert other not in refused(ConnectionOptions((server.url,), nkey=other))
     (tmp_path / "damaged.nk").write_text(pair.seed[:-2] + "AA")
-    assert pair.seed[:-2] not in refused(Address((server.url,), nkey=str(tmp_path / "damaged.nk")))
+    assert pair.seed[:-2] not in refused(ConnectionOptions((server.url,), nkey=str(tmp_path / "damaged.nk")))
 
 
 def test_creds(
@@ -81,12 +84,14 @@ def test_creds(
     path = user.write(tmp_path)
     monkeypatch.setenv("LINK_CREDS", user.credentials())
     for creds in (str(path), f"file://{path}", "env://LINK_CREDS"):
-        address = pickle.loads(pickle.dumps(Address((server.url,), creds=creds)))
-        with Link.open(address) as link:
+        address = pickle.loads(pickle.dumps(ConnectionOptions((server.url,), creds=creds)))
+        with BlockingConnection.open(address) as link:
             link.flush()
     stranger = OperatorSite().account("A").user()
-    assert "Authorization Violation" in refused(Address((server.url,), creds=str(stranger.write(tmp_path))))
-    assert "nowhere" in refused(Address((server.url,), creds=str(tmp_path / "nowhere")))
+    assert "Authorization Violation" in refused(
+        ConnectionOptions((server.url,), creds=str(stranger.write(tmp_path)))
+    )
+    assert "nowhere" in refused(ConnectionOptions((server.url,), creds=str(tmp_path / "nowhere")))
 
 
 @pytest.fixture(scope="module")
@@ -118,13 +123,13 @@ def test_tls(serve: Callable[[str], ServerProcess], certificate: tuple[str, str]
     tls = f"cert_file: '{cert}', key_file: '{key}', handshake_first: {handshake}"
     server = serve(f"listen: 127.0.0.1:<client>\ntls {{ {tls} }}")
     url = server.url.replace("nats://", "tls://")
-    with Link.open(Address((url,), tls_ca=cert, tls_first=first)) as link:
+    with BlockingConnection.open(ConnectionOptions((url,), tls_ca=cert, tls_first=first)) as link:
         link.subscribe("a")
         link.publish("a", b"x" * 300_000)
         assert len(link.receive().payload) == 300_000
     with pytest.raises(NoServers, match=r"(?i)certificate.verify.failed"):
-        Link.open(Address((url,), tls_first=first))
-    missing = refused(Address((url,), tls_ca=cert + ".missing", tls_first=first))
+        BlockingConnection.open(ConnectionOptions((url,), tls_first=first))
+    missing = refused(ConnectionOptions((url,), tls_ca=cert + ".missing", tls_first=first))
     assert "tlsCa" in missing
 
 
@@ -132,7 +137,7 @@ def test_tls_files_are_read_before_the_connection_is_made(tmp_path: Path) -> Non
     """A server waits only for a moment whether the client begins the handshake."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"tls://127.0.0.1:{listener.getsockname()[1]}"
-        assert "tlsCa" in refused(Address((url,), tls_ca=str(tmp_path / "missing"), tls_first=True))
+        assert "tlsCa" in refused(ConnectionOptions((url,), tls_ca=str(tmp_path / "missing"), tls_first=True))
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
             listener.accept()
@@ -141,11 +146,11 @@ def test_tls_files_are_read_before_the_connection_is_made(tmp_path: Path) -> Non
 def test_tls_is_not_given_up_silently(serve: Callable[[str], ServerProcess]) -> None:
     server = serve("listen: 127.0.0.1:<client>")
     with pytest.raises(NoServers, match="TLS was asked for, but the server has none"):
-        Link.open(Address((server.url.replace("nats://", "tls://"),)))
+        BlockingConnection.open(ConnectionOptions((server.url.replace("nats://", "tls://"),)))
     with pytest.raises(NoServers):
-        Link.open(Address((server.url,), tls_first=True, timeout=0.5))
+        BlockingConnection.open(ConnectionOptions((server.url,), tls_first=True, timeout=0.5))
 
 
 def test_an_address_shows_what_is_no_secret() -> None:
-    address = Address(("nats://me:hidden@h:1",), user="me", creds="/a/b.creds", tls_first=True)
+    address = ConnectionOptions(("nats://me:hidden@h:1",), user="me", creds="/a/b.creds", tls_first=True)
     assert repr(address) == "Address(servers=('nats://h:1',), creds='/a/b.creds', user='me', tls_first=True)"

@@ -8,20 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyjs.pipeline.options import OPTIONS, OptionError, Settings
-from pyjs.pipeline.options.positions import EARLIEST, LATEST, Position
+from pyjs.pipeline.options import OPTIONS, OptionError, QuerySettings
+from pyjs.pipeline.options.positions import EARLIEST, LATEST, StreamPosition
 from pyjs.pipeline.options.table import FOREIGN
 
 SERVER = {"servers": "nats://one:4222,nats://two:4222"}
 
 
-def settings(use: str = "read", **options: str) -> Settings:
-    return Settings.of({**SERVER, "stream": "ORDERS", **options}, use)
+def settings(use: str = "read", **options: str) -> QuerySettings:
+    return QuerySettings.of({**SERVER, "stream": "ORDERS", **options}, use)
 
 
 def refused(use: str = "read", **options: Any) -> OptionError:
     with pytest.raises(OptionError) as caught:
-        Settings.of({name: text for name, text in ({**SERVER, **options}).items() if text is not None}, use)
+        QuerySettings.of(
+            {name: text for name, text in ({**SERVER, **options}).items() if text is not None}, use
+        )
     return caught.value
 
 
@@ -36,7 +38,7 @@ def test_what_is_not_said_has_the_defaults_of_the_use() -> None:
 
 
 def test_names_are_taken_in_any_case() -> None:
-    found = Settings.of({"SERVERS": "a", "Stream": "ORDERS", "failondataloss": "FALSE"}, "read")
+    found = QuerySettings.of({"SERVERS": "a", "Stream": "ORDERS", "failondataloss": "FALSE"}, "read")
     assert not found.fail_on_data_loss
 
 
@@ -137,7 +139,7 @@ def test_what_does_not_go_together_or_has_no_place_is_refused(
 
 def test_all_that_is_wrong_is_told_and_nothing_that_follows_from_it() -> None:
     options = {"kafka.bootstrap.servers": "s", "strem": "A", "timeout": "x", "usr": "a", "password": "p"}
-    _, wrong = Settings.judged({**options, "tlsCert": "c", "endingOffsets": "latest"}, "stream")
+    _, wrong = QuerySettings.judged({**options, "tlsCert": "c", "endingOffsets": "latest"}, "stream")
     assert [error.option for error in wrong] == [
         "kafka.bootstrap.servers",
         "strem",
@@ -177,15 +179,15 @@ def test_the_narrowest_say_of_a_start_counts_as_with_kafka() -> None:
         "startingOffsetsByTimestamp": '{"ORDERS": 1000}',
         "startingTimestamp": "1970-01-01T00:00:02Z",
     }
-    assert settings(**every).starting.of("ORDERS") == Position("time", 2 * 10**9)
+    assert settings(**every).starting.of("ORDERS") == StreamPosition("time", 2 * 10**9)
     del every["startingTimestamp"]
-    assert settings(**every).starting.of("ORDERS") == Position("time", 10**9)
+    assert settings(**every).starting.of("ORDERS") == StreamPosition("time", 10**9)
     del every["startingOffsetsByTimestamp"]
-    assert settings(**every).starting.of("ORDERS") == Position("sequence", 12)
+    assert settings(**every).starting.of("ORDERS") == StreamPosition("sequence", 12)
 
 
 def test_minus_one_and_minus_two_are_kafkas_words() -> None:
-    found = Settings.of({**SERVER, "streams": "A,B", "startingOffsets": '{"A": -2, "B": -1}'}, "stream")
+    found = QuerySettings.of({**SERVER, "streams": "A,B", "startingOffsets": '{"A": -2, "B": -1}'}, "stream")
     assert (found.starting.of("A"), found.starting.of("B")) == (EARLIEST, LATEST)
 
 
@@ -226,8 +228,8 @@ def write(folder: Path, **fields: Any) -> None:
     (folder / "shop.json").write_text(json.dumps(fields))
 
 
-def of_context(use: str = "read", **options: str) -> Settings:
-    return Settings.of({"context": "shop", "stream": "ORDERS", **options}, use)
+def of_context(use: str = "read", **options: str) -> QuerySettings:
+    return QuerySettings.of({"context": "shop", "stream": "ORDERS", **options}, use)
 
 
 def test_a_context_says_where_and_as_whom(contexts: Path) -> None:

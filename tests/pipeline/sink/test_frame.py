@@ -12,10 +12,10 @@ from lib.frames import batch
 from pyjs.pipeline.link.frames import Frames, parse
 from pyjs.pipeline.sink import BadRow
 from pyjs.pipeline.sink.frame import ROWS, SLICE, Encoder
-from pyjs.pipeline.sink.task import Task
+from pyjs.pipeline.sink.task import WriteTask
 from pyjs.protocol import headers, subject
 
-TASK = Task("W", 3, 0)
+TASK = WriteTask("W", 3, 0)
 
 
 def encoder(**options: Any) -> Encoder:

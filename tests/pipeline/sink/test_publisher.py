@@ -11,8 +11,8 @@ from lib.fake_stream import FakeStream, refused, stored
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg
-from pyjs.pipeline.link import Address
-from pyjs.pipeline.sink import Refused, Unacknowledged, publisher
+from pyjs.pipeline.link import ConnectionOptions
+from pyjs.pipeline.sink import RowRejected, Unacknowledged, publisher
 from pyjs.pipeline.sink.publisher import Publisher
 
 PLAIN = "listen: 127.0.0.1:<client>\n"
@@ -30,7 +30,7 @@ def publish(unique: str) -> Iterator[Callable[..., Publisher]]:
     opened: list[Publisher] = []
 
     def run(server: ServerProcess, count: int, stream: str = "", size: int = 0, **options: Any) -> Publisher:
-        address = Address((server.url,), timeout=5.0)
+        address = ConnectionOptions((server.url,), timeout=5.0)
         made = Publisher(address, called=lambda row: f"row {row}", **({"seconds": 20.0} | options))
         opened.append(made)
         made.stream = stream
@@ -156,7 +156,7 @@ def test_what_no_other_try_will_change_is_an_error_that_names_row_and_subject(
 ) -> None:
     with (
         FakeStream(plain, unique, lambda m, _c: answer if m.body == b"3" else stored("FAKE")),
-        pytest.raises(Refused) as raised,
+        pytest.raises(RowRejected) as raised,
     ):
         publish(plain, 10, stream="FAKE")
     assert str(raised.value).startswith(f"row 3, subject {unique}: ")
@@ -194,7 +194,7 @@ def test_without_jetstream_a_subject_nobody_hears_is_waited_for(
 def test_a_subject_that_no_stream_stores_is_an_error_at_once(
     serve: Callable[[str], ServerProcess], publish: Any, unique: str
 ) -> None:
-    with pytest.raises(Refused, match=f"row 0, subject {unique}: no stream stores this subject"):
+    with pytest.raises(RowRejected, match=f"row 0, subject {unique}: no stream stores this subject"):
         publish(serve(ALONE), 2, seconds=60.0)
 
 
@@ -213,7 +213,7 @@ def test_a_stream_that_appears_in_time_gets_the_rows(
 
 
 def test_nobody_at_the_address_is_an_error_after_its_time(publish: Any, plain: ServerProcess) -> None:
-    nowhere = Address(("nats://127.0.0.1:1",), timeout=1.0)
+    nowhere = ConnectionOptions(("nats://127.0.0.1:1",), timeout=1.0)
     with pytest.raises(Unacknowledged, match=r"nowhere to write to within 0\.3 s: .*refused"):
         Publisher(nowhere, called=str, seconds=0.3)
 

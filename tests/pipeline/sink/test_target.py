@@ -9,16 +9,18 @@ from lib.frames import schema
 from lib.jetstream import SECOND
 from lib.sink_site import Site
 from pyjs.pipeline.jetstream import UnknownStream
-from pyjs.pipeline.options import OptionError, Settings
+from pyjs.pipeline.options import OptionError, QuerySettings
 from pyjs.pipeline.sink import SinkError
-from pyjs.pipeline.sink.terms import Terms
-from pyjs.pipeline.sink.writer import Plan
+from pyjs.pipeline.sink.terms import WriteOptions
+from pyjs.pipeline.sink.writer import WritePlan
 
 ONCE = "effectively-once"
 
 
-def plan(site: Site, *columns: str, **options: str) -> Plan:
-    return Plan.make(Terms.of(site.settings(**options)), schema(*(columns or ("subject", "data"))))
+def plan(site: Site, *columns: str, **options: str) -> WritePlan:
+    return WritePlan.make(
+        WriteOptions.of(site.settings(**options)), schema(*(columns or ("subject", "data")))
+    )
 
 
 def test_a_stream_is_found_with_its_limits(site: Site) -> None:
@@ -82,17 +84,17 @@ def test_a_mirror_is_an_error(site: Site) -> None:
 
 
 def test_a_subject_that_no_stream_stores_is_an_error(site: Site) -> None:
-    settings = Settings.of({"servers": site.server.url, "subject": f"{site.name}.x"}, "write")
+    settings = QuerySettings.of({"servers": site.server.url, "subject": f"{site.name}.x"}, "write")
     with pytest.raises(SinkError, match=f"no stream stores subject {site.name}.x"):
-        Plan.make(Terms.of(settings), schema("data"))
+        WritePlan.make(WriteOptions.of(settings), schema("data"))
 
 
 def test_effectively_once_needs_to_know_the_stream(site: Site) -> None:
-    settings = Settings.of({"servers": site.server.url, "guarantee": ONCE}, "write")
+    settings = QuerySettings.of({"servers": site.server.url, "guarantee": ONCE}, "write")
     with pytest.raises(SinkError, match="needs the option stream when the subject is a column"):
-        Plan.make(Terms.of(settings), schema("subject", "data"))
-    least = Settings.of({"servers": site.server.url}, "write")
-    found = Plan.make(Terms.of(least), schema("subject", "data")).target
+        WritePlan.make(WriteOptions.of(settings), schema("subject", "data"))
+    least = QuerySettings.of({"servers": site.server.url}, "write")
+    found = WritePlan.make(WriteOptions.of(least), schema("subject", "data")).target
     assert found is not None
     assert found.stream == ""
 
@@ -100,7 +102,7 @@ def test_effectively_once_needs_to_know_the_stream(site: Site) -> None:
 def test_a_row_may_not_be_under_way_longer_than_its_id_is_remembered() -> None:
     given = {"guarantee": ONCE, "deliveryTimeout": "11m", "servers": "nats://127.0.0.1:1"}
     with pytest.raises(SinkError, match=r"deliveryTimeout \(660 s\) is longer than retryWindow \(600 s\)"):
-        Terms.of(Settings.of(given, "write"))
+        WriteOptions.of(QuerySettings.of(given, "write"))
 
 
 @pytest.mark.parametrize(
@@ -115,4 +117,4 @@ def test_a_row_may_not_be_under_way_longer_than_its_id_is_remembered() -> None:
 )
 def test_options_are_judged_by_name(option: str, value: str) -> None:
     with pytest.raises(OptionError, match=option):
-        Settings.of({option: value}, "write")
+        QuerySettings.of({option: value}, "write")

@@ -15,11 +15,11 @@ from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 from lib.sink_site import Site
 from pyjs.pipeline.link import AuthorizationError, NoServers, NotPermitted
-from pyjs.pipeline.options import Settings
-from pyjs.pipeline.sink import BadRow, Refused, SinkError, Unacknowledged, columns
-from pyjs.pipeline.sink.task import Task
-from pyjs.pipeline.sink.terms import Terms
-from pyjs.pipeline.sink.writer import BatchWriter, Plan, StreamWriter, Written, told
+from pyjs.pipeline.options import QuerySettings
+from pyjs.pipeline.sink import BadRow, RowRejected, SinkError, Unacknowledged, columns
+from pyjs.pipeline.sink.task import WriteTask
+from pyjs.pipeline.sink.terms import WriteOptions
+from pyjs.pipeline.sink.writer import BatchWriter, StreamWriter, TaskCommit, WritePlan, told
 
 ONCE = {"guarantee": "effectively-once", "retryWindow": "2m", "deliveryTimeout": "1m"}
 
@@ -37,7 +37,7 @@ def test_rows_are_stored_in_their_order_with_what_their_columns_say(site: Site) 
         msg_id=["id-1", None, None],
         ttl=[None, 3600, None],
     )
-    assert site.write(rows) == Written(0, 3, 0)
+    assert site.write(rows) == TaskCommit(0, 3, 0)
     assert site.bodies() == ["one", "zwei é", ""]
     heard = []
     for sequence in (1, 2, 3):
@@ -55,7 +55,7 @@ def test_rows_are_stored_in_their_order_with_what_their_columns_say(site: Site) 
 
 def test_the_subject_of_all_rows_may_be_an_option_and_find_the_stream(site: Site) -> None:
     site.create()
-    options = Settings.of({"servers": site.server.url, "subject": f"{site.name}.x"}, "write")
+    options = QuerySettings.of({"servers": site.server.url, "subject": f"{site.name}.x"}, "write")
     assert BatchWriter(options, schema("data")).write(iter([batch(data=[b"1", b"2"])])).rows == 2
     assert site.bodies() == ["1", "2"]
 
@@ -69,13 +69,13 @@ def test_a_task_writes_all_of_its_batches_and_an_empty_one_connects_to_nobody(si
         writer._plan,
         terms=replace(writer._plan.terms, address=replace(writer._plan.terms.address, servers=())),
     )
-    assert writer.write(iter([])) == Written(0, 0, 0)
+    assert writer.write(iter([])) == TaskCommit(0, 0, 0)
 
 
 def test_a_row_with_a_known_id_is_stored_once_and_counted(site: Site) -> None:
     site.create()
     rows = batch(subject=[f"{site.name}.a"] * 3, data=[b"1", b"2", b"3"], msg_id=["x", "y", "x"])
-    assert site.write(rows) == Written(0, 3, 1)
+    assert site.write(rows) == TaskCommit(0, 3, 1)
     assert site.bodies() == ["1", "2"]
 
 
@@ -112,15 +112,15 @@ def test_rows_that_come_in_another_order_again_are_stored_again_and_none_is_lost
 
 def test_another_attempt_after_the_window_is_refused(site: Site) -> None:
     site.create()
-    terms = Terms.of(site.settings(**ONCE))
-    plan = Plan.make(terms, schema("subject", "data"))
+    terms = WriteOptions.of(site.settings(**ONCE))
+    plan = WritePlan.make(terms, schema("subject", "data"))
     old = replace(plan, begun=plan.begun - 121)
-    assert plan.run(Task("w", 0, 1), iter([site.rows("a")])).rows == 1
-    assert old.run(Task("w", 0, 0), iter([site.rows("a")])).duplicates == 1
+    assert plan.run(WriteTask("w", 0, 1), iter([site.rows("a")])).rows == 1
+    assert old.run(WriteTask("w", 0, 0), iter([site.rows("a")])).duplicates == 1
     with pytest.raises(SinkError, match=r"partition 0 is tried again 12\d s after the write began.*120 s"):
-        old.run(Task("w", 0, 1), iter([site.rows("a")]))
-    least = Plan.make(Terms.of(site.settings()), schema("subject", "data"))
-    replace(least, begun=0.0).run(Task("w", 0, 1), iter([site.rows("a")]))
+        old.run(WriteTask("w", 0, 1), iter([site.rows("a")]))
+    least = WritePlan.make(WriteOptions.of(site.settings()), schema("subject", "data"))
+    replace(least, begun=0.0).run(WriteTask("w", 0, 1), iter([site.rows("a")]))
 
 
 def test_a_stream_query_that_does_not_say_its_batch_gets_no_ids(site: Site) -> None:
@@ -189,7 +189,7 @@ def test_a_message_larger_than_the_stream_takes_names_the_row(site: Site) -> Non
 @pytest.mark.parametrize("limit", [{"max_msgs": 5}, {"max_bytes": 400}])
 def test_a_full_stream_that_discards_new_messages_fails_the_task(site: Site, limit: dict[str, int]) -> None:
     site.create(discard="new", **limit)
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(RowRejected) as raised:
         site.write(site.rows(*map(str, range(100))))
     assert "exceeded: the stream is full and discards new messages" in str(raised.value)
     assert "of partition 0, subject " + site.name in str(raised.value)
@@ -200,13 +200,13 @@ def test_a_row_for_another_stream_is_an_error(site: Site, unique: str) -> None:
     site.create()
     site.js.create(f"{site.name}_other", subjects=[f"{unique}other.>"])
     rows = batch(subject=[f"{site.name}.a", f"{unique}other.b"], data=[b"1", b"2"])
-    with pytest.raises(Refused, match=f"stored by stream {site.name}_other, not by {site.name}"):
+    with pytest.raises(RowRejected, match=f"stored by stream {site.name}_other, not by {site.name}"):
         site.write(rows)
 
 
 def test_a_row_for_no_stream_is_an_error(site: Site) -> None:
     site.create()
-    with pytest.raises(Refused, match=r"row 0 of partition 0, subject nowhere\.to: no stream stores"):
+    with pytest.raises(RowRejected, match=r"row 0 of partition 0, subject nowhere\.to: no stream stores"):
         site.write(batch(subject=["nowhere.to"], data=[b""]))
 
 
@@ -225,7 +225,7 @@ def test_a_subject_that_this_user_may_not_publish_to_is_an_error(
     with JetStream.of(server, user="ada", **{"pass": "pw"}) as js:
         js.create(unique, subjects=[f"{unique}.>"])
     given = {"servers": server.url, "user": "ada", "password": "pw", "stream": unique}
-    writer = BatchWriter(Settings.of(given, "write"), schema("subject", "data"))
+    writer = BatchWriter(QuerySettings.of(given, "write"), schema("subject", "data"))
     with pytest.raises(NotPermitted, match=f"{unique}.denied"):
         writer.write(iter([batch(subject=[f"{unique}.denied"], data=[b"1"])]))
 
@@ -239,17 +239,17 @@ def test_wrong_credentials_are_an_error_on_the_driver_and_no_text_holds_them(
 ) -> None:
     server = serve(ALONE + "authorization { user: ada, password: right }\n")
     given = {"servers": server.url, "user": "ada", "password": "wr0ng-word", "stream": "S"}
-    settings = Settings.of(given, "write")
+    settings = QuerySettings.of(given, "write")
     with pytest.raises(AuthorizationError) as raised:
         kind(settings, schema("subject", "data"))
-    plan = Plan(Terms.of(settings), columns.check(schema("subject", "data"), ""), 0.0)
+    plan = WritePlan(WriteOptions.of(settings), columns.check(schema("subject", "data"), ""), 0.0)
     for text in (str(raised.value), repr(plan)):
         assert "wr0ng-word" not in text
 
 
 def test_no_server_is_an_error_on_the_driver_for_a_batch_and_in_the_task_for_a_stream() -> None:
     given = {"servers": "nats://127.0.0.1:1", "stream": "S", "deliveryTimeout": "300ms"}
-    settings = Settings.of(given, "write")
+    settings = QuerySettings.of(given, "write")
     with pytest.raises(NoServers, match=r"127\.0\.0\.1:1"):
         BatchWriter(settings, schema("subject", "data"))
     with pytest.raises(Unacknowledged, match=r"nowhere to write to within 0\.3 s: .*127\.0\.0\.1:1"):
@@ -282,7 +282,7 @@ def test_a_server_that_dies_in_mid_write_and_comes_back_has_every_row(
     count = 20_000
     rows = found.rows(*map(str, range(count)))
     writer = found.writer(**options | {"window": "200"})
-    done: list[Written] = []
+    done: list[TaskCommit] = []
     died_in_time = []
 
     def die() -> None:
@@ -309,5 +309,5 @@ def test_a_server_that_dies_in_mid_write_and_comes_back_has_every_row(
 
 
 def test_the_driver_says_what_was_written() -> None:
-    assert told([Written(0, 5, 0), None, Written(1, 7, 0)]) == "12 rows acknowledged"
-    assert told([Written(0, 5, 2)]) == "5 rows acknowledged, 2 of them stored before"
+    assert told([TaskCommit(0, 5, 0), None, TaskCommit(1, 7, 0)]) == "12 rows acknowledged"
+    assert told([TaskCommit(0, 5, 2)]) == "5 rows acknowledged, 2 of them stored before"

@@ -12,8 +12,8 @@ from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess, free_port
 from lib.spark_query import QUICK, batch, sequences, settings
 from pyjs.pipeline.jetstream import DataLoss, ShortRead, UnknownStream
-from pyjs.pipeline.link import AuthorizationError, LinkError, NoServers
-from pyjs.pipeline.options import OptionError, Settings
+from pyjs.pipeline.link import AuthorizationError, ClientError, NoServers
+from pyjs.pipeline.options import OptionError, QuerySettings
 from pyjs.pipeline.source import columns
 from pyjs.pipeline.source.batch import PUSHING_WORKER, BatchReader, PushingReader, reader
 from pyjs.pipeline.source.datasource import JetStreamSource
@@ -175,7 +175,7 @@ def test_an_unknown_stream_is_named(server: ServerProcess) -> None:
 
 def test_no_server_is_told_with_the_addresses_tried() -> None:
     port = free_port()
-    made = Settings.of({**QUICK, "servers": f"nats://u:s3cret@127.0.0.1:{port}", "stream": "S"}, "read")
+    made = QuerySettings.of({**QUICK, "servers": f"nats://u:s3cret@127.0.0.1:{port}", "stream": "S"}, "read")
     with pytest.raises(NoServers, match=rf"127\.0\.0\.1:{port}") as caught:
         BatchReader(made, columns.schema(made)).partitions()
     assert "s3cret" not in str(caught.value)
@@ -218,7 +218,7 @@ def test_a_server_that_is_killed_in_mid_read_and_comes_back(
     found = sequences(next(parts).to_pylist())
     next(cut_short)
     server.crash()
-    with pytest.raises((ShortRead, LinkError), match=r"lost|could not be read"):
+    with pytest.raises((ShortRead, ClientError), match=r"lost|could not be read"):
         list(cut_short)
     server.launch()
     for part in parts:

@@ -6,16 +6,16 @@ import json
 import random
 
 import pytest
-from pyjs.pipeline.jetstream import Facts
+from pyjs.pipeline.jetstream import StreamFacts
 from pyjs.pipeline.source import offsets
 from pyjs.pipeline.source.loss import Recreated, lost, resumed
-from pyjs.pipeline.source.offsets import Mark
+from pyjs.pipeline.source.offsets import StreamOffset
 from pyjs.pipeline.source.slices import USUAL, cut
 
 OLD, NEW = "2026-11-22T08:00:00Z", "2026-11-23T08:00:00Z"
 
 
-def facts(first: int, last: int, created: str = OLD, retention: str = "limits") -> Facts:
+def facts(first: int, last: int, created: str = OLD, retention: str = "limits") -> StreamFacts:
     state = {
         "first_seq": first,
         "last_seq": last,
@@ -24,11 +24,11 @@ def facts(first: int, last: int, created: str = OLD, retention: str = "limits") 
         "first_ts": OLD,
         "last_ts": OLD,
     }
-    return Facts.of("S", {"created": created, "state": state, "config": {"retention": retention}})
+    return StreamFacts.of("S", {"created": created, "state": state, "config": {"retention": retention}})
 
 
 def test_an_offset_is_json_of_plain_values_and_the_same_for_the_same_marks() -> None:
-    some = {"B": Mark(7, OLD), "A": Mark(3, NEW, 2)}
+    some = {"B": StreamOffset(7, OLD), "A": StreamOffset(3, NEW, 2)}
     written = offsets.write(some)
     assert written == {"A": {"next": 3, "created": NEW, "since": 2}, "B": {"next": 7, "created": OLD}}
     assert json.dumps(written) == json.dumps(offsets.write(dict(reversed(some.items()))))
@@ -42,13 +42,18 @@ def test_the_checkpoint_of_another_source_is_refused(strange: dict[str, dict[str
 
 
 def test_between_two_offsets_lie_the_sequences_from_one_to_the_other() -> None:
-    start = {"A": Mark(5, OLD), "B": Mark(9, OLD), "C": Mark(4, OLD), "D": Mark(50, OLD)}
+    start = {
+        "A": StreamOffset(5, OLD),
+        "B": StreamOffset(9, OLD),
+        "C": StreamOffset(4, OLD),
+        "D": StreamOffset(50, OLD),
+    }
     end = {
-        "A": Mark(8, OLD),
-        "B": Mark(9, OLD),  # nothing new
-        "C": Mark(3, NEW, 2),  # another stream now
-        "D": Mark(7, OLD),  # it shrank
-        "E": Mark(12, OLD, 10),  # was not there before
+        "A": StreamOffset(8, OLD),
+        "B": StreamOffset(9, OLD),  # nothing new
+        "C": StreamOffset(3, NEW, 2),  # another stream now
+        "D": StreamOffset(7, OLD),  # it shrank
+        "E": StreamOffset(12, OLD, 10),  # was not there before
     }
     assert offsets.ranges(start, end) == {"A": (5, 8), "C": (2, 3), "E": (10, 12)}
 
@@ -58,9 +63,12 @@ def test_a_limited_batch_is_shared_by_what_waits_and_comes_to_the_end() -> None:
     dice = random.Random(seed)
     for _ in range(200):
         names = "ABCDE"[: dice.randint(1, 5)]
-        at = {name: Mark(dice.randint(1, 50), OLD) for name in names}
-        end = {name: Mark(mark.next + dice.choice([0, 1, 3, 100, 9999]), OLD) for name, mark in at.items()}
-        end["new"] = Mark(30, OLD, 10)
+        at = {name: StreamOffset(dice.randint(1, 50), OLD) for name in names}
+        end = {
+            name: StreamOffset(mark.next + dice.choice([0, 1, 3, 100, 9999]), OLD)
+            for name, mark in at.items()
+        }
+        end["new"] = StreamOffset(30, OLD, 10)
         most = dice.randint(1, 500)
         batches = 0
         while offsets.ranges(at, end):
@@ -74,8 +82,8 @@ def test_a_limited_batch_is_shared_by_what_waits_and_comes_to_the_end() -> None:
 
 
 def test_without_a_limit_a_batch_takes_all() -> None:
-    end = {"A": Mark(100, OLD)}
-    assert offsets.between({"A": Mark(1, OLD)}, end, 0) == end
+    end = {"A": StreamOffset(100, OLD)}
+    assert offsets.between({"A": StreamOffset(1, OLD)}, end, 0) == end
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 0), (1, 0), (7, 0), (0, 10), (3, 40), (500, 1)])
@@ -98,31 +106,33 @@ def test_the_number_of_pieces_is_about_what_was_asked_for() -> None:
 
 
 def test_a_stream_that_has_what_is_next_has_lost_nothing() -> None:
-    assert lost(Mark(5, OLD), facts(1, 9)) is None
-    assert lost(Mark(5, OLD), facts(5, 9)) is None
-    assert lost(Mark(10, OLD), facts(1, 9)) is None
-    assert lost(Mark(10, OLD), facts(10, 9)) is None  # all was purged after it was read
+    assert lost(StreamOffset(5, OLD), facts(1, 9)) is None
+    assert lost(StreamOffset(5, OLD), facts(5, 9)) is None
+    assert lost(StreamOffset(10, OLD), facts(1, 9)) is None
+    assert lost(StreamOffset(10, OLD), facts(10, 9)) is None  # all was purged after it was read
 
 
 def test_losses_name_stream_and_sequences() -> None:
     cases = {
-        "stream S: sequences 5 to 6 are gone": (Mark(5, OLD), facts(7, 9)),
-        "the stream ends at sequence 9, before 20": (Mark(20, OLD), facts(1, 9)),
-        f"made anew on {NEW}": (Mark(5, OLD), facts(1, 9, created=NEW)),
+        "stream S: sequences 5 to 6 are gone": (StreamOffset(5, OLD), facts(7, 9)),
+        "the stream ends at sequence 9, before 20": (StreamOffset(20, OLD), facts(1, 9)),
+        f"made anew on {NEW}": (StreamOffset(5, OLD), facts(1, 9, created=NEW)),
     }
     for text, (mark, now) in cases.items():
         found = str(lost(mark, now))
         assert text in found
         assert "failOnDataLoss" in found
-    assert isinstance(lost(Mark(5, OLD), facts(1, 9, created=NEW)), Recreated)
+    assert isinstance(lost(StreamOffset(5, OLD), facts(1, 9, created=NEW)), Recreated)
 
 
 def test_a_work_queue_loses_what_was_acknowledged_and_that_is_no_loss() -> None:
-    assert lost(Mark(5, OLD), facts(7, 9, retention="workqueue")) is None
-    assert lost(Mark(5, OLD), facts(7, 9, created=NEW, retention="workqueue")) is not None
+    assert lost(StreamOffset(5, OLD), facts(7, 9, retention="workqueue")) is None
+    assert lost(StreamOffset(5, OLD), facts(7, 9, created=NEW, retention="workqueue")) is not None
 
 
 def test_reading_goes_on_at_what_is_left() -> None:
-    assert resumed(Mark(5, OLD), facts(7, 9)) == Mark(5, OLD)  # the range reader passes what is gone
-    assert resumed(Mark(20, OLD), facts(1, 9)) == Mark(10, OLD)
-    assert resumed(Mark(20, OLD), facts(3, 9, created=NEW)) == Mark(3, NEW, 3)
+    assert resumed(StreamOffset(5, OLD), facts(7, 9)) == StreamOffset(
+        5, OLD
+    )  # the range reader passes what is gone
+    assert resumed(StreamOffset(20, OLD), facts(1, 9)) == StreamOffset(10, OLD)
+    assert resumed(StreamOffset(20, OLD), facts(3, 9, created=NEW)) == StreamOffset(3, NEW, 3)

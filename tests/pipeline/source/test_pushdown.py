@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pyjs.pipeline.source.pushdown import CLOCKS, Narrowed, push
+from pyjs.pipeline.source.pushdown import CLOCKS, PushedFilters, push
 from pyjs.protocol import subject
 from pyspark.sql import datasource as spark
 
@@ -15,7 +15,7 @@ EPOCH = datetime(2026, 11, 22, tzinfo=UTC)
 SUBJECTS = ["orders", "orders.eu", "orders.eu.a", "orders.eu.b", "orders.us.a", "ordersx.eu", "other.eu.a"]
 
 
-def fits(narrowed: Narrowed, name: str, sequence: int, ns: int) -> bool:
+def fits(narrowed: PushedFilters, name: str, sequence: int, ns: int) -> bool:
     """Whether the reader gives this message."""
     return (
         not narrowed.nothing
@@ -90,7 +90,7 @@ def test_pushed_filters_and_those_left_give_what_all_filters_give() -> None:
     for _ in range(400):
         optional = dice.choice([(), ("orders.>",), ("orders.eu.*", "other.>")])
         filters = [any_filter(dice) for _ in range(dice.randint(1, 4))]
-        narrowed, left = push(filters, Narrowed(optional))
+        narrowed, left = push(filters, PushedFilters(optional))
         for sequence in range(1, 41):
             name = dice.choice(SUBJECTS)
             when = EPOCH + timedelta(minutes=sequence)
@@ -118,28 +118,30 @@ def test_pushed_filters_and_those_left_give_what_all_filters_give() -> None:
     ],
 )
 def test_what_a_filter_on_subject_becomes(one: Any, subjects: tuple[str, ...], exact: bool) -> None:
-    narrowed, left = push([one], Narrowed())
+    narrowed, left = push([one], PushedFilters())
     assert (narrowed.subjects, not left) == (subjects, exact)
 
 
 def test_a_long_list_of_subjects_is_left_to_spark() -> None:
     one = spark.In(("subject",), tuple(f"a.{n}" for n in range(101)))
-    assert push([one], Narrowed()) == (Narrowed(), [one])
+    assert push([one], PushedFilters()) == (PushedFilters(), [one])
 
 
 def test_filters_that_exclude_each_other_leave_nothing() -> None:
-    narrowed, left = push([spark.EqualTo(("subject",), "a"), spark.EqualTo(("subject",), "b")], Narrowed())
+    narrowed, left = push(
+        [spark.EqualTo(("subject",), "a"), spark.EqualTo(("subject",), "b")], PushedFilters()
+    )
     assert narrowed.nothing
     assert left == []
 
 
 def test_only_the_streams_asked_for_are_read() -> None:
     filters = [spark.In(("stream",), ("A", "B")), spark.EqualTo(("stream",), "C")]
-    narrowed, left = push(filters, Narrowed())
+    narrowed, left = push(filters, PushedFilters())
     assert (narrowed.streams, left) == (frozenset(), [])
 
 
 def test_times_are_widened_by_what_clocks_may_differ_and_left_to_spark() -> None:
     one = spark.GreaterThan(("timestamp",), datetime(1970, 1, 1, 1, tzinfo=UTC))
-    narrowed, left = push([one], Narrowed())
+    narrowed, left = push([one], PushedFilters())
     assert (narrowed.since, left) == (3600 * 10**9 - CLOCKS, [one])

@@ -58,7 +58,7 @@ def test_a_report_is_read_as_it_is_shown() -> None:
 
 
 def test_nine_servers_listen_on_ports_of_their_own(tmp_path: Path) -> None:
-    place = site.Site(1000)
+    place = site.VideoSite(1000)
     (tmp_path / "nats-account-resolver.cfg").write_text("")
     (tmp_path / "leafnode-remotes.cfg").write_text("")
     ports, names, stores = [], [], []
@@ -87,8 +87,8 @@ def test_taken_ports_move_all_nine_together() -> None:
         shift = taken.getsockname()[1] - 4222
         taken.listen()
         with pytest.raises(DemoError, match="no 39 ports are free"):
-            site.Site.choose([shift])
-        assert site.Site.choose([shift, *site.SHIFTS]).shift in site.SHIFTS
+            site.VideoSite.choose([shift])
+        assert site.VideoSite.choose([shift, *site.SHIFTS]).shift in site.SHIFTS
 
 
 def test_what_processes_use_is_counted() -> None:

@@ -2,10 +2,10 @@
 
 import click
 from pyjs.cli import complete, render
-from pyjs.cli.command import Command, Group
+from pyjs.cli.command import Command, CommandGroup
 from pyjs.cli.connection import connect
 
-hello = Group(name="hello", help="An example of a plugin.")
+hello = CommandGroup(name="hello", help="An example of a plugin.")
 
 
 @hello.command("count", cls=Command)

@@ -17,7 +17,7 @@ from lib.nsc_folders import NscFolders, key_of
 from lib.operator_site import OperatorSite, reheaded, tampered, unsigned
 from lib.operator_store import written
 from lib.process import ServerProcess
-from pyjs.keys import AccountClaims, ActivationClaims, KeyPair, OperatorClaims, Role, Stores, encode
+from pyjs.keys import AccountClaims, ActivationClaims, KeyPair, KeyRole, OperatorClaims, Stores, encode
 
 TESTS = Path(__file__).parents[2]
 HERE = "plugins/nsc/test_bad_identity.py::test_a_line_is_refused"
@@ -105,7 +105,7 @@ class Site:
 
     def token(self, *, by: KeyPair | None = None) -> str:
         """A token for an account that is not in the store."""
-        claims = AccountClaims.new(key_of(Role.ACCOUNT, "NEW").public_key, "NEW")
+        claims = AccountClaims.new(key_of(KeyRole.ACCOUNT, "NEW").public_key, "NEW")
         return encode(claims, by or self.folders.operator, now=self.folders.now)
 
     def refused(self, line: str, *secrets: str) -> str:
@@ -116,7 +116,11 @@ class Site:
         assert result.err.splitlines()[-1].startswith("Error: "), result.err
         assert "Traceback" not in result.err
         assert self.folders.content() == before
-        seeds = [key_of(Role.ACCOUNT, "A").seed, key_of(Role.USER, "ann").seed, self.folders.operator.seed]
+        seeds = [
+            key_of(KeyRole.ACCOUNT, "A").seed,
+            key_of(KeyRole.USER, "ann").seed,
+            self.folders.operator.seed,
+        ]
         assert not [s for s in (*seeds, *secrets) if s in result.out + result.err]
         return result.err
 
@@ -127,35 +131,35 @@ def site(tmp_path: Path) -> Site:
 
 
 def user_seed() -> str:
-    return key_of(Role.USER, "secret").seed
+    return key_of(KeyRole.USER, "secret").seed
 
 
 def account_seed() -> str:
-    return key_of(Role.ACCOUNT, "secret").seed
+    return key_of(KeyRole.ACCOUNT, "secret").seed
 
 
 def activation(site: Site) -> str:
     """Leave for A to import from B, signed by a key that is none of B's."""
     claims = ActivationClaims.new(site.folders.key("A"), "hidden.a", "stream")
     claims.nats.issuer_account = site.folders.key("B")
-    return site.file("token", encode(claims, key_of(Role.ACCOUNT, "stranger"), now=site.folders.now))
+    return site.file("token", encode(claims, key_of(KeyRole.ACCOUNT, "stranger"), now=site.folders.now))
 
 
 LINES: dict[str, tuple[Callable[[Site], str], str]] = {
     "wrong-role-account": (
-        lambda s: f"add account --name X --public-key {key_of(Role.USER, 'x').public_key}",
+        lambda s: f"add account --name X --public-key {key_of(KeyRole.USER, 'x').public_key}",
         "not of an account",
     ),
     "wrong-role-user": (
-        lambda s: f"add user --account A --name x --public-key {key_of(Role.ACCOUNT, 'x').public_key}",
+        lambda s: f"add user --account A --name x --public-key {key_of(KeyRole.ACCOUNT, 'x').public_key}",
         "not of a user",
     ),
     "wrong-role-signing-key": (
-        lambda s: f"edit account --name A --sk {key_of(Role.USER, 'x').public_key}",
+        lambda s: f"edit account --name A --sk {key_of(KeyRole.USER, 'x').public_key}",
         "not of an account",
     ),
     "wrong-role-operator-signing-key": (
-        lambda s: f"edit operator --sk {key_of(Role.ACCOUNT, 'x').public_key}",
+        lambda s: f"edit operator --sk {key_of(KeyRole.ACCOUNT, 'x').public_key}",
         "not of an operator",
     ),
     "wrong-role-private-key": (
@@ -164,13 +168,13 @@ LINES: dict[str, tuple[Callable[[Site], str], str]] = {
     ),
     "wrong-role-source-account": (
         lambda s: (
-            f"add import --account A --src-account {key_of(Role.USER, 'x').public_key} "
+            f"add import --account A --src-account {key_of(KeyRole.USER, 'x').public_key} "
             "--remote-subject open.a.b"
         ),
         "not of an account",
     ),
     "damaged-key": (
-        lambda s: f"edit account --name A --sk {key_of(Role.ACCOUNT, 'x').public_key[:-1]}X",
+        lambda s: f"edit account --name A --sk {key_of(KeyRole.ACCOUNT, 'x').public_key[:-1]}X",
         "checksum does not match",
     ),
     "seed-as-user-revoked": (
@@ -186,19 +190,19 @@ LINES: dict[str, tuple[Callable[[Site], str], str]] = {
         "a public key is expected",
     ),
     "wrong-issuer-private-key": (
-        lambda s: f"add user --account A --name x -K {key_of(Role.ACCOUNT, 'B').seed}",
+        lambda s: f"add user --account A --name x -K {key_of(KeyRole.ACCOUNT, 'B').seed}",
         "may not sign here",
     ),
     "wrong-issuer-activation": (
         lambda s: (
-            f"add import --account B --token {activation(s, key_of(Role.USER, 'x'))}"
+            f"add import --account B --token {activation(s, key_of(KeyRole.USER, 'x'))}"
             if False
             else f"add import --account A --token {activation(s)}"
         ),
         "no key of",
     ),
     "wrong-issuer-account": (
-        lambda s: f"import account --file {s.file('a.jwt', s.token(by=key_of(Role.OPERATOR, 'other')))}",
+        lambda s: f"import account --file {s.file('a.jwt', s.token(by=key_of(KeyRole.OPERATOR, 'other')))}",
         "same operator",
     ),
     "tampered-account": (
@@ -252,7 +256,7 @@ LINES: dict[str, tuple[Callable[[Site], str], str]] = {
 @pytest.mark.parametrize("case", LINES)
 def test_a_line_is_refused(site: Site, case: str) -> None:
     line, word = LINES[case]
-    error = site.refused(line(site), user_seed(), account_seed(), key_of(Role.ACCOUNT, "B").seed)
+    error = site.refused(line(site), user_seed(), account_seed(), key_of(KeyRole.ACCOUNT, "B").seed)
     assert word in error
 
 
@@ -266,11 +270,11 @@ def test_a_circle_of_imports_is_refused(site: Site) -> None:
 
 def test_a_store_of_another_operator(site: Site, tmp_path: Path) -> None:
     """Its accounts are not taken, and its operator's key does not sign here."""
-    other = KeyPair.create(Role.OPERATOR)
+    other = KeyPair.create(KeyRole.OPERATOR)
     stores = Stores(tmp_path / "elsewhere")
     store = stores.create("OTHER")
     store.write_operator(encode(OperatorClaims.new(other.public_key, "OTHER"), other, now=site.folders.now))
-    pair = KeyPair.create(Role.ACCOUNT)
+    pair = KeyPair.create(KeyRole.ACCOUNT)
     store.write_account(encode(AccountClaims.new(pair.public_key, "Z"), other, now=site.folders.now))
     site.refused(f"import account --file {store.account_path('Z')}")
     site.refused(f"add account --name X -K {other.seed}", other.seed)

@@ -13,7 +13,7 @@ from lib.nsc_folders import NscFolders
 from pyjs.keys import AccountClaims, ActivationClaims, Export, Import, OperatorClaims, UserScope, encode
 from pyjs.keys.claims import Template
 from pyjs.server.config.parser import parse_text
-from pyjs.server.config.tree import Node
+from pyjs.server.config.tree import ConfigNode
 
 
 class Tool:
@@ -63,7 +63,7 @@ def read(text: str) -> Any:
     """A configuration as a server reads it."""
 
     def plain(value: Any) -> Any:
-        value = value.value if isinstance(value, Node) else value
+        value = value.value if isinstance(value, ConfigNode) else value
         if isinstance(value, dict):
             return {key: plain(item) for key, item in value.items()}
         return [plain(item) for item in value] if isinstance(value, list) else value

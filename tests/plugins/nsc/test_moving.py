@@ -14,7 +14,16 @@ from pathlib import Path
 import pytest
 from lib.cli import Cli, Result
 from lib.nsc_folders import NscFolders, key_of
-from pyjs.keys import AccountClaims, KeyPair, OperatorClaims, Role, Stores, decode, encode, format_credentials
+from pyjs.keys import (
+    AccountClaims,
+    KeyPair,
+    KeyRole,
+    OperatorClaims,
+    Stores,
+    decode,
+    encode,
+    format_credentials,
+)
 
 
 class Tool:
@@ -70,7 +79,7 @@ def mode(path: Path) -> int:
 
 
 def self_signed(tool: Tool, name: str, signer: KeyPair | None = None) -> Path:
-    pair = key_of(Role.ACCOUNT, f"outside {name}")
+    pair = key_of(KeyRole.ACCOUNT, f"outside {name}")
     path = tool.home / f"{name}.jwt"
     claims = AccountClaims.new(pair.public_key, name)
     claims.nats.limits = type(claims.nats.limits)()
@@ -110,7 +119,7 @@ def test_import_keys_tells_of_files_that_hold_none(tool: Tool) -> None:
     (folder / "half.nk").write_text(tool.ann.seed[:-4])
     assert "failed to import `~/keys/half.nk`" in tool.refused("import", "keys", "-d", str(folder))
     (folder / "below").mkdir()
-    stray = KeyPair.create(Role.CURVE)
+    stray = KeyPair.create(KeyRole.CURVE)
     (folder / "below" / "x.nk").write_text(stray.seed + "\n")
     result = tool.run("import", "keys", "-R", "-d", str(folder))
     assert result.code == 1 and tool.folders.keystore.has(stray.public_key)
@@ -131,7 +140,7 @@ def test_a_user_comes_with_its_key(tool: Tool) -> None:
 def test_users_that_do_not_belong_here(tool: Tool) -> None:
     creds = tool.credentials()
     wrong = tool.home / "wrong.creds"
-    wrong.write_text(creds.read_text().replace(tool.ann.seed, KeyPair.create(Role.USER).seed))
+    wrong.write_text(creds.read_text().replace(tool.ann.seed, KeyPair.create(KeyRole.USER).seed))
     assert "is not that of the token's user" in tool.refused("import", "user", "-f", str(wrong))
     damaged = tool.home / "damaged.jwt"
     damaged.write_text(tool.folders.store.user_token("A", "ann")[:-5])
@@ -154,7 +163,7 @@ def test_an_account_that_signed_itself_is_signed(tool: Tool) -> None:
 
 
 def test_an_account_of_another_operator_needs_force(tool: Tool) -> None:
-    path = self_signed(tool, "NEW", KeyPair.create(Role.OPERATOR))
+    path = self_signed(tool, "NEW", KeyPair.create(KeyRole.OPERATOR))
     assert "signed by same operator" in tool.refused("import", "account", "-j", str(path))
     tool.ok("import", "account", "-j", str(path), "--force")
     assert tool.folders.claims("NEW").iss == tool.folders.operator.public_key
@@ -169,7 +178,7 @@ def test_accounts_that_cannot_be_taken_in(tool: Tool) -> None:
     twin = tool.home / "twin.jwt"
     twin.write_text(encode(claims, tool.folders.operator, now=tool.folders.now))
     assert 'is stored already, as "A"' in tool.refused("import", "account", "-j", str(twin))
-    claims = AccountClaims.new(key_of(Role.ACCOUNT, "late").public_key, "LATE")
+    claims = AccountClaims.new(key_of(KeyRole.ACCOUNT, "late").public_key, "LATE")
     claims.exp = 1_700_000_000
     late = tool.home / "late.jwt"
     late.write_text(encode(claims, tool.folders.operator, now=tool.folders.now))
@@ -226,7 +235,7 @@ def test_an_operator_gets_a_new_identity(tool: Tool) -> None:
 
 def test_an_old_identity_may_become_a_signing_key(tool: Tool) -> None:
     old = tool.folders.operator.public_key
-    given = KeyPair.create(Role.OPERATOR)
+    given = KeyPair.create(KeyRole.OPERATOR)
     told = tool.ok("reissue", "operator", "--convert-to-signing-key", "-K", given.seed)
     operator = tool.folders.store.operator()
     assert (operator.sub, operator.nats.signing_keys) == (given.public_key, [old])
@@ -254,7 +263,7 @@ def test_a_damaged_account_stops_a_reissue_before_it_begins(tool: Tool) -> None:
 def test_accounts_are_migrated_with_their_users(tool: Tool) -> None:
     other = NscFolders(tool.home / "other", "C", "A")
     claims = other.claims("C")
-    operator = KeyPair.create(Role.OPERATOR)
+    operator = KeyPair.create(KeyRole.OPERATOR)
     other.store.write_operator(
         encode(OperatorClaims.new(operator.public_key, "OTHER"), operator, now=other.now), reissued=True
     )
@@ -354,7 +363,7 @@ def account_server(tool: Tool) -> Iterator[str]:
         claims = remote.store.operator()
         claims.name, claims.nats.account_server_url = "FAR", url
         tokens["/jwt/v2/operator"] = encode(claims, remote.operator, now=remote.now)
-        key = key_of(Role.ACCOUNT, "REMOTE")
+        key = key_of(KeyRole.ACCOUNT, "REMOTE")
         tokens[f"/jwt/v2/accounts/{key.public_key}"] = remote.store.account_token("REMOTE")
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -364,7 +373,7 @@ def account_server(tool: Tool) -> Iterator[str]:
 
 
 def test_everything_is_loaded_from_an_account_server(tool: Tool, account_server: str) -> None:
-    seed = key_of(Role.ACCOUNT, "REMOTE").seed
+    seed = key_of(KeyRole.ACCOUNT, "REMOTE").seed
     words = ("load", "--url", f"{account_server}/operator", "--seed", seed)
     told = tool.ok(*words, "--user", "me")
     assert "added user" in told and seed not in told
@@ -380,7 +389,7 @@ def test_loads_that_are_refused(tool: Tool, account_server: str) -> None:
     url = f"{account_server}/operator"
     assert "expected account seed" in tool.refused("load", "--url", url)
     assert "not of an account" in tool.refused("load", "--url", url, "--seed", tool.ann.seed)
-    unknown = KeyPair.create(Role.ACCOUNT).seed
+    unknown = KeyPair.create(KeyRole.ACCOUNT).seed
     told = tool.refused("load", "--url", url, "--seed", unknown)
     assert "404" in told and unknown not in told
     assert "missing account server URL" in tool.refused("load", "--seed", unknown)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lib.cli import Cli, Result
 from lib.nsc_folders import NscFolders
-from pyjs.keys import KeyPair, Role, encode
+from pyjs.keys import KeyPair, KeyRole, encode
 
 GOLDEN = Path(__file__).parent / "golden"
 SEED = re.compile(r"\bS[OAUNCX][A-Z2-7]{56}\b")
@@ -175,7 +175,7 @@ def test_seeds_are_shown_only_when_asked_for(folders: NscFolders) -> None:
 
 
 def test_keys_are_chosen_and_their_state_is_told(folders: NscFolders) -> None:
-    stray = KeyPair.create(Role.USER)
+    stray = KeyPair.create(KeyRole.USER)
     folders.keystore.add(stray)
     folders.keystore.remove(folders.key("B"))
     folders.keystore.path(folders.key("A")).write_text("half")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lib.cli import Cli
-from pyjs.keys import KeyPair, Role
+from pyjs.keys import KeyPair, KeyRole
 
 ENV = {"XDG_CONFIG_HOME": "", "XDG_DATA_HOME": "", "NO_COLOR": "1"}
 DOWN, SPACE = "\x1b[B", " "
@@ -159,7 +159,7 @@ def test_a_question_that_cannot_be_asked_names_its_flag(cli: Cli) -> None:
 
 def test_a_seed_that_was_typed_is_not_told_again(cli: Cli) -> None:
     cli.ok("add", "operator", "OP", env=ENV)
-    seed = KeyPair.create(Role.ACCOUNT).seed
+    seed = KeyPair.create(KeyRole.ACCOUNT).seed
     with cli.terminal(["add", "account", "A", "-i"], env=ENV) as terminal:
         for question, answer in (("account name", ""), ("generate an account nkey", "n")):
             terminal.answer(question, answer)

@@ -14,7 +14,7 @@ import pytest
 from lib.cli import Cli
 from lib.nsc_folders import NscFolders, key_of
 from lib.terminal import Terminal
-from pyjs.keys import ActivationClaims, Export, Role, decode, undecorate_jwt
+from pyjs.keys import ActivationClaims, Export, KeyRole, decode, undecorate_jwt
 from pyjs.keys.folders.keystore import Keystore
 from pyjs.keys.workspace.exports import add_export
 
@@ -104,7 +104,10 @@ def test_what_is_refused_says_why(site: Site, line: str, error: str) -> None:
 
 
 def test_a_secret_is_never_repeated(site: Site) -> None:
-    seeds = {role: key_of(role, "x").seed for role in (Role.ACCOUNT, Role.USER, Role.OPERATOR, Role.CURVE)}
+    seeds = {
+        role: key_of(role, "x").seed
+        for role in (KeyRole.ACCOUNT, KeyRole.USER, KeyRole.OPERATOR, KeyRole.CURVE)
+    }
     site.ok("add export -a A -s p -p")
     for role, seed in seeds.items():
         for line in (

@@ -11,7 +11,7 @@ import pytest
 from pyjs.pipeline.declared.progress import Totals
 from pyjs.pipeline.declared.run import Halt, Outcome
 from pyjs.plugins.pipeline import run
-from pyjs.plugins.pipeline.lines import Documents, Words
+from pyjs.plugins.pipeline.lines import JsonLines, TextLines
 from pyjs.plugins.pipeline.live import Live
 from rich.console import Console
 
@@ -22,7 +22,7 @@ def test_a_second_signal_stops_at_once_and_ends_the_process_soon(
     monkeypatch.setattr(run, "LAST_SECONDS", 0.01)
     halt, left = Halt(), threading.Event()
     before = signal.getsignal(signal.SIGINT)
-    with run._stoppable(halt, Words(), left.set):
+    with run._stoppable(halt, TextLines(), left.set):
         os.kill(os.getpid(), signal.SIGINT)
         assert (halt.asked, halt.now, left.is_set()) == (True, False, False)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -37,7 +37,7 @@ def test_a_second_signal_stops_at_once_and_ends_the_process_soon(
 
 
 def test_machines_are_told_which_stop_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    display = Documents()
+    display = JsonLines()
     display.stopping(now=False)
     display.stopping(now=True)
     assert ['"now": true' in line for line in capsys.readouterr().out.splitlines()] == [False, True]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
 from pyjs.protocol import headers
 from pyjs.protocol.subject import matches
-from pyjs.server.accounts import AccountsError, Kind, Message, Registry
+from pyjs.server.accounts import AccountRegistry, AccountsError, ConnectionKind, Message
 from pyjs.server.accounts.imports import MOST_STEPS, intersection
 from pyjs.server.config.options import (
     AccountOptions,
@@ -31,8 +31,8 @@ def options(**accounts: dict[str, Any]) -> Options:
     return Options(accounts={name: AccountOptions(name=name, **fields) for name, fields in accounts.items()})
 
 
-def registry(**accounts: dict[str, Any]) -> Registry:
-    return Registry(options(**accounts), FakeClock())
+def registry(**accounts: dict[str, Any]) -> AccountRegistry:
+    return AccountRegistry(options(**accounts), FakeClock())
 
 
 def stream(account: str, subject: str, **more: Any) -> ImportOptions:
@@ -46,7 +46,7 @@ def service(account: str, subject: str, **more: Any) -> ImportOptions:
 class Asker:
     """A client as source, for requests."""
 
-    kind = Kind.CLIENT
+    kind = ConnectionKind.CLIENT
     echo = True
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def test_the_intersection_is_what_both_match(a: str, b: str, literal: str) -> No
         assert not both
 
 
-def answering(accounts: Registry, name: str, subject: str, *answers: bytes) -> list[Message]:
+def answering(accounts: AccountRegistry, name: str, subject: str, *answers: bytes) -> list[Message]:
     """A service in account `name` that sends `answers` to each request."""
     asked: list[Message] = []
     account = accounts.accounts[name]
@@ -186,7 +186,7 @@ def test_response_types_decide_how_many_answers_pass(response_type: str, receive
 def test_what_is_never_answered_is_forgotten_after_the_threshold() -> None:
     export = ExportOptions("service", "q", response_threshold=5 * SECOND)
     clock = FakeClock()
-    accounts = Registry(options(A={"exports": [export]}, B={"imports": [service("A", "q")]}), clock)
+    accounts = AccountRegistry(options(A={"exports": [export]}, B={"imports": [service("A", "q")]}), clock)
     asked = answering(accounts, "A", "q")
     answers: list[bytes] = []
     accounts.accounts["B"].subscribe("inbox", lambda m: answers.append(m.body))
@@ -336,7 +336,7 @@ def test_an_account_may_import_from_itself(local: str) -> None:
 
 def test_a_response_still_comes_after_a_reload() -> None:
     given = options(A={"exports": [OPEN_SERVICE]}, B={"imports": [service("A", "q")]})
-    accounts = Registry(given, FakeClock())
+    accounts = AccountRegistry(given, FakeClock())
     exporter, importer = accounts.accounts["A"], accounts.accounts["B"]
     asked: list[str] = []
     answered: list[bytes] = []
@@ -376,12 +376,12 @@ def test_a_refused_reload_changes_nothing() -> None:
 
 def test_the_system_account_is_there_unless_switched_off() -> None:
     clock = FakeClock()
-    normal = Registry(Options(), clock)
+    normal = AccountRegistry(Options(), clock)
     assert normal.system is normal.get("$SYS")
-    assert Registry(Options(no_system_account=True), clock).system is None
+    assert AccountRegistry(Options(no_system_account=True), clock).system is None
     named = options(ADMIN={})
     named.system_account = "ADMIN"
-    own = Registry(named, clock)
+    own = AccountRegistry(named, clock)
     assert own.system is own.get("ADMIN")
     assert own.get("$SYS") is None
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
 from pyjs.protocol.subject import matches
-from pyjs.server.accounts import Account, Kind, Subscription
+from pyjs.server.accounts import Account, ConnectionKind, Subscription
 from pyjs.server.accounts.flusher import Flusher
-from pyjs.server.accounts.interest import Interest
+from pyjs.server.accounts.interest import Sublist
 from pyjs.server.accounts.internal import InternalSink
 
 TOKENS = st.sampled_from(["a", "b", "c", "b>", "*x"])
@@ -35,7 +35,7 @@ def sub(subject: str, queue: str = "") -> Subscription:
     st.lists(LITERAL, min_size=1, max_size=6),
 )
 def test_a_match_is_what_a_scan_finds(steps: list[tuple[bool, str, str]], subjects: list[str]) -> None:
-    interest = Interest()
+    interest = Sublist()
     held: list[Subscription] = []
     for adds, pattern, queue in steps:
         if adds or not held:
@@ -77,7 +77,7 @@ def test_a_cached_plan_is_never_stale(steps: list[tuple[str, str, str]]) -> None
 
 
 def test_subjects_with_empty_tokens_find_nobody() -> None:
-    interest = Interest()
+    interest = Sublist()
     interest.insert(sub(">"))
     interest.insert(sub("a.*.b"))
     for subject in ("a..b", ".a", "a.", ""):
@@ -86,7 +86,7 @@ def test_subjects_with_empty_tokens_find_nobody() -> None:
 
 
 def test_a_wildcard_in_a_published_subject_is_an_ordinary_token() -> None:
-    interest = Interest()
+    interest = Sublist()
     star, rest = sub("a.*"), sub("a.>")
     for one in (star, rest, sub("a.b")):
         interest.insert(one)
@@ -149,7 +149,7 @@ def test_weights_of_remote_groups_count() -> None:
     seen: list[int] = []
     here.watch_interest(lambda c: seen.append(c.count))
     remote = Subscription("s", SINK, queue="q", weight=3)
-    remote.kind = Kind.LEAF
+    remote.kind = ConnectionKind.LEAF
     here.add_subscription(remote)
     here.set_weight(remote, 5)
     here.set_weight(remote, 1)

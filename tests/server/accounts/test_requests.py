@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lib.fake_wire import House
 from pyjs.server.accounts.plan import is_request
-from pyjs.server.jetstream.consumer.outlet import Outlet
+from pyjs.server.jetstream.consumer.outlet import FastSender
 
 API = "$JS.API.STREAM.DELETE.V"
 
@@ -50,7 +50,7 @@ def _again_and_again(account: Any) -> None:
         lambda account: account.publish(API, b"", reply="r", header=b"NATS/1.0\r\n\r\n"),
         lambda account: account.publish(API, b"x", show_as="shown"),
         _again_and_again,
-        lambda account: Outlet(account).send(API, "shown", "r", b"", b""),
+        lambda account: FastSender(account).send(API, "shown", "r", b"", b""),
     ],
 )
 def test_no_answer_is_heard_as_a_request(send: Any, subscribed: str) -> None:

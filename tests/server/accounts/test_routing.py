@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lib.fake_clock import FakeClock
 from pyjs.protocol.wire.encode import tail
-from pyjs.server.accounts import INTERNAL, Account, Kind, Message, Parcel, Subscription
+from pyjs.server.accounts import INTERNAL, Account, ConnectionKind, Message, RoutedMessage, Subscription
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.accounts.routing import RULES, route
 
@@ -16,7 +16,9 @@ from pyjs.server.accounts.routing import RULES, route
 class Party:
     """A source and sink of any kind that remembers what it was given."""
 
-    def __init__(self, kind: Kind, cluster: str = "", *, spoke: bool = False, echo: bool = True) -> None:
+    def __init__(
+        self, kind: ConnectionKind, cluster: str = "", *, spoke: bool = False, echo: bool = True
+    ) -> None:
         self.kind = kind
         self.remote_cluster = cluster
         self.is_spoke = spoke
@@ -26,7 +28,7 @@ class Party:
         self.takes = True
         self.got: list[tuple[bytes, tuple[bytes, ...]]] = []
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         if self.takes:
             self.got.append((parcel.shown or parcel.subject, ()))
         return self.takes
@@ -34,7 +36,7 @@ class Party:
     def may_send(self, subject: str) -> bool:
         return subject not in self.denied
 
-    def deliver_leaf(self, parcel: Parcel, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         self.got.append((parcel.subject, queues))
         return True
 
@@ -60,17 +62,17 @@ def send(
     queues: tuple[bytes, ...] | None = None,
     shown: bytes = b"",
 ) -> int:
-    parcel = Parcel(account, source, subject, b"", 0, 1, tail(b"", b"", b"x"), shown)
+    parcel = RoutedMessage(account, source, subject, b"", 0, 1, tail(b"", b"", b"x"), shown)
     return route(account.plan(subject), parcel, queues)
 
 
 def test_the_table_covers_every_pair_of_kinds() -> None:
-    sources = [kind for kind in Kind if kind is not Kind.IMPORT]
-    assert set(RULES) == {(source, sink) for source in sources for sink in Kind}
+    sources = [kind for kind in ConnectionKind if kind is not ConnectionKind.IMPORT]
+    assert set(RULES) == {(source, sink) for source in sources for sink in ConnectionKind}
 
 
 def test_a_client_hears_itself_only_with_echo(account: Account) -> None:
-    loud, quiet = Party(Kind.CLIENT), Party(Kind.CLIENT, echo=False)
+    loud, quiet = Party(ConnectionKind.CLIENT), Party(ConnectionKind.CLIENT, echo=False)
     for party in (loud, quiet):
         hears(account, party, "s")
     assert send(account, loud) == 2
@@ -79,7 +81,11 @@ def test_a_client_hears_itself_only_with_echo(account: Account) -> None:
 
 
 def test_a_leaf_hears_neither_itself_nor_its_own_cluster(account: Account) -> None:
-    a1, a2, b = Party(Kind.LEAF, "a"), Party(Kind.LEAF, "a"), Party(Kind.LEAF, "b")
+    a1, a2, b = (
+        Party(ConnectionKind.LEAF, "a"),
+        Party(ConnectionKind.LEAF, "a"),
+        Party(ConnectionKind.LEAF, "b"),
+    )
     for party in (a1, a2, b):
         hears(account, party, "s")
     assert send(account, a1) == 1
@@ -87,7 +93,7 @@ def test_a_leaf_hears_neither_itself_nor_its_own_cluster(account: Account) -> No
 
 
 def test_leafs_without_a_cluster_hear_each_other(account: Account) -> None:
-    one, two = Party(Kind.LEAF), Party(Kind.LEAF)
+    one, two = Party(ConnectionKind.LEAF), Party(ConnectionKind.LEAF)
     hears(account, one, "s")
     hears(account, two, "s")
     assert send(account, one) == 1
@@ -95,17 +101,17 @@ def test_leafs_without_a_cluster_hear_each_other(account: Account) -> None:
 
 
 def test_one_frame_per_leaf_whatever_matches(account: Account) -> None:
-    leaf = Party(Kind.LEAF)
+    leaf = Party(ConnectionKind.LEAF)
     hears(account, leaf, "s")
     hears(account, leaf, ">")
     hears(account, leaf, "s", "q")
     hears(account, leaf, "*", "r")
-    assert send(account, Party(Kind.CLIENT)) == 1
+    assert send(account, Party(ConnectionKind.CLIENT)) == 1
     assert leaf.got == [(b"s", (b"q", b"r"))]
 
 
 def test_denied_subjects_do_not_leave_over_a_leaf(account: Account) -> None:
-    leaf = Party(Kind.LEAF)
+    leaf = Party(ConnectionKind.LEAF)
     leaf.denied = {"s"}
     hears(account, leaf, ">")
     assert send(account, INTERNAL) == 0
@@ -113,25 +119,29 @@ def test_denied_subjects_do_not_leave_over_a_leaf(account: Account) -> None:
 
 
 def test_routes_get_nothing_from_routes_and_leafs_of_hubs(account: Account) -> None:
-    route_party, hub, spoke = Party(Kind.ROUTER), Party(Kind.LEAF, spoke=True), Party(Kind.LEAF)
+    route_party, hub, spoke = (
+        Party(ConnectionKind.ROUTER),
+        Party(ConnectionKind.LEAF, spoke=True),
+        Party(ConnectionKind.LEAF),
+    )
     hears(account, route_party, "s")
-    assert send(account, Party(Kind.ROUTER)) == 0
+    assert send(account, Party(ConnectionKind.ROUTER)) == 0
     assert send(account, hub) == 0
     assert send(account, spoke) == 1
 
 
 def test_from_a_route_only_spokes_of_ours_hear(account: Account) -> None:
-    hub, spoke = Party(Kind.LEAF, spoke=True), Party(Kind.LEAF)
+    hub, spoke = Party(ConnectionKind.LEAF, spoke=True), Party(ConnectionKind.LEAF)
     hears(account, hub, ">")
     hears(account, spoke, ">")
-    send(account, Party(Kind.ROUTER))
+    send(account, Party(ConnectionKind.ROUTER))
     assert (hub.got, spoke.got) == ([], [(b"s", ())])
-    send(account, Party(Kind.ROUTER), b"_R_.a.b")
+    send(account, Party(ConnectionKind.ROUTER), b"_R_.a.b")
     assert hub.got == [(b"_R_.a.b", ())]
 
 
 def test_one_member_of_a_group_gets_each_message_and_all_get_some(account: Account) -> None:
-    members = [Party(Kind.CLIENT) for _ in range(3)]
+    members = [Party(ConnectionKind.CLIENT) for _ in range(3)]
     for member in members:
         hears(account, member, "s", "q")
     for _ in range(300):
@@ -140,7 +150,7 @@ def test_one_member_of_a_group_gets_each_message_and_all_get_some(account: Accou
 
 
 def test_a_member_that_cannot_take_it_leaves_it_to_another(account: Account) -> None:
-    dead, live = Party(Kind.CLIENT), Party(Kind.CLIENT)
+    dead, live = Party(ConnectionKind.CLIENT), Party(ConnectionKind.CLIENT)
     dead.takes = False
     hears(account, dead, "s", "q")
     hears(account, live, "s", "q")
@@ -150,19 +160,19 @@ def test_a_member_that_cannot_take_it_leaves_it_to_another(account: Account) -> 
 
 
 def test_local_members_are_preferred_to_those_behind_leafs(account: Account) -> None:
-    leaf, local = Party(Kind.LEAF), Party(Kind.CLIENT)
+    leaf, local = Party(ConnectionKind.LEAF), Party(ConnectionKind.CLIENT)
     hears(account, leaf, "s", "q", weight=50)
     member = hears(account, local, "s", "q")
     for _ in range(20):
-        send(account, Party(Kind.CLIENT))
+        send(account, Party(ConnectionKind.CLIENT))
     assert (len(local.got), leaf.got) == (20, [])
     account.remove_subscription(member)
-    send(account, Party(Kind.CLIENT))
+    send(account, Party(ConnectionKind.CLIENT))
     assert leaf.got == [(b"s", (b"q",))]
 
 
 def test_weights_decide_between_leafs(account: Account) -> None:
-    heavy, light = Party(Kind.LEAF, "a"), Party(Kind.LEAF, "b")
+    heavy, light = Party(ConnectionKind.LEAF, "a"), Party(ConnectionKind.LEAF, "b")
     hears(account, heavy, "s", "q", weight=9)
     hears(account, light, "s", "q", weight=1)
     for _ in range(500):
@@ -172,18 +182,18 @@ def test_weights_decide_between_leafs(account: Account) -> None:
 
 
 def test_a_weight_costs_nothing_however_large_it_is(account: Account) -> None:
-    heavy, light, route = Party(Kind.LEAF), Party(Kind.LEAF), Party(Kind.ROUTER)
+    heavy, light, route = Party(ConnectionKind.LEAF), Party(ConnectionKind.LEAF), Party(ConnectionKind.ROUTER)
     hears(account, heavy, "s", "q", weight=2**62)
     hears(account, light, "s", "q", weight=1)
     hears(account, route, "r", "q", weight=2**62)
     for _ in range(10):
-        send(account, Party(Kind.CLIENT), b"s")
-        send(account, Party(Kind.CLIENT), b"r")
+        send(account, Party(ConnectionKind.CLIENT), b"s")
+        send(account, Party(ConnectionKind.CLIENT), b"r")
     assert (len(heavy.got), len(light.got), len(route.got)) == (10, 0, 10)
 
 
 def test_a_message_from_a_leaf_serves_only_the_groups_it_names(account: Account) -> None:
-    q, r, leaf = Party(Kind.CLIENT), Party(Kind.CLIENT), Party(Kind.LEAF)
+    q, r, leaf = Party(ConnectionKind.CLIENT), Party(ConnectionKind.CLIENT), Party(ConnectionKind.LEAF)
     hears(account, q, "s", "q")
     hears(account, r, "s", "r")
     assert send(account, leaf, queues=()) == 0
@@ -192,7 +202,7 @@ def test_a_message_from_a_leaf_serves_only_the_groups_it_names(account: Account)
 
 
 def test_what_is_shown_may_differ_from_what_is_matched(account: Account) -> None:
-    client = Party(Kind.CLIENT)
+    client = Party(ConnectionKind.CLIENT)
     hears(account, client, "deliver")
     seen: list[Message] = []
     account.subscribe("deliver", seen.append)

@@ -9,9 +9,9 @@ import bcrypt
 import nkeys
 import pytest
 from lib.fake_wire import FakeClient, House
-from pyjs.server.accounts.auth import Authenticator, Credentials, verify
+from pyjs.server.accounts.auth import Authenticator, ClientCredentials, verify
 from pyjs.server.config.options import (
-    AccountLimits,
+    AccountLimitOptions,
     AccountOptions,
     AuthorizationOptions,
     Options,
@@ -194,7 +194,9 @@ def test_users_live_in_their_accounts() -> None:
 
 
 def test_an_account_is_full_at_its_limit() -> None:
-    account = AccountOptions(name="A", users=[UserOptions("a", "1")], limits=AccountLimits(max_connections=1))
+    account = AccountOptions(
+        name="A", users=[UserOptions("a", "1")], limits=AccountLimitOptions(max_connections=1)
+    )
     place = house(accounts={"A": account})
     first = place.connected(user="a", **{"pass": "1"})
     second = place.client()
@@ -206,7 +208,7 @@ def test_an_account_is_full_at_its_limit() -> None:
 
 
 def test_an_account_limits_payload_and_subscriptions() -> None:
-    limits = AccountLimits(max_payload=4, max_subscriptions=1)
+    limits = AccountLimitOptions(max_payload=4, max_subscriptions=1)
     account = AccountOptions(name="A", users=[UserOptions("a", "1")], limits=limits)
     client = house(accounts={"A": account}).connected(user="a", **{"pass": "1"})
     assert client.says("SUB a 1\r\nSUB b 2\r\n") == b"-ERR 'maximum subscriptions exceeded'\r\n"
@@ -227,5 +229,5 @@ def test_default_permissions_are_for_users_without_their_own() -> None:
 def test_a_leaf_is_judged_by_its_own_connection_type() -> None:
     place = house(users=[UserOptions("a", "1", allowed_connection_types=frozenset({"LEAFNODE"}))])
     authenticator = Authenticator(place.options, place.registry)
-    assert authenticator.judge(Credentials("a", "1"), b"", "LEAFNODE").user is not None
-    assert authenticator.judge(Credentials("a", "1"), b"").user is None
+    assert authenticator.judge(ClientCredentials("a", "1"), b"", "LEAFNODE").user is not None
+    assert authenticator.judge(ClientCredentials("a", "1"), b"").user is None

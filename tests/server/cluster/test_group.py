@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lib.cluster import FOLDER, Cluster, Member
-from pyjs.server.cluster.proposals import LostError, ProposalError, UnknownError
+from pyjs.server.cluster.proposals import ProposalError, ProposalLostError, ProposalUnknownError
 
 NAMES = ("s0", "s1", "s2")
 
@@ -51,7 +51,7 @@ def test_who_does_not_lead_refuses_at_once(cluster: Cluster) -> None:
     other = next(m for m in cluster.members.values() if m is not leader)
     outcomes: list[object] = []
     other.group.propose([b"a"], outcomes.append)
-    assert isinstance(outcomes[0], LostError)
+    assert isinstance(outcomes[0], ProposalLostError)
     assert leader.group.member in str(outcomes[0])
 
 
@@ -184,7 +184,7 @@ def test_stop_answers_what_is_under_way(cluster: Cluster) -> None:
     leader.group.propose([b"b"], outcomes.append)
     assert leader.stop()
     assert len(outcomes) == 2
-    assert all(isinstance(outcome, (LostError, UnknownError)) for outcome in outcomes)
+    assert all(isinstance(outcome, (ProposalLostError, ProposalUnknownError)) for outcome in outcomes)
     assert not leader.disk.files
 
 

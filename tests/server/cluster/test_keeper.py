@@ -5,13 +5,13 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from pyjs.server.cluster.hello import Hello
-from pyjs.server.cluster.keeper import Outlook, next_members, surplus
+from pyjs.server.cluster.hello import Announce
+from pyjs.server.cluster.keeper import MembershipView, next_members, surplus
 from pyjs.server.cluster.raft import Members
 
 
-def hello(member: str) -> Hello:
-    return Hello("G", f"name of {member[0]}", f"server {member}", "", member)
+def hello(member: str) -> Announce:
+    return Announce("G", f"name of {member[0]}", f"server {member}", "", member)
 
 
 def way(voters: str, wanted: str | None, *, leader: str = "a", away: str = "", learners: str = "") -> str:
@@ -26,7 +26,7 @@ def way(voters: str, wanted: str | None, *, leader: str = "a", away: str = "", l
     for _ in range(40):
         alive = frozenset(member for member in members.all if member[0] not in away)
         there = tuple(hello(m) for m in ids(wanted or voters) if m[0] not in away and m[0] != leader)
-        outlook = Outlook(
+        outlook = MembershipView(
             f"{leader}-1",
             members,
             alive - {f"{leader}-1"},
@@ -89,11 +89,11 @@ def test_a_learner_nobody_wants_goes() -> None:
 
 def test_another_life_takes_the_place_of_a_dead_one() -> None:
     members = Members.of(["a-1", "b-1", "c-1"])
-    outlook = Outlook("a-1", members, frozenset({"b-1"}), frozenset(), (hello("c-2"),))
+    outlook = MembershipView("a-1", members, frozenset({"b-1"}), frozenset(), (hello("c-2"),))
     assert next_members(outlook) == Members.of(["a-1", "b-1"])
-    alive = Outlook("a-1", members, frozenset({"b-1", "c-1"}), frozenset(), (hello("c-2"),))
+    alive = MembershipView("a-1", members, frozenset({"b-1", "c-1"}), frozenset(), (hello("c-2"),))
     assert next_members(alive) is None
-    stuck = Outlook("a-1", members, frozenset(), frozenset(), (hello("c-2"),))
+    stuck = MembershipView("a-1", members, frozenset(), frozenset(), (hello("c-2"),))
     assert next_members(stuck) is None
 
 

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 from lib.cluster import Box, Hands, Note, Post
 from lib.fake_clock import FakeClock
-from pyjs.server.cluster.hello import Hello, HelloError
-from pyjs.server.cluster.keeper import Outlook, next_members, surplus
-from pyjs.server.cluster.mailbox import HELLO, HOLD, Mailbox
-from pyjs.server.cluster.pacemaker import TICK, Pacemaker
-from pyjs.server.cluster.raft import Append, Entry, Heartbeat, Kind, Members, Message
+from pyjs.server.cluster.hello import Announce, AnnounceError
+from pyjs.server.cluster.keeper import MembershipView, next_members, surplus
+from pyjs.server.cluster.mailbox import HELLO, HOLD, RaftTransport
+from pyjs.server.cluster.pacemaker import TICK, Ticker
+from pyjs.server.cluster.raft import AppendEntries, Entry, EntryType, Heartbeat, Members, RaftMessage
 
 
 class Pair:
@@ -21,13 +21,13 @@ class Pair:
         self.clock = FakeClock()
         self.post = Post(self.clock)
         self.boxes = {name: Box(self.post, name) for name in ("aaaaaaaa", "bbbbbbbb")}
-        self.pacemakers = {name: Pacemaker(self.clock) for name in self.boxes}
+        self.pacemakers = {name: Ticker(self.clock) for name in self.boxes}
         self.mail = {
-            name: Mailbox(name, box, Hands(self.clock), self.pacemakers[name], piece_bytes=300)
+            name: RaftTransport(name, box, Hands(self.clock), self.pacemakers[name], piece_bytes=300)
             for name, box in self.boxes.items()
         }
-        self.received: list[Message] = []
-        self.hellos: list[Hello] = []
+        self.received: list[RaftMessage] = []
+        self.hellos: list[Announce] = []
         for mailbox in self.mail.values():
             mailbox.start()
         self.mail["bbbbbbbb"].open("g", self.received.append)
@@ -68,7 +68,7 @@ def test_what_can_wait_goes_first_with_the_next_and_not_much_later() -> None:
 def test_large_ones_arrive_whole(size: int) -> None:
     pair = Pair()
     data = Random(size).randbytes(size)
-    message = Append("aaaaaaaa-1", "bbbbbbbb-1", 1, 0, 0, [Entry(1, Kind.DATA, data)], 0, 1, 0)
+    message = AppendEntries("aaaaaaaa-1", "bbbbbbbb-1", 1, 0, 0, [Entry(1, EntryType.DATA, data)], 0, 1, 0)
     pair.mail["aaaaaaaa"].send("g", message)
     pair.clock.advance(10**9)
     assert pair.received == [message]
@@ -95,19 +95,19 @@ def test_nonsense_is_dropped(seed: int) -> None:
 
 def test_hellos_reach_all_and_bad_ones_nobody() -> None:
     pair = Pair()
-    hello = Hello("g", "a", "SA", "", "aaaaaaaa-1", ("aaaaaaaa-1",), commit=3)
+    hello = Announce("g", "a", "SA", "", "aaaaaaaa-1", ("aaaaaaaa-1",), commit=3)
     pair.mail["aaaaaaaa"].greet(hello)
     pair.boxes["aaaaaaaa"].publish(HELLO, b"\x02{}")
     pair.boxes["aaaaaaaa"].publish(HELLO, b"\x02[1]")
     pair.boxes["aaaaaaaa"].publish(HELLO, b"")
     pair.clock.advance(10**9)
     assert pair.hellos == [hello]
-    with pytest.raises(HelloError):
-        Hello.decode(hello.encode().replace(b'"commit": 3', b'"commit": "3"'))
+    with pytest.raises(AnnounceError):
+        Announce.decode(hello.encode().replace(b'"commit": 3', b'"commit": "3"'))
 
 
-def fresh(member: str) -> Hello:
-    return Hello("g", member[:1], f"S{member}", "", member)
+def fresh(member: str) -> Announce:
+    return Announce("g", member[:1], f"S{member}", "", member)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_next_change(
     wanted: str | None,
     then: tuple[str, str] | None,
 ) -> None:
-    outlook = Outlook(
+    outlook = MembershipView(
         "a-1",
         Members.of(voters.split(), learners.split()),
         frozenset(alive.split()),

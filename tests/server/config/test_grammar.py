@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.server.config.parser import MAX_DEPTH, parse_file, parse_text
-from pyjs.server.config.tree import ConfigError, Node
+from pyjs.server.config.tree import ConfigError, ConfigNode
 
 
 def plain(value: Any) -> Any:
-    if isinstance(value, Node):
+    if isinstance(value, ConfigNode):
         return plain(value.value)
     if isinstance(value, dict):
         return {key: plain(node) for key, node in value.items()}

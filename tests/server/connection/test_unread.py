@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
 from lib.fake_wire import House
 from pyjs.server.accounts.subscription import Publish
-from pyjs.server.connection.unread import Unread
+from pyjs.server.connection.unread import InputBuffer
 
 MILLISECOND = 1_000_000
 SECOND = 1000 * MILLISECOND
@@ -28,7 +28,7 @@ class Ticking(FakeClock):
     st.lists(st.binary(min_size=1, max_size=100_000), max_size=5), st.lists(st.integers(0, 10), min_size=1)
 )
 def test_pieces_are_what_was_read(reads: list[bytes], times: list[int]) -> None:
-    unread, given_out = Unread(), b""
+    unread, given_out = InputBuffer(), b""
     for read in reads:
         unread.add(read)
     turn = 0
@@ -43,7 +43,7 @@ def test_pieces_are_what_was_read(reads: list[bytes], times: list[int]) -> None:
 
 
 def test_slow_pieces_become_smaller_and_quick_ones_larger() -> None:
-    unread = Unread()
+    unread = InputBuffer()
     first = unread.piece
     unread.took(first, 10 * MILLISECOND)
     assert unread.piece == first // 2
@@ -59,7 +59,7 @@ def test_slow_pieces_become_smaller_and_quick_ones_larger() -> None:
 
 @given(st.binary(min_size=1, max_size=100_000), st.lists(st.integers(1, 100_000), min_size=1))
 def test_what_is_given_back_comes_again(read: bytes, parsed: list[int]) -> None:
-    unread, given_out = Unread(), b""
+    unread, given_out = InputBuffer(), b""
     unread.add(read)
     turn = 0
     while unread:

@@ -47,7 +47,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """A disk that gives nothing of stream B before it is set."""
     ready, load = threading.Event(), recovery.load
 
-    def slowly(account: Any, asset: Any) -> recovery.Loaded:
+    def slowly(account: Any, asset: Any) -> recovery.LoadedStream:
         if asset.name == "B":
             assert ready.wait(30)
         return load(account, asset)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from lib.streams import Ear, World
-from pyjs.server.jetstream.closing import Closing
-from pyjs.server.jetstream.stream.commit import LoopRunner
+from pyjs.server.jetstream.closing import StreamCloser
+from pyjs.server.jetstream.stream.commit import LoopTaskExecutor
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def world(tmp_path: Path) -> World:
 
 
 def close(world: World, ends: list[str]) -> None:
-    Closing(world.runner, world.js.leave(), lambda: ends.append("closed"))
+    StreamCloser(world.runner, world.js.leave(), lambda: ends.append("closed"))
 
 
 def test_what_was_stored_last_is_acknowledged_when_it_is_on_the_disk(world: World) -> None:
@@ -90,8 +90,8 @@ def test_streams_are_written_side_by_side(world: World, monkeypatch: Any) -> Non
     async def story() -> None:
         closed = asyncio.Event()
         with ThreadPoolExecutor(4) as pool:
-            runner = LoopRunner(asyncio.get_running_loop(), pool)
-            Closing(runner, world.js.leave(), closed.set)
+            runner = LoopTaskExecutor(asyncio.get_running_loop(), pool)
+            StreamCloser(runner, world.js.leave(), closed.set)
             await closed.wait()
 
     asyncio.run(asyncio.wait_for(story(), 30))

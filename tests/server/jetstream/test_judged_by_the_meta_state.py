@@ -8,19 +8,19 @@ import pytest
 from lib.meta_site import Site
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.protocol.errors import ApiError
-from pyjs.server.cluster.meta.effect import Effect, Refused, Stale, StreamMade
-from pyjs.server.cluster.meta.state import View
+from pyjs.server.cluster.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
+from pyjs.server.cluster.meta.state import AccountView
 from pyjs.server.jetstream.stream.rules.create import check
 from pyjs.server.jetstream.stream.rules.update import check_update
-from pyjs.server.jetstream.stream.rules.world import World
+from pyjs.server.jetstream.stream.rules.world import ValidationContext
 
 
-def world(view: View) -> World:
+def world(view: AccountView) -> ValidationContext:
     def lookup(name: str) -> StreamConfig | None:
         document = view.config(name)
         return None if document is None else StreamConfig.from_json(document)
 
-    return World(lookup=lookup, clustered=True)
+    return ValidationContext(lookup=lookup, clustered=True)
 
 
 def judge(site: Site, **asked: Any) -> Any:
@@ -45,7 +45,7 @@ def update(site: Site, **asked: Any) -> list[Effect]:
 def test_replicas_are_allowed_and_defaults_are_stored() -> None:
     site = Site()
     [made] = create(site, name="S", num_replicas=3)
-    assert isinstance(made, StreamMade) and len(made.stream.peers) == 3
+    assert isinstance(made, StreamCreated) and len(made.stream.peers) == 3
     config = StreamConfig.from_json(made.stream.config)
     assert (config.subjects, config.max_msgs, config.duplicate_window) == (["S"], -1, 120_000_000_000)
     update(site, name="S", num_replicas=1)
@@ -57,14 +57,14 @@ def test_replicas_are_allowed_and_defaults_are_stored() -> None:
 
 def test_alone_there_are_no_replicas() -> None:
     with pytest.raises(ApiError) as refused:
-        check_update(StreamConfig(name="S"), StreamConfig(name="S", num_replicas=3), World())
+        check_update(StreamConfig(name="S"), StreamConfig(name="S", num_replicas=3), ValidationContext())
     assert refused.value.err_code == 10074
 
 
 def test_an_equal_wish_finds_the_stream() -> None:
     site = Site()
     create(site, name="S", num_replicas=3)
-    assert [type(effect).__name__ for effect in create(site, name="S", num_replicas=3)] == ["Existing"]
+    assert [type(effect).__name__ for effect in create(site, name="S", num_replicas=3)] == ["AlreadyExists"]
 
 
 def test_two_mirrors_of_each_other_do_not_come_to_be() -> None:
@@ -73,8 +73,8 @@ def test_two_mirrors_of_each_other_do_not_come_to_be() -> None:
     create(site, name="A", subjects=["a"])
     first = judge(site, name="M1", sources=[{"name": "M2"}])
     second = judge(site, name="M2", sources=[{"name": "M1"}])
-    assert isinstance(site.put(first)[0], StreamMade)
-    assert site.put(second) == [Stale("stream M1")]
+    assert isinstance(site.put(first)[0], StreamCreated)
+    assert site.put(second) == [StaleCommand("stream M1")]
     with pytest.raises(ApiError, match="detected cycle"):
         judge(site, name="M2", sources=[{"name": "M1"}])
 
@@ -84,4 +84,4 @@ def test_a_late_overlap_is_refused_by_the_log() -> None:
     first, second = judge(site, name="S", subjects=["a.*"]), judge(site, name="T", subjects=["a.b"])
     site.put(first)
     [effect] = site.put(second)
-    assert isinstance(effect, Refused) and effect.error.err_code == 10065
+    assert isinstance(effect, CommandRejected) and effect.error.err_code == 10065

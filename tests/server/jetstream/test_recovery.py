@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lib.streams import Ear, World
 from pyjs.server.jetstream import waiting
-from pyjs.server.logging import Silent
+from pyjs.server.logging import NullLogger
 from pyjs.store.fs import Disk
 
 TEMPORARILY = 10008
@@ -121,7 +121,7 @@ def test_publishes_wait_in_order_and_are_acknowledged_when_they_are_stored(world
 
 
 def test_what_waits_has_a_bound_and_who_asked_is_told(world: World, monkeypatch: Any) -> None:
-    monkeypatch.setattr(waiting.Room.__init__, "__defaults__", (2 * waiting.OVERHEAD,))
+    monkeypatch.setattr(waiting.PendingLimit.__init__, "__defaults__", (2 * waiting.OVERHEAD,))
     reopen(world)
     step(world)
     answers = [world.publish("A.2", b"x" * 100) for _ in range(3)]
@@ -251,7 +251,7 @@ def test_what_the_disk_does_not_let_see_is_not_new(tmp_path: Path) -> None:
     assert error(world.call("STREAM.INFO.A")) == TEMPORARILY
 
 
-class Levels(Silent):
+class Levels(NullLogger):
     """A log that keeps what is told at two levels."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from lib.fake_clock import FakeClock
 from lib.leaf_site import Link, Peer, Site
 from pyjs.server.config import load_text
 from pyjs.server.config.options import RemoteOptions
-from pyjs.server.leaf.gate import Lists
+from pyjs.server.leaf.gate import AllowDeny
 
 ACCOUNTS = """
 accounts {
@@ -396,7 +396,7 @@ def test_answers_of_services_come_through_whatever_is_allowed(site: Callable[...
     hub = site()
     leaf = Site(config, hub.clock)
     link = Link(hub, leaf)
-    link.down.connection.gate.set(send=Lists(), ask=Lists(["nothing"]), accept=Lists())
+    link.down.connection.gate.set(send=AllowDeny(), ask=AllowDeny(["nothing"]), accept=AllowDeny())
     answers, asks = hub.user(), leaf.user("asks")
     answers.says("SUB svc 1\r\n")
     link.pump()

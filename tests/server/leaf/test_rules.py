@@ -6,12 +6,12 @@ import base64
 from pathlib import Path
 
 import pytest
-from pyjs.keys import KeyPair, Role, UserClaims, encode, verify, write_credentials
-from pyjs.server.leaf.credentials import CredentialsError, read_credentials, sign
+from pyjs.keys import KeyPair, KeyRole, UserClaims, encode, verify, write_credentials
+from pyjs.server.leaf.credentials import LeafCredentialsError, read_credentials, sign
 from pyjs.server.leaf.domains import ALL, CLIENTS, Side, default_mappings, denials, local_mappings
 from pyjs.server.leaf.frames import split_delivery
-from pyjs.server.leaf.gate import Gate, Lists
-from pyjs.server.leaf.targets import Target, Targets
+from pyjs.server.leaf.gate import AllowDeny, LeafPermissions
+from pyjs.server.leaf.targets import RemoteUrl, RemoteUrls
 
 
 @pytest.mark.parametrize(
@@ -30,24 +30,24 @@ from pyjs.server.leaf.targets import Target, Targets
     ],
 )
 def test_lists(allow: list[str] | None, deny: list[str], subject: str, message: bool, interest: bool) -> None:
-    lists = Lists(allow, deny)
+    lists = AllowDeny(allow, deny)
     if "*" not in subject and ">" not in subject:
         assert lists.lets_through(subject) is message
     assert lists.lets_ask(subject) is interest
 
 
 def test_lists_travel_in_info() -> None:
-    assert Lists().to_info() is None
-    lists = Lists(["a"], ["b"])
+    assert AllowDeny().to_info() is None
+    lists = AllowDeny(["a"], ["b"])
     assert lists.to_info() == {"allow": ["a"], "deny": ["b"]}
-    again = Lists.from_info(lists.to_info())
+    again = AllowDeny.from_info(lists.to_info())
     assert (again.allow, again.deny) == (("a",), ("b",))
-    assert Lists.from_info(None).open
-    assert Lists.from_info({"allow": []}).allow == ()
+    assert AllowDeny.from_info(None).open
+    assert AllowDeny.from_info({"allow": []}).allow == ()
 
 
 def test_a_gate_forgets_what_it_decided_when_its_rules_change() -> None:
-    gate = Gate()
+    gate = LeafPermissions()
     gate.deny(send=["x"])
     assert [gate.may_send(s) for s in "ax"] == [True, False]
     gate.deny(send=["a"], ask=["a"])
@@ -57,8 +57,8 @@ def test_a_gate_forgets_what_it_decided_when_its_rules_change() -> None:
 
 
 def test_answers_pass_where_nothing_else_may() -> None:
-    gate = Gate()
-    gate.set(send=Lists(), ask=Lists(), accept=Lists([]))
+    gate = LeafPermissions()
+    gate.set(send=AllowDeny(), ask=AllowDeny(), accept=AllowDeny([]))
     gate.replies = (2, 1000)
     assert not gate.may_accept("back", 0)
     gate.expect_reply("back", 0)
@@ -134,16 +134,16 @@ def test_the_subject_behind_an_ack(reply: bytes, expected: tuple[bytes, bytes]) 
 
 
 def test_a_url_and_its_user() -> None:
-    target = Target.parse("nats-leaf://a%40b:p%3Aw@hub.example:7000")
+    target = RemoteUrl.parse("nats-leaf://a%40b:p%3Aw@hub.example:7000")
     assert (target.user, target.password, target.host, target.port) == ("a@b", "p:w", "hub.example", 7000)
-    assert Target.parse("tls://hub").secure
-    assert Target.parse("nats://hub").port == 7422
+    assert RemoteUrl.parse("tls://hub").secure
+    assert RemoteUrl.parse("nats://hub").port == 7422
     with pytest.raises(ValueError, match="no host"):
-        Target.parse("nats://")
+        RemoteUrl.parse("nats://")
 
 
 def test_targets_are_tried_in_turn_and_learnt() -> None:
-    targets = Targets(["nats://a:1", "nats://u:p@b:2"], None)
+    targets = RemoteUrls(["nats://a:1", "nats://u:p@b:2"], None)
     assert [str(targets.next()) for _ in range(3)] == ["a:1", "b:2", "a:1"]
     targets.discovered(["c:3", "a:1", "[", ""])
     assert len(targets) == 3
@@ -155,7 +155,7 @@ def test_targets_are_tried_in_turn_and_learnt() -> None:
 
 
 def test_credentials_are_read_and_sign(tmp_path: Path) -> None:
-    account, user = KeyPair.create(Role.ACCOUNT), KeyPair.create(Role.USER)
+    account, user = KeyPair.create(KeyRole.ACCOUNT), KeyPair.create(KeyRole.USER)
     token = encode(UserClaims.new(user.public_key, "leaf"), account, now=1_000_000_000)
     path = tmp_path / "user.creds"
     write_credentials(path, token, user.seed)
@@ -166,10 +166,10 @@ def test_credentials_are_read_and_sign(tmp_path: Path) -> None:
 
 
 def test_bad_credentials_are_said_to_be(tmp_path: Path) -> None:
-    with pytest.raises(CredentialsError, match=r"none"):
+    with pytest.raises(LeafCredentialsError, match=r"none"):
         read_credentials(str(tmp_path / "none"))
     (tmp_path / "half").write_text("-----BEGIN NATS USER JWT-----\nj\n------END NATS USER JWT------\n")
-    with pytest.raises(CredentialsError, match=r"half: not a credentials file"):
+    with pytest.raises(LeafCredentialsError, match=r"half: not a credentials file"):
         read_credentials(str(tmp_path / "half"))
-    with pytest.raises(CredentialsError, match="malformed seed"):
+    with pytest.raises(LeafCredentialsError, match="malformed seed"):
         sign("SUNONSENSE", "nonce")

@@ -12,7 +12,7 @@ from lib.eventually import turns
 from lib.operator_door import Door, at_the_door
 from lib.operator_rig import SECOND
 from lib.operator_site import OperatorSite, User, reheaded, tampered
-from pyjs.keys import KeyPair, Reason, Role, Trust
+from pyjs.keys import KeyPair, KeyRole, Reason, Trust
 
 HOUR = 3600
 REFUSED = b"-ERR 'Authorization Violation'\r\n"
@@ -89,7 +89,7 @@ def bearer(door: Door) -> tuple[User, dict[str, Any]]:
 
 
 def wrong_nonce(door: Door) -> tuple[User, dict[str, Any]]:
-    return replace(plain(door), key=KeyPair.create(Role.USER)), {}
+    return replace(plain(door), key=KeyPair.create(KeyRole.USER)), {}
 
 
 CASES: dict[Reason, Case] = {

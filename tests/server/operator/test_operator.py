@@ -11,9 +11,9 @@ from lib.eventually import turns
 from lib.fake_clock import FakeClock
 from lib.operator_rig import SECOND, Log
 from lib.operator_site import OperatorSite
-from pyjs.server.accounts import Registry
+from pyjs.server.accounts import AccountRegistry
 from pyjs.server.config.load import load_text
-from pyjs.server.operator import Operator, OperatorError, Trusted
+from pyjs.server.operator import OperatorError, OperatorMode, Trusted
 from pyjs.server.slices import at_once
 
 
@@ -25,8 +25,8 @@ class Part:
         self.clock = FakeClock(time.time_ns())
         self.log = Log()
         trusted = Trusted.of(options)
-        self.registry = Registry(options, self.clock)
-        self.operator = Operator(trusted, options, self.registry, self.clock, self.log)
+        self.registry = AccountRegistry(options, self.clock)
+        self.operator = OperatorMode(trusted, options, self.registry, self.clock, self.log)
 
     async def __aenter__(self) -> Part:
         try:

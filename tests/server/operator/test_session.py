@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lib.operator_door import Door, at_the_door
 from lib.operator_rig import SECOND
-from pyjs.keys import KeyPair, Role
+from pyjs.keys import KeyPair, KeyRole
 
 HOUR = 3600
 EXPIRED = b"-ERR 'User Authentication Expired'\r\n"
@@ -171,7 +171,7 @@ async def test_a_push_that_changes_nothing_disturbs_nobody(door: Door) -> None:
 @at_the_door()
 async def test_a_session_of_a_closed_connection_is_forgotten(door: Door) -> None:
     account = door.account()
-    key = KeyPair.create(Role.USER)
+    key = KeyPair.create(KeyRole.USER)
     client = await door.login(account.user(key=key, exp=door.clock.now() // SECOND + 60))
     client.connection.lost()
     account.claims.revoke(key.public_key, door.clock.now() // SECOND)

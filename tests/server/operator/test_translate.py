@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pyjs.keys import AccountClaims, KeyPair, Role
+from pyjs.keys import AccountClaims, KeyPair, KeyRole
 from pyjs.keys.claims.parts import Permissions as Given
 from pyjs.server.accounts.exports import DEFAULT_RESPONSE_THRESHOLD, ResponseType
 from pyjs.server.operator import translate
 
-KEY = KeyPair.create(Role.ACCOUNT).public_key
+KEY = KeyPair.create(KeyRole.ACCOUNT).public_key
 UNLIMITED = {"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "conn": -1, "leaf": -1}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .....cli.errors import CliError
-from ...command import NscCommand, switch, workspace
+from ...command import NscCommand, open_workspace, switch
 from ...output import STDOUT, output_file, write
 from .drawn import draw, picture_files
 
@@ -16,7 +16,7 @@ from .drawn import draw, picture_files
 @picture_files
 def component(detail: bool, where: str, svg_file: str, png_file: str) -> None:
     """Generate a diagram of exports and imports: text for PlantUML, or pictures with --svg and --png."""
-    here = workspace()
+    here = open_workspace()
     store, now = here.store(), here.now()
     pictured = svg_file or png_file
     if pictured and detail and where == STDOUT:

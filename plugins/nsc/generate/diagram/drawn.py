@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .....keys import Report, files
+from .....keys import OperationReport, files
 from .....keys.workspace.report import place
 from ...command import finish
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Drawn:
     """The files that were drawn."""
 
-    report: Report
+    report: OperationReport
     paths: list[Path]
 
 
@@ -43,7 +43,7 @@ def draw(scene: Scene, svg_file: str, png_file: str, what: str) -> None:
         from .....keys.workspace.diagram.svg import svg
 
         made.append((svg_file, svg(scene)))
-    drawn = Drawn(Report(), [])
+    drawn = Drawn(OperationReport(), [])
     for name, content in made:
         path = Path(name).expanduser()
         files.write(path, content)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .....keys.workspace.diagram.object import Shown, object_uml
-from ...command import NscCommand, switch, workspace
+from .....keys.workspace.diagram.object import DiagramOptions, object_uml
+from ...command import NscCommand, open_workspace, switch
 from ...output import STDOUT, output_file, write
 from .drawn import draw, picture_files
 
@@ -18,8 +18,8 @@ from .drawn import draw, picture_files
 @picture_files
 def entities(users: bool, keys: bool, detail: bool, where: str, svg_file: str, png_file: str) -> None:
     """Generate a diagram of operator, accounts and users: text for PlantUML, or pictures."""
-    here = workspace()
-    shown, pictured = Shown(users, keys, detail), svg_file or png_file
+    here = open_workspace()
+    shown, pictured = DiagramOptions(users, keys, detail), svg_file or png_file
     if pictured:
         from .....keys.workspace.diagram.sheet import object_picture
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class StreamDeps:
     """`age_clock` and `ttl_clock` tell the time of `clock`; their timers are for max_age and for lifetimes.
 
     readers: those whose wishes keep messages, under retention by interest and in work queues.

@@ -18,7 +18,7 @@ from .....protocol.errors import api_error
 from ....slices import Steps, at_once
 from .subjects import check_subjects, check_transform, with_republish
 from .upstream import check_cycles, check_mirror, check_prefixes, check_sources
-from .world import World, invalid, pedantic
+from .world import ValidationContext, invalid, pedantic
 
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
@@ -53,12 +53,12 @@ def is_asset_name(name: str) -> bool:
     return bool(name) and not any(c in ".*>/\\ \t\r\n\f" or c < " " or c == "\x7f" for c in name)
 
 
-def check(config: StreamConfig, world: World) -> StreamConfig:
+def check(config: StreamConfig, world: ValidationContext) -> StreamConfig:
     """Judge `config` and give it with its defaults, or raise ApiError."""
     return at_once(checking(config, world))
 
 
-def checking(config: StreamConfig, world: World) -> Steps[StreamConfig]:
+def checking(config: StreamConfig, world: ValidationContext) -> Steps[StreamConfig]:
     """As `check`, in steps."""
     check_texts(config)
     config = _with_defaults(config, world)
@@ -98,7 +98,7 @@ def check_texts(config: StreamConfig) -> None:
         raise invalid(f"stream metadata exceeds maximum size of {MAX_METADATA} bytes")
 
 
-def _with_defaults(config: StreamConfig, world: World) -> StreamConfig:
+def _with_defaults(config: StreamConfig, world: ValidationContext) -> StreamConfig:
     storage = config.storage or "file"
     for value, allowed, text in (
         (config.retention or "limits", RETENTIONS, "invalid retention"),
@@ -138,7 +138,7 @@ def _check_age(config: StreamConfig) -> None:
         raise invalid("max age needs to be >= 100ms")
 
 
-def _with_duplicate_window(config: StreamConfig, world: World) -> StreamConfig:
+def _with_duplicate_window(config: StreamConfig, world: ValidationContext) -> StreamConfig:
     window, limit = config.duplicate_window, world.duplicates_limit
     if window == 0 and config.mirror is None and not config.sources:
         window = DEFAULT_DUPLICATE_WINDOW
@@ -183,7 +183,7 @@ def _check_discard_new_per_subject(config: StreamConfig) -> None:
         raise invalid("discard new per subject requires max msgs per subject > 0")
 
 
-def _with_delete_markers(config: StreamConfig, world: World) -> StreamConfig:
+def _with_delete_markers(config: StreamConfig, world: ValidationContext) -> StreamConfig:
     ttl = config.subject_delete_marker_ttl
     if ttl < 0:
         raise invalid("subject delete marker TTL must not be negative")
@@ -200,7 +200,7 @@ def _with_delete_markers(config: StreamConfig, world: World) -> StreamConfig:
     return replace(config, allow_msg_ttl=True)
 
 
-def _with_schedules(config: StreamConfig, world: World) -> StreamConfig:
+def _with_schedules(config: StreamConfig, world: ValidationContext) -> StreamConfig:
     if not config.allow_msg_schedules:
         return config
     if config.discard == "new":
@@ -223,7 +223,7 @@ def _check_persist_mode(config: StreamConfig) -> None:
         raise invalid("async persist mode is not supported with atomic batch publish")
 
 
-def _check_byte_limits(config: StreamConfig, world: World) -> None:
+def _check_byte_limits(config: StreamConfig, world: ValidationContext) -> None:
     limit = world.storage_max_stream_bytes if config.storage == "file" else world.memory_max_stream_bytes
     if world.max_bytes_required and config.max_bytes <= 0:
         raise api_error("JSStreamMaxBytesRequired")

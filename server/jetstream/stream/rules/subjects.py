@@ -15,14 +15,14 @@ from .....protocol.subject_tree import SubjectTree, TooEntangled, placing
 from .....protocol.transform import SubjectTransform, TransformError
 from ....slices import Steps, at_once
 from .mapping import mapping_fault
-from .world import World, invalid, pedantic
+from .world import ValidationContext, invalid, pedantic
 
 STEP = 1024  # subjects looked at in one step
 INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SubjectCheck:
     """What was found about a configuration's subjects. tree: of them; fault: why they are not accepted."""
 
     subjects: list[str]
@@ -30,7 +30,7 @@ class Judged:
     fault: ApiError | None = None
 
 
-def judging(config: StreamConfig) -> Steps[Judged]:
+def judging(config: StreamConfig) -> Steps[SubjectCheck]:
     """Judge the subjects by themselves, in steps."""
     subjects = config.subjects
     tree: SubjectTree[list[int]] = yield from placing(subjects)
@@ -48,13 +48,13 @@ def judging(config: StreamConfig) -> Steps[Judged]:
             if later:
                 raise invalid(f'subject "{subject}" overlaps with "{subjects[min(later)]}"')
     except TooEntangled as error:
-        return Judged(subjects, tree, invalid(str(error)))
+        return SubjectCheck(subjects, tree, invalid(str(error)))
     except ApiError as error:
-        return Judged(subjects, tree, error)
-    return Judged(subjects, tree)
+        return SubjectCheck(subjects, tree, error)
+    return SubjectCheck(subjects, tree)
 
 
-def check_subjects(config: StreamConfig, judged: Judged | None) -> StreamConfig:
+def check_subjects(config: StreamConfig, judged: SubjectCheck | None) -> StreamConfig:
     """Refuse what is wrong about the subjects, if there are any; a stream without them, without mirror and
     sources, listens to its name.
     """
@@ -99,7 +99,7 @@ def check_transform(config: StreamConfig) -> None:
         raise api_error("JSStreamTransformInvalidDestination", err=fault)
 
 
-def with_republish(config: StreamConfig, world: World) -> StreamConfig:
+def with_republish(config: StreamConfig, world: ValidationContext) -> StreamConfig:
     """Judge the republish, whose destination must not come back into the stream."""
     republish = config.republish
     if republish is None:

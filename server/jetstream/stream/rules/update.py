@@ -12,15 +12,15 @@ from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import api_error
 from ....slices import Steps, at_once
 from .create import checking
-from .world import World, invalid
+from .world import ValidationContext, invalid
 
 
-def check_update(old: StreamConfig, new: StreamConfig, world: World) -> StreamConfig:
+def check_update(old: StreamConfig, new: StreamConfig, world: ValidationContext) -> StreamConfig:
     """Judge `new` as the successor of `old`."""
     return at_once(checking_update(old, new, world))
 
 
-def checking_update(old: StreamConfig, new: StreamConfig, world: World) -> Steps[StreamConfig]:
+def checking_update(old: StreamConfig, new: StreamConfig, world: ValidationContext) -> Steps[StreamConfig]:
     """As `check_update`, in steps."""
     config = yield from checking(new, world)
     if config.name != old.name:

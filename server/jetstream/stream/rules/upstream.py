@@ -18,7 +18,7 @@ from .....protocol.subject_tree import SubjectTree, TooEntangled, nesting, placi
 from ....slices import Steps
 from ..provenance import consumer_index, source_index
 from .mapping import mapping_fault
-from .world import World, invalid, pedantic
+from .world import ValidationContext, invalid, pedantic
 
 API_PREFIX = "$JS.API"
 
@@ -27,7 +27,7 @@ def _bad_name(name: str) -> bool:
     return not name or any(c in ".*>/\\ \t\r\n\f" or c < " " for c in name)
 
 
-def check_mirror(config: StreamConfig, world: World) -> Steps[StreamConfig]:
+def check_mirror(config: StreamConfig, world: ValidationContext) -> Steps[StreamConfig]:
     """Judge the mirror; a local origin with direct gets makes the mirror answer them too."""
     mirror = config.mirror
     if mirror is None:
@@ -75,7 +75,7 @@ def _check_mirror_company(config: StreamConfig) -> None:
             raise api_error(constant)
 
 
-def check_sources(config: StreamConfig, world: World) -> Steps[None]:
+def check_sources(config: StreamConfig, world: ValidationContext) -> Steps[None]:
     """Judge each source, and that no two are the same."""
     if config.sources and config.allow_msg_schedules:
         raise api_error("JSSourceWithMsgSchedulesErr")
@@ -159,7 +159,7 @@ def _colliding(subjects: list[str]) -> Steps[bool]:
     return len(tree) < len(subjects) or not (yield from tree.parting())
 
 
-def check_prefixes(config: StreamConfig, world: World) -> Steps[None]:
+def check_prefixes(config: StreamConfig, world: ValidationContext) -> Steps[None]:
     """Judge the external API and delivery prefixes:
 
     literal, apart from the local API and from the origins' subjects.
@@ -196,7 +196,7 @@ def check_prefixes(config: StreamConfig, world: World) -> Steps[None]:
             raise api_error("JSStreamExternalApiOverlapErrF", prefix=prefix, subject=API_PREFIX)
 
 
-def check_cycles(config: StreamConfig, world: World) -> Steps[None]:
+def check_cycles(config: StreamConfig, world: ValidationContext) -> Steps[None]:
     """Refuse streams that would source each other for ever."""
     visit: deque[StreamConfig] = deque([config])
     found = {config.name}

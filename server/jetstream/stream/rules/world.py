@@ -1,4 +1,4 @@
-"""World: what a configuration is judged against, besides itself.
+"""ValidationContext: what a configuration is judged against, besides itself.
 
 Promises: plain values and one lookup; the rules read it and change nothing.
 """
@@ -13,7 +13,7 @@ from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import ApiError, api_error
 
 if TYPE_CHECKING:
-    from .subjects import Judged
+    from .subjects import SubjectCheck
 
 
 def nowhere(_name: str) -> StreamConfig | None:
@@ -22,7 +22,7 @@ def nowhere(_name: str) -> StreamConfig | None:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ValidationContext:
     """The surroundings of one configuration check.
 
     `lookup` gives the configuration of another stream of the account, or None. `duplicates_limit` is the
@@ -38,7 +38,7 @@ class World:
     storage_max_stream_bytes: int = -1
     pedantic: bool = False
     clustered: bool = False
-    judged: Judged | None = None
+    judged: SubjectCheck | None = None
 
 
 def invalid(text: str) -> ApiError:

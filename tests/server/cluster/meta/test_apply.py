@@ -9,40 +9,40 @@ from lib.meta_site import MIB, Site, check, code, config, server, stream_of
 from pyjs.protocol.errors import ApiError
 from pyjs.server.cluster.meta.apply import apply
 from pyjs.server.cluster.meta.command import (
-    Begun,
     CreateStream,
     DeleteConsumer,
     DeleteStream,
-    EntryError,
-    Prefer,
+    GroupStarted,
+    MetaCommandError,
+    PeersConfirmed,
+    PreferLeader,
     PurgeAccount,
     PutConsumer,
     PutServer,
     RemoveServer,
     ReplaceServer,
-    Settle,
     UpdateStream,
     decode,
     encode,
 )
 from pyjs.server.cluster.meta.effect import (
-    ConsumerChanged,
-    ConsumerGone,
-    Existing,
-    Refused,
-    ServerGone,
+    AlreadyExists,
+    CommandRejected,
+    ConsumerDeleted,
+    ConsumerUpdated,
+    ServerRemoved,
     ServerReplaced,
-    Stale,
-    StreamChanged,
-    StreamGone,
-    StreamMade,
+    StaleCommand,
+    StreamCreated,
+    StreamDeleted,
+    StreamUpdated,
 )
-from pyjs.server.cluster.meta.share import Share
+from pyjs.server.cluster.meta.share import TierLimits
 
 
 def refusal(effects: list[Any]) -> int:
     [effect] = effects
-    assert isinstance(effect, Refused)
+    assert isinstance(effect, CommandRejected)
     return effect.error.err_code
 
 
@@ -64,7 +64,7 @@ def test_an_equal_stream_is_there_already() -> None:
     site = Site()
     made = site.create()
     again = site.desk.create_stream(site.state.view("A"), config(), site.asker, 99)
-    assert site.put(again) == [Existing(made)]
+    assert site.put(again) == [AlreadyExists(made)]
     with pytest.raises(ApiError) as refused:
         site.create(replicas=1)
     assert code(refused.value) == 10058
@@ -93,16 +93,20 @@ def test_streams_of_an_account_do_not_overlap_and_those_of_two_do_not_mind() -> 
 @pytest.mark.parametrize(
     ("share", "asked", "wanted"),
     [
-        (Share(max_streams=1), {}, 10027),
-        (Share(max_consumers=5), {"max_consumers": 6}, 10026),
-        (Share(max_store=6 * MIB), {"max_bytes": MIB + 1}, 10047),  # with two copies and three MiB reserved
-        (Share(max_store=3 * MIB), {}, 10047),  # not a byte left
-        (Share(max_memory=0), {"storage": "memory"}, 10028),
-        (Share("R3", max_store=2 * MIB), {"max_bytes": MIB + 1}, 10047),
-        (Share("R3", max_streams=1), {}, 10027),
+        (TierLimits(max_streams=1), {}, 10027),
+        (TierLimits(max_consumers=5), {"max_consumers": 6}, 10026),
+        (
+            TierLimits(max_store=6 * MIB),
+            {"max_bytes": MIB + 1},
+            10047,
+        ),  # with two copies and three MiB reserved
+        (TierLimits(max_store=3 * MIB), {}, 10047),  # not a byte left
+        (TierLimits(max_memory=0), {"storage": "memory"}, 10028),
+        (TierLimits("R3", max_store=2 * MIB), {"max_bytes": MIB + 1}, 10047),
+        (TierLimits("R3", max_streams=1), {}, 10027),
     ],
 )
-def test_limits_count_over_the_cluster(share: Share, asked: dict[str, Any], wanted: int) -> None:
+def test_limits_count_over_the_cluster(share: TierLimits, asked: dict[str, Any], wanted: int) -> None:
     site = Site()
     site.create(max_bytes=MIB)
     with pytest.raises(ApiError) as refused:
@@ -114,31 +118,31 @@ def test_limits_count_over_the_cluster(share: Share, asked: dict[str, Any], want
 @pytest.mark.parametrize(
     "share",
     [
-        Share(max_streams=2),
-        Share(max_store=6 * MIB),
-        Share("R3", max_store=2 * MIB),
-        Share("R3", max_streams=2),
-        Share("R1", max_streams=1, max_store=MIB),  # another tier, where nothing is yet
-        Share(max_memory=0),
+        TierLimits(max_streams=2),
+        TierLimits(max_store=6 * MIB),
+        TierLimits("R3", max_store=2 * MIB),
+        TierLimits("R3", max_streams=2),
+        TierLimits("R1", max_streams=1, max_store=MIB),  # another tier, where nothing is yet
+        TierLimits(max_memory=0),
     ],
 )
-def test_what_is_within_the_limits_is_made(share: Share) -> None:
+def test_what_is_within_the_limits_is_made(share: TierLimits) -> None:
     site = Site()
     site.create(max_bytes=MIB)
     site.create(share=share, name="T", max_bytes=MIB, replicas=1 if share.tier == "R1" else 3)
-    site.create("B", share=Share(max_streams=1), name="T")
+    site.create("B", share=TierLimits(max_streams=1), name="T")
 
 
 def test_an_update_reserves_only_what_it_adds() -> None:
     site = Site()
     site.create(max_bytes=MIB)
-    share = Share(max_store=6 * MIB, max_streams=1)
+    share = TierLimits(max_store=6 * MIB, max_streams=1)
     assert site.update(share=share, max_bytes=2 * MIB).max_bytes == 2 * MIB
     with pytest.raises(ApiError) as refused:
         site.update(share=share, max_bytes=3 * MIB)
     assert code(refused.value) == 10047
     # the limits have shrunk meanwhile: what asks for no more is free to change
-    site.update(share=Share(max_store=0), max_bytes=2 * MIB, description="x")
+    site.update(share=TierLimits(max_store=0), max_bytes=2 * MIB, description="x")
 
 
 def test_a_configuration_may_not_undercut_its_consumers() -> None:
@@ -157,23 +161,23 @@ def test_what_was_judged_by_something_that_changed_is_stale() -> None:
     view = site.state.view("A")
     first = site.desk.update_stream(view, config(description="one"), site.asker)
     second = site.desk.update_stream(site.state.view("A"), config(description="two"), site.asker)
-    assert isinstance(site.put(first)[0], StreamChanged)
-    assert site.put(second) == [Stale("stream S")]
+    assert isinstance(site.put(first)[0], StreamUpdated)
+    assert site.put(second) == [StaleCommand("stream S")]
     # a mirror's origin, read while it was judged, is gone
     view = site.state.view("A")
     view.config("S")
     mirror = site.desk.create_stream(view, config("M"), site.asker, 5)
     site.put(DeleteStream("A", "S"))
-    assert site.put(mirror) == [Stale("stream S")]
+    assert site.put(mirror) == [StaleCommand("stream S")]
 
 
 def test_a_group_has_one_stream_and_only_servers() -> None:
     site = Site()
     made = site.create()
     same = CreateStream("A", config("T"), made.group, "C", made.peers, 5)
-    assert isinstance(site.put(same)[0], Stale)
+    assert isinstance(site.put(same)[0], StaleCommand)
     for peers in ((), made.peers[:1] * 3, (*made.peers[:2], "gone-1")):
-        assert isinstance(site.put(CreateStream("A", config("T"), "G", "C", peers, 5))[0], Stale)
+        assert isinstance(site.put(CreateStream("A", config("T"), "G", "C", peers, 5))[0], StaleCommand)
     assert refusal(site.put(CreateStream("A", config("T"), "G", "C", made.peers[:2], 5))) == 10005
     check(site.state)
 
@@ -195,14 +199,14 @@ def test_a_stream_goes_with_its_consumers() -> None:
     stream = site.create()
     site.consume()
     assert refusal(site.put(DeleteStream("A", "S", created=12345))) == 10059  # another one of that name
-    assert site.put(DeleteStream("A", "S", created=stream.created)) == [StreamGone(stream)]
+    assert site.put(DeleteStream("A", "S", created=stream.created)) == [StreamDeleted(stream)]
     assert refusal(site.put(DeleteStream("A", "S"))) == 10059
     assert not site.state.streams and not site.state.consumers and not site.state.consumer_changes
     site.create(name="one")
     site.create(name="two")
     site.create("B")
     effects = site.put(PurgeAccount("A"))
-    assert [effect.stream.name for effect in effects if isinstance(effect, StreamGone)] == ["one", "two"]
+    assert [effect.stream.name for effect in effects if isinstance(effect, StreamDeleted)] == ["one", "two"]
     assert [stream.account for stream in site.state.every_stream()] == ["B"]
 
 
@@ -220,21 +224,21 @@ def test_scaling_up_adds_servers_and_begins_a_group() -> None:
     # before that is done: five
     five = site.update(replicas=5)
     assert five.peers[:3] == three.peers and five.group == three.group and five.seeds == one.peers
-    assert site.put(Settle("A", "S", three.placed)) == []  # the group speaks of what was before
-    settled = stream_of(site.put(Settle("A", "S", five.placed)))
+    assert site.put(PeersConfirmed("A", "S", three.placed)) == []  # the group speaks of what was before
+    settled = stream_of(site.put(PeersConfirmed("A", "S", five.placed)))
     assert (settled.change, settled.preferred, settled.peers) == ("", "", five.peers)
-    assert site.put(Settle("A", "S", five.placed)) == []
+    assert site.put(PeersConfirmed("A", "S", five.placed)) == []
     check(site.state)
 
 
 def test_a_group_that_began_without_someone_begins_no_more() -> None:
     site = Site(3)
     stream = site.create()
-    assert site.put(Begun("A", "S", 99, stream.peers)) == []
-    assert site.put(Begun("A", "S", stream.placed, ("x",))) == []
-    begun = stream_of(site.put(Begun("A", "S", stream.placed, stream.peers[:2])))
+    assert site.put(GroupStarted("A", "S", 99, stream.peers)) == []
+    assert site.put(GroupStarted("A", "S", stream.placed, ("x",))) == []
+    begun = stream_of(site.put(GroupStarted("A", "S", stream.placed, stream.peers[:2])))
     assert (begun.seeds, begun.holders, begun.peers) == ((), stream.peers[:2], stream.peers)
-    assert site.put(Begun("A", "S", stream.placed, stream.peers)) == []
+    assert site.put(GroupStarted("A", "S", stream.placed, stream.peers)) == []
     # the one that came late makes it whole
     site.update(replicas=1, leader=stream.peers[0])
     check(site.state)
@@ -249,7 +253,7 @@ def test_scaling_down_keeps_the_leader_and_lets_the_others_leave() -> None:
     assert three.group == five.group and three.change == "scale"
     one = site.update(replicas=1, leader=leader)
     assert one.peers == (leader,) and set(one.members) == set(five.peers) and one.replicated
-    done = stream_of(site.put(Settle("A", "S", one.placed)))
+    done = stream_of(site.put(PeersConfirmed("A", "S", one.placed)))
     assert done.members == (leader,) and not done.replicated
     again = site.update(replicas=3)
     assert again.group != five.group and again.seeds == (leader,)
@@ -263,7 +267,7 @@ def test_scaling_up_again_takes_back_who_has_not_left_yet() -> None:
     again = site.update(replicas=3)
     assert set(again.peers) == set(three.peers) and again.leaving == () and again.group == three.group
     assert again.peers[0] == three.peers[1] and set(again.holders) == set(three.peers)
-    assert site.put(Settle("A", "S", one.placed)) == []
+    assert site.put(PeersConfirmed("A", "S", one.placed)) == []
     check(site.state)
 
 
@@ -287,7 +291,7 @@ def test_a_move_takes_all_to_another_cluster_and_is_alone() -> None:
     late = UpdateStream("A", config(replicas=1), peers=moved.peers[:1], change="scale")
     assert refusal(site.put(late)) == 10124
     site.update(placement={"cluster": "D"}, description="this may change")
-    site.put(Settle("A", "S", moved.placed))
+    site.put(PeersConfirmed("A", "S", moved.placed))
     scaling = site.update(placement={"cluster": "D"}, replicas=1)
     with pytest.raises(ApiError) as refused:
         site.update(placement={"cluster": "C"}, replicas=1)
@@ -305,7 +309,7 @@ def test_a_peer_is_removed_by_name_node_or_id() -> None:
         names = (gone, site.state.server_name(gone), gone.partition("-")[0])
         after = stream_of(site.put(site.desk.remove_peer("A", "S", names[number])))
         assert gone not in after.peers and gone in after.leaving and len(after.peers) == 3
-        site.put(Settle("A", "S", after.placed))
+        site.put(PeersConfirmed("A", "S", after.placed))
         check(site.state)
     for peer, wanted in (("n9", 10040), ("", 10040)):
         with pytest.raises(ApiError) as refused:
@@ -336,11 +340,11 @@ def test_a_stream_of_one_copy_moves_off_a_peer() -> None:
 def test_a_hint_names_a_peer() -> None:
     site = Site(4)
     stream = site.create()
-    assert refusal(site.put(Prefer("A", "S", "nobody"))) == 10040
-    assert refusal(site.put(Prefer("A", "T", stream.peers[0]))) == 10059
+    assert refusal(site.put(PreferLeader("A", "S", "nobody"))) == 10040
+    assert refusal(site.put(PreferLeader("A", "T", stream.peers[0]))) == 10059
     other = next(peer for peer in stream.peers if peer != stream.preferred)
-    assert stream_of(site.put(Prefer("A", "S", other))).preferred == other
-    assert site.put(Prefer("A", "S", other)) == []
+    assert stream_of(site.put(PreferLeader("A", "S", other))).preferred == other
+    assert site.put(PreferLeader("A", "S", other)) == []
 
 
 # --- servers
@@ -352,7 +356,7 @@ def test_a_removed_server_is_replaced_where_there_is_another() -> None:
     site.create(name="R1", replicas=1)
     gone = stream.peers[0]
     effects = site.put(site.desk.remove_server(site.state.server_name(gone)))
-    assert isinstance(effects[0], ServerGone)
+    assert isinstance(effects[0], ServerRemoved)
     after = site.state.stream("A", "S")
     assert after and after.leaving == (gone,) and gone not in after.peers and len(after.peers) == 3
     assert after.change == "heal" and gone not in after.seeds
@@ -376,7 +380,7 @@ def test_without_another_a_stream_is_short_until_one_comes() -> None:
     [change] = site.desk.heal()
     healed = stream_of(site.put(change))
     assert healed.peers == (*after.peers, server(4).id) and not healed.short
-    assert isinstance(site.put(change)[0], Stale)
+    assert isinstance(site.put(change)[0], StaleCommand)
     check(site.state)
 
 
@@ -461,7 +465,7 @@ def test_consumers_come_change_and_go() -> None:
     changed = site.consume(description="x")
     assert changed.created == made.created and changed.revision > made.revision
     assert refusal(site.put(DeleteConsumer("A", "S", "c", created=77))) == 10014
-    assert site.put(DeleteConsumer("A", "S", "c")) == [ConsumerGone(changed)]
+    assert site.put(DeleteConsumer("A", "S", "c")) == [ConsumerDeleted(changed)]
     assert refusal(site.put(DeleteConsumer("A", "S", "c"))) == 10014
     assert refusal(site.put(DeleteConsumer("A", "T", "c"))) == 10059
     assert refusal(site.put(PutConsumer("A", "T", "c", {}, 5))) == 10059
@@ -474,10 +478,10 @@ def test_consumers_are_counted_without_internal_ones() -> None:
     site.consume()
     site.consume(name="source", sourcing=True)
     with pytest.raises(ApiError) as refused:
-        site.consume(name="d", share=Share(max_consumers=1))
+        site.consume(name="d", share=TierLimits(max_consumers=1))
     assert code(refused.value) == 10026
     site.consume(name="other source", sourcing=True)
-    site.consume(name="d", share=Share("R1", max_consumers=1), num_replicas=1)  # a tier with none yet
+    site.consume(name="d", share=TierLimits("R1", max_consumers=1), num_replicas=1)  # a tier with none yet
     with pytest.raises(ApiError) as refused:
         site.consume(name="e")
     assert code(refused.value) == 10026
@@ -491,11 +495,11 @@ def test_a_consumer_judged_beside_its_siblings_is_stale_when_they_change() -> No
     view.consumers("S")
     mine = site.desk.put_consumer(view, "S", {"durable_name": "a"}, site.asker, 5)
     site.consume(name="b")
-    assert site.put(mine) == [Stale("consumers S")]
+    assert site.put(mine) == [StaleCommand("consumers S")]
     first = site.desk.put_consumer(site.state.view("A"), "S", {"durable_name": "b", "x": 1}, site.asker, 5)
     second = site.desk.put_consumer(site.state.view("A"), "S", {"durable_name": "b", "x": 2}, site.asker, 5)
-    assert isinstance(site.put(first)[0], ConsumerChanged)
-    assert site.put(second) == [Stale("consumer S b")]
+    assert isinstance(site.put(first)[0], ConsumerUpdated)
+    assert site.put(second) == [StaleCommand("consumer S b")]
 
 
 def test_a_consumer_without_a_name_is_given_one() -> None:
@@ -513,7 +517,7 @@ def test_an_index_is_applied_once() -> None:
     site.create()
     for index, entry in enumerate(site.log, 1):
         assert apply(site.state, index, entry) == []
-    assert isinstance(apply(site.state, 100, encode(DeleteStream("A", "S")))[0], StreamGone)
+    assert isinstance(apply(site.state, 100, encode(DeleteStream("A", "S")))[0], StreamDeleted)
     assert site.state.index == 100
 
 
@@ -545,7 +549,7 @@ def test_entries_are_what_they_say() -> None:
 )
 def test_what_is_no_command_stops_applying(entry: bytes) -> None:
     site = Site()
-    with pytest.raises(EntryError):
+    with pytest.raises(MetaCommandError):
         apply(site.state, 10, entry)
     assert site.state.index == 3
 
@@ -554,6 +558,6 @@ def test_a_refused_entry_changes_nothing_but_the_index() -> None:
     site = Site()
     site.create()
     before = site.state.streams, dict(site.state.servers)
-    assert isinstance(site.put(Prefer("A", "T", "x"))[0], Refused)
+    assert isinstance(site.put(PreferLeader("A", "T", "x"))[0], CommandRejected)
     assert (site.state.streams, site.state.servers) == before and site.state.index == len(site.log)
-    assert isinstance(StreamMade(site.state.of_account("A")[0]), StreamMade)
+    assert isinstance(StreamCreated(site.state.of_account("A")[0]), StreamCreated)

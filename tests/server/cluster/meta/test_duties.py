@@ -9,18 +9,18 @@ import pytest
 from lib.meta_site import Site, check, config, server, stream_of
 from pyjs.protocol.errors import ApiError
 from pyjs.server.cluster.meta.apply import apply
-from pyjs.server.cluster.meta.command import DeleteConsumer, DeleteStream, Settle
+from pyjs.server.cluster.meta.command import DeleteConsumer, DeleteStream, PeersConfirmed
 from pyjs.server.cluster.meta.duties import (
-    Change,
     ChangeConsumer,
-    Close,
+    ChangeReplica,
     CloseConsumer,
-    Delete,
-    Held,
-    Keep,
-    Open,
+    CloseReplica,
+    DeleteReplica,
     OpenConsumer,
-    Stray,
+    OpenReplica,
+    OrphanStream,
+    RecoverReplica,
+    ReplicaOnDisk,
     at_start,
     catch_up,
     duties,
@@ -28,7 +28,7 @@ from pyjs.server.cluster.meta.duties import (
 )
 from pyjs.server.cluster.meta.effect import Effect
 from pyjs.server.cluster.meta.snapshot import restore, take
-from pyjs.server.cluster.meta.state import State
+from pyjs.server.cluster.meta.state import MetaState
 from pyjs.server.cluster.raft.members import Members
 
 
@@ -39,8 +39,10 @@ def test_members_open_and_others_do_not() -> None:
     made = site.put(site.desk.create_stream(site.state.view("A"), config(), site.asker, 50))[0]
     new = stream_of([made])
     for member in site.state.servers:
-        assert duties(site.state, made, member) == ([Open(new)] if member in new.peers else [])
-        assert duties(site.state, effect, member) == ([Close(stream, True)] if member in stream.peers else [])
+        assert duties(site.state, made, member) == ([OpenReplica(new)] if member in new.peers else [])
+        assert duties(site.state, effect, member) == (
+            [CloseReplica(stream, True)] if member in stream.peers else []
+        )
 
 
 def test_who_leaves_stays_until_the_group_let_it_go() -> None:
@@ -50,13 +52,13 @@ def test_who_leaves_stays_until_the_group_let_it_go() -> None:
     [effect] = site.put(site.desk.remove_peer("A", "S", before.peers[0]))
     after = stream_of([effect])
     [new] = set(after.peers) - set(before.peers)
-    assert duties(site.state, effect, before.peers[0]) == [Change(before, after, leaves=True)]
-    assert duties(site.state, effect, before.peers[1]) == [Change(before, after)]
+    assert duties(site.state, effect, before.peers[0]) == [ChangeReplica(before, after, leaves=True)]
+    assert duties(site.state, effect, before.peers[1]) == [ChangeReplica(before, after)]
     [opened, consumer] = duties(site.state, effect, new)
-    assert opened == Open(after, joins=True) and isinstance(consumer, OpenConsumer)
-    [effect] = site.put(Settle("A", "S", after.placed))
-    assert duties(site.state, effect, before.peers[0]) == [Close(stream_of([effect]), gone=False)]
-    assert isinstance(duties(site.state, effect, new)[0], Change)
+    assert opened == OpenReplica(after, joins=True) and isinstance(consumer, OpenConsumer)
+    [effect] = site.put(PeersConfirmed("A", "S", after.placed))
+    assert duties(site.state, effect, before.peers[0]) == [CloseReplica(stream_of([effect]), gone=False)]
+    assert isinstance(duties(site.state, effect, new)[0], ChangeReplica)
 
 
 def test_who_was_removed_and_is_back_keeps_its_copy_until_the_group_let_it_go() -> None:
@@ -64,17 +66,19 @@ def test_who_was_removed_and_is_back_keeps_its_copy_until_the_group_let_it_go() 
     site = Site()
     stream = site.create()
     gone = site.state.servers[stream.peers[0]]
-    held = {("A", "S"): Held(stream.group, stream.created)}
+    held = {("A", "S"): ReplicaOnDisk(stream.group, stream.created)}
     site.put(site.desk.remove_server(peer=gone.id))
     assert list(at_start(site.state, held, gone.id)) == []  # nothing is deleted before it is let in
     command = site.desk.greet(gone)
     assert command is not None
     site.put(command)
     after = site.state.stream("A", "S")
-    assert after is not None and list(at_start(site.state, held, gone.id)) == [Keep(after, leaves=True)]
-    [effect] = site.put(Settle("A", "S", after.placed))
-    assert duties(site.state, effect, gone.id) == [Close(stream_of([effect]), gone=False)]
-    assert list(at_start(site.state, held, gone.id)) == [Delete("A", "S")]
+    assert after is not None and list(at_start(site.state, held, gone.id)) == [
+        RecoverReplica(after, leaves=True)
+    ]
+    [effect] = site.put(PeersConfirmed("A", "S", after.placed))
+    assert duties(site.state, effect, gone.id) == [CloseReplica(stream_of([effect]), gone=False)]
+    assert list(at_start(site.state, held, gone.id)) == [DeleteReplica("A", "S")]
     check(site.state)
 
 
@@ -100,17 +104,17 @@ def test_a_new_life_joins_or_begins_anew_what_nobody_else_has() -> None:
         for effect in site.reborn(server(number, "2"))
         for duty in duties(site.state, effect, server(number, "2").id)
     ]
-    opened = {duty.stream.name: (duty.joins, duty.lost) for duty in found if isinstance(duty, Open)}
+    opened = {duty.stream.name: (duty.joins, duty.lost) for duty in found if isinstance(duty, OpenReplica)}
     assert opened == {"S": (True, False), "R1": (False, True)}
 
 
 @pytest.mark.parametrize(
     ("held", "wanted"),
     [
-        ({}, "open"),
-        ({"group": "as is", "created": "as is"}, "keep"),
-        ({"group": "other", "created": "as is"}, "keep"),  # it began the group
-        ({"group": "as is", "created": "other"}, "delete open"),
+        ({}, "openreplica"),
+        ({"group": "as is", "created": "as is"}, "recoverreplica"),
+        ({"group": "other", "created": "as is"}, "recoverreplica"),  # it began the group
+        ({"group": "as is", "created": "other"}, "deletereplica openreplica"),
     ],
 )
 def test_at_a_start_what_lies_there_is_looked_up(held: dict[str, str], wanted: str) -> None:
@@ -119,7 +123,7 @@ def test_at_a_start_what_lies_there_is_looked_up(held: dict[str, str], wanted: s
     here = {}
     if held:
         group = stream.group if held["group"] == "as is" else "S-R1F-other"
-        here["A", "S"] = Held(group, stream.created + (held["created"] == "other"))
+        here["A", "S"] = ReplicaOnDisk(group, stream.created + (held["created"] == "other"))
     found = [type(duty).__name__.lower() for duty in at_start(site.state, here, stream.peers[0])]
     assert " ".join(found) == wanted
 
@@ -129,11 +133,15 @@ def test_at_a_start_former_copies_go_and_unknown_streams_stay() -> None:
     stream = site.create()
     [other] = set(site.state.servers) - set(stream.peers)
     held = {
-        ("A", "S"): Held(stream.group, stream.created),
-        ("A", "mine"): Held("", 5),
-        ("B", "x"): Held("G", 5),
+        ("A", "S"): ReplicaOnDisk(stream.group, stream.created),
+        ("A", "mine"): ReplicaOnDisk("", 5),
+        ("B", "x"): ReplicaOnDisk("G", 5),
     }
-    assert list(at_start(site.state, held, other)) == [Delete("A", "S"), Stray("A", "mine"), Delete("B", "x")]
+    assert list(at_start(site.state, held, other)) == [
+        DeleteReplica("A", "S"),
+        OrphanStream("A", "mine"),
+        DeleteReplica("B", "x"),
+    ]
 
 
 def test_a_former_copy_of_an_earlier_group_is_no_member_of_the_new_one() -> None:
@@ -141,22 +149,25 @@ def test_a_former_copy_of_an_earlier_group_is_no_member_of_the_new_one() -> None
     three = site.create()
     leader, former = three.peers[0], three.peers[1]
     one = site.update(replicas=1, leader=leader)
-    site.put(Settle("A", "S", one.placed))
+    site.put(PeersConfirmed("A", "S", one.placed))
     again = site.update(replicas=3)
-    held = {("A", "S"): Held(three.group, three.created)}
-    assert list(at_start(site.state, held, former)) == [Delete("A", "S"), Open(again, joins=True)]
-    assert list(at_start(site.state, held, leader)) == [Keep(again)]
+    held = {("A", "S"): ReplicaOnDisk(three.group, three.created)}
+    assert list(at_start(site.state, held, former)) == [
+        DeleteReplica("A", "S"),
+        OpenReplica(again, joins=True),
+    ]
+    assert list(at_start(site.state, held, leader)) == [RecoverReplica(again)]
 
 
 def test_what_has_begun_is_joined_and_what_should_be_there_was_lost() -> None:
     site = Site(3)
     three, one = site.create(), site.create(name="R1", replicas=1)
     me = one.peers[0]
-    assert list(at_start(site.state, {}, me)) == [Open(one), Open(three)]
-    three = stream_of(site.put(Settle("A", "S", three.placed)))
-    one = stream_of(site.put(Settle("A", "R1", one.placed)))
+    assert list(at_start(site.state, {}, me)) == [OpenReplica(one), OpenReplica(three)]
+    three = stream_of(site.put(PeersConfirmed("A", "S", three.placed)))
+    one = stream_of(site.put(PeersConfirmed("A", "R1", one.placed)))
     assert three.seeds == one.seeds == ()
-    lost = [Open(one, lost=True), Open(three, joins=True, lost=True)]
+    lost = [OpenReplica(one, lost=True), OpenReplica(three, joins=True, lost=True)]
     assert list(at_start(site.state, {}, me)) == lost
 
 
@@ -164,7 +175,7 @@ def test_who_is_out_deletes_nothing() -> None:
     site = Site(4)
     stream, single = site.create(), site.create(name="R1", replicas=1)
     me = single.peers[0]
-    held = {(one.account, one.name): Held(one.group, one.created) for one in (stream, single)}
+    held = {(one.account, one.name): ReplicaOnDisk(one.group, one.created) for one in (stream, single)}
     old = restore(take(site.state))
     for effect in site.reborn(server(int(me.partition("-")[0][4:]), "2")):
         assert duties(site.state, effect, me) == []
@@ -189,8 +200,8 @@ class Machine:
     """A server that follows its duties, and may be away. held: its disk. lines: what it missed is there."""
 
     id: str
-    state: State = field(default_factory=State)
-    held: dict[tuple[str, str], Held] = field(default_factory=dict)
+    state: MetaState = field(default_factory=MetaState)
+    held: dict[tuple[str, str], ReplicaOnDisk] = field(default_factory=dict)
     consumers: set[tuple[str, str, str]] = field(default_factory=set)
     up: bool = True
 
@@ -200,15 +211,15 @@ class Machine:
                 self._do(duty)
 
     def _do(self, duty: object) -> None:
-        if isinstance(duty, Open):
+        if isinstance(duty, OpenReplica):
             key = duty.stream.account, duty.stream.name
             assert key not in self.held, (self.id, key)
-            self.held[key] = Held(duty.stream.group, duty.stream.created)
-        elif isinstance(duty, Change):
+            self.held[key] = ReplicaOnDisk(duty.stream.group, duty.stream.created)
+        elif isinstance(duty, ChangeReplica):
             key = duty.stream.account, duty.stream.name
             assert key in self.held, (self.id, key)
-            self.held[key] = Held(duty.stream.group, duty.stream.created)
-        elif isinstance(duty, Close):
+            self.held[key] = ReplicaOnDisk(duty.stream.group, duty.stream.created)
+        elif isinstance(duty, CloseReplica):
             key = duty.stream.account, duty.stream.name
             del self.held[key]
             self.consumers = {one for one in self.consumers if one[:2] != key}
@@ -219,7 +230,7 @@ class Machine:
         elif isinstance(duty, CloseConsumer):
             self.consumers.remove((duty.consumer.account, duty.consumer.stream, duty.consumer.name))
 
-    def catch_up(self, log: list[bytes], leader: State, dice: Random) -> None:
+    def catch_up(self, log: list[bytes], leader: MetaState, dice: Random) -> None:
         self.up = True
         how = dice.choice(["log", "snapshot", "restart"])
         if how == "log":
@@ -232,11 +243,11 @@ class Machine:
                 self._do(duty)
             return
         for duty in at_start(self.state, dict(self.held), self.id):
-            if isinstance(duty, Delete):
+            if isinstance(duty, DeleteReplica):
                 del self.held[duty.account, duty.name]
-            elif isinstance(duty, Keep | Open):
+            elif isinstance(duty, RecoverReplica | OpenReplica):
                 stream = duty.stream
-                self.held[stream.account, stream.name] = Held(stream.group, stream.created)
+                self.held[stream.account, stream.name] = ReplicaOnDisk(stream.group, stream.created)
         # consumers come with their streams
         self.consumers = {
             (one.account, one.stream, one.name)
@@ -259,7 +270,7 @@ def random_wish(site: Site, dice: Random) -> list[Effect]:
         elif kind == 4:
             site.put(site.desk.remove_peer(account, name, dice.choice(stream.peers)))
         elif kind == 5:
-            site.put(Settle(account, name, stream.placed))
+            site.put(PeersConfirmed(account, name, stream.placed))
         elif kind <= 7:
             wanted = {"name": dice.choice("xyz"), "x": dice.randrange(3)}
             view = site.state.view(account)
@@ -296,7 +307,8 @@ def test_servers_that_come_and_go_hold_what_they_should(seed: int) -> None:
             machine.catch_up(site.log, site.state, dice)
         assert take(machine.state) == take(site.state)
         wanted = {
-            (one.account, one.name): Held(one.group, one.created) for one in site.state.held_by(machine.id)
+            (one.account, one.name): ReplicaOnDisk(one.group, one.created)
+            for one in site.state.held_by(machine.id)
         }
         assert machine.held == wanted
         assert machine.consumers == {

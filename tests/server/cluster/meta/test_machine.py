@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import pytest
 from lib.meta_site import Site, config, server
-from pyjs.server.cluster.application import Application
-from pyjs.server.cluster.meta.command import DeleteStream, EntryError, encode
-from pyjs.server.cluster.meta.duties import Close, Duty, Held, Keep, Open
-from pyjs.server.cluster.meta.effect import Effect, ServerPut, StreamGone, StreamMade
-from pyjs.server.cluster.meta.machine import Machine, lets_in
+from pyjs.server.cluster.application import StateMachine
+from pyjs.server.cluster.meta.command import DeleteStream, MetaCommandError, encode
+from pyjs.server.cluster.meta.duties import (
+    CloseReplica,
+    OpenReplica,
+    ReconcileAction,
+    RecoverReplica,
+    ReplicaOnDisk,
+)
+from pyjs.server.cluster.meta.effect import Effect, ServerUpdated, StreamCreated, StreamDeleted
+from pyjs.server.cluster.meta.machine import MetaStateMachine, lets_in
 
 
 class Run:
     """A machine on server n1, and what it said."""
 
     def __init__(self, me: str = server(1).id) -> None:
-        self.duties: list[Duty] = []
+        self.duties: list[ReconcileAction] = []
         self.effects: list[Effect] = []
-        self.machine = Machine(me, self.duties.append, self.effects.append)
+        self.machine = MetaStateMachine(me, self.duties.append, self.effects.append)
 
     def hear(self, site: Site, first: int = 1) -> None:
         self.machine.apply(list(enumerate(site.log, 1))[first - 1 :], len(site.log))
 
 
 def test_it_is_a_groups_application() -> None:
-    application: Application = Run().machine
+    application: StateMachine = Run().machine
     assert application.applied == 0
 
 
@@ -32,13 +38,13 @@ def test_duties_begin_when_it_is_current() -> None:
     site, run = Site(), Run()
     old = site.create()
     run.hear(site)
-    assert run.duties == [] and StreamMade(old) in run.effects
-    held = {("A", "S"): Held(old.group, old.created)}
-    assert list(run.machine.begin(held)) == [Keep(old)]
+    assert run.duties == [] and StreamCreated(old) in run.effects
+    held = {("A", "S"): ReplicaOnDisk(old.group, old.created)}
+    assert list(run.machine.begin(held)) == [RecoverReplica(old)]
     new = site.create(name="T")
     site.put(DeleteStream("A", "S"))
     run.hear(site, len(site.log) - 1)
-    assert run.duties == [Open(new), Close(old, gone=True)]
+    assert run.duties == [OpenReplica(new), CloseReplica(old, gone=True)]
 
 
 def test_a_snapshot_takes_it_further() -> None:
@@ -54,7 +60,7 @@ def test_a_snapshot_takes_it_further() -> None:
     assert taken is not None
     index, data = taken
     run.machine.restore(data, index)
-    assert run.duties == [Close(old, gone=True), Open(new)]
+    assert run.duties == [CloseReplica(old, gone=True), OpenReplica(new)]
     assert run.machine.state == ahead.machine.state
 
 
@@ -66,7 +72,7 @@ def test_before_it_begins_a_snapshot_is_nobodys_duty() -> None:
     assert taken is not None
     run.machine.restore(taken[1], taken[0])
     assert run.duties == []
-    assert list(run.machine.begin({})) == [Open(stream)]
+    assert list(run.machine.begin({})) == [OpenReplica(stream)]
 
 
 def test_who_proposed_learns_what_became_of_it() -> None:
@@ -77,7 +83,7 @@ def test_who_proposed_learns_what_became_of_it() -> None:
     run.machine.lead()
     site.put(DeleteStream("A", "S"))
     run.hear(site, len(site.log))
-    assert run.machine.outcome(len(site.log)) == [StreamGone(stream)]
+    assert run.machine.outcome(len(site.log)) == [StreamDeleted(stream)]
     assert run.machine.outcome(len(site.log)) == []
     site.put(site.desk.create_stream(site.state.view("A"), config(), site.asker, 9))
     run.hear(site, len(site.log))
@@ -94,12 +100,12 @@ def test_entries_of_the_group_itself_move_the_index() -> None:
 
 
 def test_what_is_not_understood_ends_it() -> None:
-    with pytest.raises(EntryError):
+    with pytest.raises(MetaCommandError):
         Run().machine.apply([(1, b"\x07")], 1)
 
 
 def test_a_server_is_let_in() -> None:
     one = server(1)
-    assert lets_in(ServerPut(one), one.id)
-    assert not lets_in(ServerPut(one, server(1, tags=("x",))), one.id)
-    assert not lets_in(ServerPut(server(2)), one.id)
+    assert lets_in(ServerUpdated(one), one.id)
+    assert not lets_in(ServerUpdated(one, server(1, tags=("x",))), one.id)
+    assert not lets_in(ServerUpdated(server(2)), one.id)

@@ -9,18 +9,18 @@ import pytest
 from lib.cluster import Cluster, Member, Owner
 from lib.meta_site import check, config
 from pyjs.protocol.errors import ApiError
-from pyjs.server.cluster.group import Group
+from pyjs.server.cluster.group import RaftNode
 from pyjs.server.cluster.meta.command import Command, DeleteStream, encode
-from pyjs.server.cluster.meta.desk import Asker, Desk
-from pyjs.server.cluster.meta.duties import Close, Duty, Held, Open
-from pyjs.server.cluster.meta.effect import Effect, Refused, Stale, StreamMade
-from pyjs.server.cluster.meta.machine import Machine
-from pyjs.server.cluster.meta.server import Server, Sight
+from pyjs.server.cluster.meta.desk import MetaPlanner, Requester
+from pyjs.server.cluster.meta.duties import CloseReplica, OpenReplica, ReconcileAction, ReplicaOnDisk
+from pyjs.server.cluster.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
+from pyjs.server.cluster.meta.machine import MetaStateMachine
+from pyjs.server.cluster.meta.server import NodeInfo, NodeStatus
 from pyjs.server.cluster.meta.snapshot import take
 from pyjs.server.cluster.proposals import ProposalError
 
 NAMES = ("s0", "s1", "s2")
-ASKER = Asker({}, ["C"])
+ASKER = Requester({}, ["C"])
 
 
 class MetaMember(Member):
@@ -30,18 +30,20 @@ class MetaMember(Member):
         super().__init__(cluster, name)
         self.compact_entries = 20
         self.owner = Leads(self)
-        self.machine: Machine | None = None
-        self.held: dict[tuple[str, str], Held] = {}
+        self.machine: MetaStateMachine | None = None
+        self.held: dict[tuple[str, str], ReplicaOnDisk] = {}
 
     def _application(self) -> Any:
         assert self.seat is not None
-        self.machine = Machine(self.seat.member, self._do, lambda _: None)
+        self.machine = MetaStateMachine(self.seat.member, self._do, lambda _: None)
         return self.machine
 
-    def _do(self, duty: Duty) -> None:
-        if isinstance(duty, Open):
-            self.held[duty.stream.account, duty.stream.name] = Held(duty.stream.group, duty.stream.created)
-        elif isinstance(duty, Close):
+    def _do(self, duty: ReconcileAction) -> None:
+        if isinstance(duty, OpenReplica):
+            self.held[duty.stream.account, duty.stream.name] = ReplicaOnDisk(
+                duty.stream.group, duty.stream.created
+            )
+        elif isinstance(duty, CloseReplica):
             del self.held[duty.stream.account, duty.stream.name]
 
 
@@ -52,12 +54,12 @@ class Leads(Owner):
         super().__init__()
         self.member = member
 
-    def leading(self, group: Group) -> None:
+    def leading(self, group: RaftNode) -> None:
         super().leading(group)
         assert self.member.machine is not None
         self.member.machine.lead()
 
-    def following(self, group: Group) -> None:
+    def following(self, group: RaftNode) -> None:
         super().following(group)
         assert self.member.machine is not None
         self.member.machine.follow()
@@ -72,18 +74,18 @@ class MetaCluster(Cluster):
         for name in NAMES:
             self.members[name] = MetaMember(self, name)
 
-    def machine(self, name: str) -> Machine:
+    def machine(self, name: str) -> MetaStateMachine:
         found = self.members[name]
         assert isinstance(found, MetaMember) and found.machine is not None
         return found.machine
 
-    def desk(self) -> Desk:
+    def desk(self) -> MetaPlanner:
         leader = self.led()
         there = {
             m.group.member for m in self.members.values() if m.seat is not None and m.seat.group is not None
         }
         state = self.machine(leader.name).state
-        return Desk(state, {one: Sight() for one in there}, self.dice)
+        return MetaPlanner(state, {one: NodeStatus() for one in there}, self.dice)
 
     def decide(self, command: Command) -> list[Effect]:
         """Propose at the leader. Raises ProposalError."""
@@ -107,7 +109,7 @@ class MetaCluster(Cluster):
             except (ProposalError, ApiError):
                 self.run(0.5)
                 continue
-            if not any(isinstance(effect, Stale | Refused) for effect in effects):
+            if not any(isinstance(effect, StaleCommand | CommandRejected) for effect in effects):
                 return
         raise AssertionError(f"{name} is not to be had")
 
@@ -115,7 +117,7 @@ class MetaCluster(Cluster):
         """Let in all servers that are members, as their leader does."""
         for member in self.members.values():
             self.until(lambda member=member: member.group.member in self.led().group.members.voters)  # type: ignore[misc]
-            command = self.desk().greet(Server(member.group.member, member.name, "C"))
+            command = self.desk().greet(NodeInfo(member.group.member, member.name, "C"))
             if command is not None:
                 self.decide(command)
 
@@ -146,27 +148,27 @@ def cluster() -> MetaCluster:
     return made
 
 
-def held(cluster: MetaCluster, name: str) -> dict[tuple[str, str], Held]:
+def held(cluster: MetaCluster, name: str) -> dict[tuple[str, str], ReplicaOnDisk]:
     member = cluster.members[name]
     assert isinstance(member, MetaMember)
     return member.held
 
 
-def wanted(cluster: MetaCluster, name: str) -> dict[tuple[str, str], Held]:
+def wanted(cluster: MetaCluster, name: str) -> dict[tuple[str, str], ReplicaOnDisk]:
     machine = cluster.machine(name)
-    return {(s.account, s.name): Held(s.group, s.created) for s in machine.state.held_by(machine.me)}
+    return {(s.account, s.name): ReplicaOnDisk(s.group, s.created) for s in machine.state.held_by(machine.me)}
 
 
 def test_what_is_decided_is_decided_everywhere(cluster: MetaCluster) -> None:
     for number in range(5):
         cluster.create(f"S{number}", replicas=1 + 2 * (number % 2))
     [effect] = cluster.decide(DeleteStream("A", "S1"))
-    assert not isinstance(effect, Refused)
+    assert not isinstance(effect, CommandRejected)
     cluster.judge()
     for name in NAMES:
         assert held(cluster, name) == wanted(cluster, name)
     [refused] = cluster.decide(DeleteStream("A", "S1"))
-    assert isinstance(refused, Refused) and refused.error.err_code == 10059
+    assert isinstance(refused, CommandRejected) and refused.error.err_code == 10059
 
 
 def test_another_leader_goes_on_and_who_was_away_catches_up(cluster: MetaCluster) -> None:
@@ -183,7 +185,7 @@ def test_another_leader_goes_on_and_who_was_away_catches_up(cluster: MetaCluster
     assert "A T3" not in {f"{s.account} {s.name}" for s in cluster.machine(old.name).state.every_stream()}
     # what it holds and what it should: told at its start
     duties = list(cluster.machine(old.name).begin(held(cluster, old.name)))
-    assert {type(duty).__name__ for duty in duties} <= {"Keep", "Open"}
+    assert {type(duty).__name__ for duty in duties} <= {"RecoverReplica", "OpenReplica"}
     cluster.create("after")
     cluster.judge()
     assert ("A", "after") in held(cluster, old.name)
@@ -206,7 +208,7 @@ def test_a_wiped_server_takes_its_own_place(cluster: MetaCluster) -> None:
     stream = cluster.machine(lost.name).state.stream("A", "S")
     assert stream is not None and former not in stream.members and lost.group.member in stream.peers
     [duty] = cluster.machine(lost.name).begin({})
-    assert duty == Open(stream, joins=True)
+    assert duty == OpenReplica(stream, joins=True)
     assert former in cluster.machine(NAMES[0]).state.retired
 
 
@@ -222,13 +224,13 @@ def test_a_cut_off_leader_decides_nothing(cluster: MetaCluster) -> None:
     cluster.until(lambda: any(m is not old and m.group.ready for m in cluster.members.values()), 30)
     other = next(m for m in cluster.members.values() if m is not old and m.group.ready)
     answered: list[object] = []
-    again = Desk(cluster.machine(other.name).state, desk.sights, cluster.dice)
+    again = MetaPlanner(cluster.machine(other.name).state, desk.sights, cluster.dice)
     command = again.create_stream(again.state.view("A"), config("S"), ASKER, 6)
     other.group.propose([encode(command)], answered.append)
     cluster.until(lambda: answered, 30)
     assert isinstance(answered[0], int)
     [made] = cluster.machine(other.name).outcome(answered[0])
-    assert isinstance(made, StreamMade)
+    assert isinstance(made, StreamCreated)
     cluster.post.cuts.clear()
     cluster.until(lambda: found, 60)
     assert isinstance(found[0], ProposalError)

@@ -11,23 +11,23 @@ from lib.meta_site import MIB, Site, code, server
 from pyjs.protocol.errors import ApiError
 from pyjs.server.cluster.meta.placement import (
     EXCLUDED,
-    Policy,
-    Wish,
+    PlacementPolicy,
+    PlacementRequest,
     loads,
     place,
     preferred,
     successor,
     survivors,
 )
-from pyjs.server.cluster.meta.server import Sight
+from pyjs.server.cluster.meta.server import NodeStatus
 
-AWAY = Sight(online=False)
-NEVER_HEARD = Sight(online=False, known=False)
+AWAY = NodeStatus(online=False)
+NEVER_HEARD = NodeStatus(online=False, known=False)
 
 
 def choose(site: Site, replicas: int = 3, clusters: tuple[str, ...] = ("C",), **more: Any) -> list[str]:
     extra = {name: more.pop(name) for name in ("existing", "ignore") if name in more}
-    wish = Wish(replicas, clusters, **more)
+    wish = PlacementRequest(replicas, clusters, **more)
     peers, _ = place(site.state, site.sights, wish, site.policy, site.dice, **extra)
     return [site.state.server_name(peer) for peer in peers]
 
@@ -41,7 +41,7 @@ def why_not(site: Site, **more: Any) -> str:
     return text.removeprefix("no suitable peers for placement").removeprefix(", ")
 
 
-def see(site: Site, number: int, sight: Sight) -> None:
+def see(site: Site, number: int, sight: NodeStatus) -> None:
     site.sights[server(number).id] = sight
 
 
@@ -60,7 +60,7 @@ def test_single_streams_go_where_there_is_room_then_where_there_are_few() -> Non
     assert choose(site, 1) == ["n2"]
     site.create(name="big", replicas=1, max_bytes=25 * MIB)
     assert choose(site, 1) == ["n3"]
-    see(site, 3, Sight(store=15 * MIB))
+    see(site, 3, NodeStatus(store=15 * MIB))
     assert choose(site, 1) == ["n1"]
     assert choose(site, 1, storage="memory") == ["n2"]
     even = Site(3)
@@ -131,7 +131,7 @@ def test_tags_choose() -> None:
 
 
 def test_unique_tags_spread_replicas() -> None:
-    site = Site(0, policy=Policy(unique_tag="az:"))
+    site = Site(0, policy=PlacementPolicy(unique_tag="az:"))
     for number, zone in ((1, "a"), (2, "a"), (3, "b"), (4, "c"), (5, "c")):
         site.join(server(number, tags=(f"az:{zone}",)))
     site.join(server(6))
@@ -152,7 +152,7 @@ def test_servers_that_are_away_come_last_and_never_without_a_majority() -> None:
     assert why_not(site) == "peer offline"
     see(site, 2, NEVER_HEARD)
     assert why_not(site) == "peer offline"
-    see(site, 2, Sight())
+    see(site, 2, NodeStatus())
     see(site, 1, NEVER_HEARD)
     assert why_not(site) == "peer offline"
     del site.sights[server(1).id]
@@ -166,14 +166,14 @@ def test_room_is_asked_for_when_a_stream_is_promised_bytes() -> None:
     choose(site, max_bytes=10 * MIB)
     assert why_not(site, max_bytes=10 * MIB + 1) == "insufficient storage"
     assert why_not(site, max_bytes=2 * MIB, storage="memory") == "insufficient storage"
-    see(site, 1, Sight(store=MIB))
+    see(site, 1, NodeStatus(store=MIB))
     assert why_not(site, max_bytes=10 * MIB) == "insufficient storage"
     site.create(max_bytes=9 * MIB)
     assert why_not(site, max_bytes=2 * MIB) == "insufficient storage"
 
 
 def test_replicated_assets_have_a_most() -> None:
-    site = Site(3, policy=Policy(max_ha_assets=3))
+    site = Site(3, policy=PlacementPolicy(max_ha_assets=3))
     site.create()
     site.consume()
     assert site.create(name="T")
@@ -207,13 +207,13 @@ def test_consumers_need_a_majority_of_their_streams_servers() -> None:
 
 
 def test_who_leads_first_is_online() -> None:
-    sights = {"a": AWAY, "b": Sight(), "c": AWAY}
+    sights = {"a": AWAY, "b": NodeStatus(), "c": AWAY}
     assert {preferred(("a", "b", "c"), sights, Random(seed)) for seed in range(9)} == {"b"}
     assert preferred(("a", "c"), sights, Random(1)) in {"a", "c"}
 
 
 def test_survivors() -> None:
-    sights = {"a": AWAY, "b": Sight(), "c": Sight(), "d": Sight(), "e": AWAY}
+    sights = {"a": AWAY, "b": NodeStatus(), "c": NodeStatus(), "d": NodeStatus(), "e": AWAY}
     peers = ("a", "b", "c", "d", "e")
     lags = {"b": 9, "c": 3, "d": 1, "e": 0}
     assert survivors(peers, 3, sights, holders=peers, leader="a", lags=lags) == ("a", "c", "d")

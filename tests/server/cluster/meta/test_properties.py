@@ -10,34 +10,34 @@ from lib.meta_site import Site, check, config, server
 from pyjs.protocol.errors import ApiError
 from pyjs.server.cluster.meta.apply import apply
 from pyjs.server.cluster.meta.command import (
-    Begun,
     ChangePeers,
     Command,
     CreateStream,
     DeleteConsumer,
     DeleteStream,
-    Move,
-    Prefer,
+    GroupStarted,
+    PeerMove,
+    PeersConfirmed,
+    PreferLeader,
     PurgeAccount,
     PutConsumer,
     PutServer,
     RemoveServer,
     ReplaceServer,
-    Settle,
     UpdateStream,
 )
-from pyjs.server.cluster.meta.effect import Effect, Refused, Stale
-from pyjs.server.cluster.meta.server import Sight
-from pyjs.server.cluster.meta.share import Share
-from pyjs.server.cluster.meta.snapshot import SnapshotError, restore, take
-from pyjs.server.cluster.meta.state import State
+from pyjs.server.cluster.meta.effect import CommandRejected, Effect, StaleCommand
+from pyjs.server.cluster.meta.server import NodeStatus
+from pyjs.server.cluster.meta.share import TierLimits
+from pyjs.server.cluster.meta.snapshot import MetaSnapshotError, restore, take
+from pyjs.server.cluster.meta.state import MetaState
 
 SHARES = [
-    Share(),
-    Share(max_streams=2),
-    Share("R3", max_streams=1),
-    Share(max_consumers=2),
-    Share(max_store=100),
+    TierLimits(),
+    TierLimits(max_streams=2),
+    TierLimits("R3", max_streams=1),
+    TierLimits(max_consumers=2),
+    TierLimits(max_store=100),
 ]
 
 
@@ -71,7 +71,7 @@ def wild(site: Site, dice: Random) -> Command:
     share, reads = dice.choice(SHARES), any_reads(site, dice)
     someone = server(dice.randint(1, 9), dice.choice("123"), cluster=dice.choice("CD"))
     joins: Command = dice.choice([PutServer(someone), ReplaceServer(someone)])
-    move = Move(account, name, peers, group, revision)
+    move = PeerMove(account, name, peers, group, revision)
     consumer = {"durable_name": dice.choice("xyz"), "max_ack_pending": dice.randint(0, 60), "num_replicas": 0}
     return dice.choice(
         [
@@ -91,9 +91,9 @@ def wild(site: Site, dice: Random) -> Command:
             ChangePeers(move),
             RemoveServer(dice.choice(ids), (move,)),
             joins,
-            Settle(account, name, stream.placed if stream else 0),
-            Begun(account, name, stream.placed if stream else 0, peers or tuple(ids[:3])),
-            Prefer(account, name, dice.choice(ids)),
+            PeersConfirmed(account, name, stream.placed if stream else 0),
+            GroupStarted(account, name, stream.placed if stream else 0, peers or tuple(ids[:3])),
+            PreferLeader(account, name, dice.choice(ids)),
             DeleteStream(account, name),
             PutConsumer(account, name, dice.choice("xyz"), consumer, 5, "", {}, share, reads),
             DeleteConsumer(account, name, dice.choice("xyz")),
@@ -108,7 +108,7 @@ def sensible(site: Site, dice: Random) -> Command | None:
     view, share = site.state.view(account), dice.choice(SHARES)
     stream = site.state.stream(account, name)
     for one in site.state.servers:
-        site.sights[one] = Sight(online=dice.random() < 0.85)
+        site.sights[one] = NodeStatus(online=dice.random() < 0.85)
     kind = dice.randrange(10)
     if kind <= 2:
         return desk.create_stream(view, any_config(dice), site.asker, len(site.log), share)
@@ -124,7 +124,7 @@ def sensible(site: Site, dice: Random) -> Command | None:
         healing = desk.heal()
         return dice.choice(healing) if healing else None
     if kind == 8 and stream is not None:
-        return Settle(account, name, stream.placed)
+        return PeersConfirmed(account, name, stream.placed)
     wanted = {"durable_name": dice.choice("xyz"), "max_ack_pending": dice.randint(0, 60)}
     return desk.put_consumer(view, name, wanted, site.asker, len(site.log), share=share)
 
@@ -152,8 +152,8 @@ def play(seed: int, *, wildness: float, steps: int = 150) -> tuple[Site, list[li
 @pytest.mark.parametrize("seed", range(25))
 def test_replicas_agree_and_nothing_breaks(seed: int, wildness: float) -> None:
     site, told = play(seed, wildness=wildness)
-    other, halfway = State(), len(site.log) // 2
-    late = State()
+    other, halfway = MetaState(), len(site.log) // 2
+    late = MetaState()
     for index, entry in enumerate(site.log, 1):
         effects = apply(other, index, entry)
         assert index <= 5 or effects == told[index - 1]
@@ -175,7 +175,7 @@ def test_the_dice_reach_everything() -> None:
         for wildness in (0.0, 0.3, 1.0):
             for effects in play(seed, wildness=wildness)[1]:
                 made |= {type(effect).__name__ for effect in effects}
-                errors |= {effect.error.err_code for effect in effects if isinstance(effect, Refused)}
+                errors |= {effect.error.err_code for effect in effects if isinstance(effect, CommandRejected)}
     assert made == {kind.__name__ for kind in get_args(Effect)}
     assert errors >= {10005, 10014, 10026, 10027, 10040, 10044, 10047, 10058, 10059, 10065, 10069}
 
@@ -185,8 +185,8 @@ def test_a_sensible_leader_is_seldom_refused() -> None:
     for seed in range(10):
         for effects in play(seed, wildness=0.0)[1]:
             for effect in effects:
-                assert not isinstance(effect, Stale)
-                if isinstance(effect, Refused):
+                assert not isinstance(effect, StaleCommand)
+                if isinstance(effect, CommandRejected):
                     assert effect.error.err_code in {10026, 10027, 10047, 10065, 10069}
 
 
@@ -194,7 +194,7 @@ def test_a_sensible_leader_is_seldom_refused() -> None:
     "data", [b"", b"\x02{}", b"\x01", b"\x01[]", b"\x01{}", b'\x01{"index":1,"servers":[{}]}']
 )
 def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
-    with pytest.raises(SnapshotError):
+    with pytest.raises(MetaSnapshotError):
         restore(data)
 
 

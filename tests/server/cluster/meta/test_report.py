@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from lib.meta_site import Site, server
 from pyjs.protocol.api.account import AccountLimits
-from pyjs.server.cluster.meta.gathering import Gathering, consumers_page, streams_page
+from pyjs.server.cluster.meta.gathering import InfoGather, consumers_page, streams_page
 from pyjs.server.cluster.meta.health import (
     HOPELESS,
-    MetaFacts,
-    StreamFacts,
+    MetaHealth,
+    StreamHealth,
     consumer_problem,
     meta_problem,
     stream_problem,
 )
 from pyjs.server.cluster.meta.report import SILENCE, GroupView, MetaLog, PeerView, cluster_info, meta_cluster
-from pyjs.server.cluster.meta.server import Sight
-from pyjs.server.cluster.meta.usage import Used, account_info, total
+from pyjs.server.cluster.meta.server import NodeStatus
+from pyjs.server.cluster.meta.usage import TierUsage, account_info, total
 
 SECOND = 1_000_000_000
 
@@ -73,7 +73,7 @@ def test_replicas_are_sorted_and_the_silent_are_not_current() -> None:
     site = Site(5)
     stream = site.create(replicas=5)
     me, *others = stream.peers
-    site.sights[others[1]] = Sight(online=False)
+    site.sights[others[1]] = NodeStatus(online=False)
     peers = {others[0]: PeerView(True, 0), others[1]: PeerView(True, SILENCE + 1), others[2]: PeerView()}
     replicas = said(site, GroupView(me, 1, peers), me)["replicas"]
     assert [replica["name"] for replica in replicas] == sorted(replica["name"] for replica in replicas)
@@ -165,43 +165,43 @@ def test_the_meta_cluster() -> None:
 @pytest.mark.parametrize(
     ("facts", "wanted"),
     [
-        (MetaFacts(leader="a"), ""),
-        (MetaFacts(failure="EIO", leader=""), "JetStream meta layer write error: EIO"),
-        (MetaFacts(leader="a", apply_failure="x"), "JetStream meta layer apply error: x"),
-        (MetaFacts(leader="a", running=False), "JetStream meta layer is not running"),
-        (MetaFacts(recovering=True), "JetStream is still recovering meta layer"),
-        (MetaFacts(), "JetStream has not established contact with a meta leader"),
-        (MetaFacts(leader="a", member=False), "JetStream has not established contact with a meta leader"),
-        (MetaFacts(leader="a", current=False), "JetStream is not current with the meta leader"),
+        (MetaHealth(leader="a"), ""),
+        (MetaHealth(failure="EIO", leader=""), "JetStream meta layer write error: EIO"),
+        (MetaHealth(leader="a", apply_failure="x"), "JetStream meta layer apply error: x"),
+        (MetaHealth(leader="a", running=False), "JetStream meta layer is not running"),
+        (MetaHealth(recovering=True), "JetStream is still recovering meta layer"),
+        (MetaHealth(), "JetStream has not established contact with a meta leader"),
+        (MetaHealth(leader="a", member=False), "JetStream has not established contact with a meta leader"),
+        (MetaHealth(leader="a", current=False), "JetStream is not current with the meta leader"),
     ],
 )
-def test_what_is_wrong_with_the_meta_group(facts: MetaFacts, wanted: str) -> None:
+def test_what_is_wrong_with_the_meta_group(facts: MetaHealth, wanted: str) -> None:
     assert meta_problem(facts) == wanted
 
 
 @pytest.mark.parametrize(
     ("facts", "wanted"),
     [
-        (StreamFacts(), ""),
-        (StreamFacts(replicated=True), ""),
-        (StreamFacts(healthy=False), ""),  # one copy has no group
-        (StreamFacts(found=False), "stream not found"),
-        (StreamFacts(error="no room"), "stream assignment error: no room"),
-        (StreamFacts(store_failure="EIO"), "stream write error: EIO"),
-        (StreamFacts(replicated=True, running=False), "group node missing"),
-        (StreamFacts(replicated=True, failure="EIO"), "node write error: EIO"),
-        (StreamFacts(replicated=True, store_failure="EIO"), "stream write error: EIO"),
+        (StreamHealth(), ""),
+        (StreamHealth(replicated=True), ""),
+        (StreamHealth(healthy=False), ""),  # one copy has no group
+        (StreamHealth(found=False), "stream not found"),
+        (StreamHealth(error="no room"), "stream assignment error: no room"),
+        (StreamHealth(store_failure="EIO"), "stream write error: EIO"),
+        (StreamHealth(replicated=True, running=False), "group node missing"),
+        (StreamHealth(replicated=True, failure="EIO"), "node write error: EIO"),
+        (StreamHealth(replicated=True, store_failure="EIO"), "stream write error: EIO"),
         (
-            StreamFacts(replicated=True, damage="block 1", catching_up=True),
+            StreamHealth(replicated=True, damage="block 1", catching_up=True),
             "stream damaged, fetched from the other servers: block 1",
         ),
-        (StreamFacts(replicated=True, damage="block 1", hopeless=True), f"{HOPELESS} (here: block 1)"),
-        (StreamFacts(replicated=True, stalemate="why", healthy=False), "stream has no leader: why"),
-        (StreamFacts(replicated=True, catching_up=True), "stream catching up"),
-        (StreamFacts(replicated=True, healthy=False), "group node unhealthy"),
+        (StreamHealth(replicated=True, damage="block 1", hopeless=True), f"{HOPELESS} (here: block 1)"),
+        (StreamHealth(replicated=True, stalemate="why", healthy=False), "stream has no leader: why"),
+        (StreamHealth(replicated=True, catching_up=True), "stream catching up"),
+        (StreamHealth(replicated=True, healthy=False), "group node unhealthy"),
     ],
 )
-def test_what_is_wrong_with_a_stream(facts: StreamFacts, wanted: str) -> None:
+def test_what_is_wrong_with_a_stream(facts: StreamHealth, wanted: str) -> None:
     text = f"JetStream stream 'A > S' is not current: {wanted}" if wanted else ""
     assert stream_problem("A", "S", facts) == text
 
@@ -223,7 +223,7 @@ def test_an_account_uses_what_all_servers_say_together() -> None:
     site.create("B", max_bytes=1000)
     site.consume()
     site.consume(name="source", sourcing=True)
-    reports = {"a": {"R3": Used(0, 35)}, "b": {"R3": Used(0, 35), "R1": Used(7, 0)}}
+    reports = {"a": {"R3": TierUsage(0, 35)}, "b": {"R3": TierUsage(0, 35), "R1": TierUsage(7, 0)}}
     flat = account_info(site.state, "A", {"": AccountLimits(max_storage=500)}, reports, "hub")
     assert (flat.memory, flat.storage, flat.streams, flat.consumers) == (7, 70, 2, 1)
     assert (flat.reserved_memory, flat.reserved_storage) == (10, 100)
@@ -234,7 +234,7 @@ def test_an_account_uses_what_all_servers_say_together() -> None:
     three = tiered.tiers["R3"]
     assert (three.storage, three.reserved_storage, three.streams, three.consumers) == (70, 100, 1, 1)
     assert three.limits.max_storage == 9
-    assert total(reports.values()) == Used(7, 70)
+    assert total(reports.values()) == TierUsage(7, 70)
 
 
 # --- pages
@@ -258,7 +258,7 @@ def test_a_list_is_answered_once_with_what_came() -> None:
     site = Site()
     for name in "abcd":
         site.create(name=name)
-    gathering = Gathering(streams_page(site.state, "A", limit=256), {"d": {"name": "d"}})
+    gathering = InfoGather(streams_page(site.state, "A", limit=256), {"d": {"name": "d"}})
     assert gathering.waiting == {"a", "b", "c"}
     assert gathering.take("b", {"name": "b"}) and not gathering.take("b", {"name": "other"})
     assert not gathering.take("x", {})
@@ -276,6 +276,6 @@ def test_a_list_is_answered_once_with_what_came() -> None:
 
 
 def test_an_empty_list() -> None:
-    gathering = Gathering(consumers_page(Site().state, "A", "S", limit=256))
+    gathering = InfoGather(consumers_page(Site().state, "A", "S", limit=256))
     assert gathering.answer("consumers") == {"total": 0, "offset": 0, "limit": 256, "consumers": []}
     assert server(1).node == "NODE0001"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.streams import Ear, World
-from pyjs.protocol.archive.entries import END, MAGIC, Entry
+from pyjs.protocol.archive.entries import END, MAGIC, ArchiveEntry
 from pyjs.protocol.archive.frames import begin, chunk
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.backup import restore, sender
@@ -16,8 +16,8 @@ CONFIG = {"name": "R", "subjects": ["r"], "storage": "file"}
 STATE = {"messages": 2, "first_seq": 3, "last_seq": 9, "consumer_count": 0}
 
 
-def archive(*entries: Entry) -> bytes:
-    first = Entry("state.json", body=json.dumps(STATE).encode())
+def archive(*entries: ArchiveEntry) -> bytes:
+    first = ArchiveEntry("state.json", body=json.dumps(STATE).encode())
     return begin() + chunk(MAGIC + b"".join(entry.encode() for entry in (first, *entries)))
 
 
@@ -88,14 +88,14 @@ def left(world: World) -> list[str]:
 def test_a_restore_that_stalls_leaves_nothing(world: World) -> None:
     subject = begun(world)
     assert world.call("STREAM.RESTORE.R", {"config": CONFIG})["error"]["err_code"] == 10062
-    assert world.publish(subject, archive(Entry("r", SECOND, 5, b"", b"x"))) == b""
+    assert world.publish(subject, archive(ArchiveEntry("r", SECOND, 5, b"", b"x"))) == b""
     assert left(world) == ["R"]
     world.clock.advance(restore.PATIENCE)
     assert (left(world), world.js.streams, world.js.restores) == ([], {}, {})
 
 
 def test_a_server_that_stops_meanwhile_knows_nothing_of_it(world: World) -> None:
-    world.publish(begun(world), archive(Entry("r", SECOND, 5, b"", b"x")))
+    world.publish(begun(world), archive(ArchiveEntry("r", SECOND, 5, b"", b"x")))
     world.close()
     world.open()
     assert (left(world), world.js.streams) == ([], {})
@@ -104,8 +104,8 @@ def test_a_server_that_stops_meanwhile_knows_nothing_of_it(world: World) -> None
 def test_a_restored_stream_keeps_its_gaps_over_a_restart(world: World) -> None:
     subject = begun(world)
     entries = (
-        Entry("r", SECOND, 5, b"NATS/1.0\r\nA: b\r\n\r\n", b"x"),
-        Entry("r", 2 * SECOND, 7, b"", b"y"),
+        ArchiveEntry("r", SECOND, 5, b"NATS/1.0\r\nA: b\r\n\r\n", b"x"),
+        ArchiveEntry("r", 2 * SECOND, 7, b"", b"y"),
         END,
     )
     world.publish(subject, archive(*entries))
@@ -122,11 +122,11 @@ def test_a_restored_stream_keeps_its_gaps_over_a_restart(world: World) -> None:
 
 def test_sequences_that_go_back_and_subjects_that_cannot_be_are_refused(world: World) -> None:
     for wrong in (
-        (Entry("r", 1, 5), Entry("r", 2, 5)),
-        (Entry("r", 1, 1),),
-        (Entry("r.*", 1, 5),),
-        (Entry("consumers/C", body=b"{}"),),
-        (END, Entry("r", 1, 5)),
+        (ArchiveEntry("r", 1, 5), ArchiveEntry("r", 2, 5)),
+        (ArchiveEntry("r", 1, 1),),
+        (ArchiveEntry("r.*", 1, 5),),
+        (ArchiveEntry("consumers/C", body=b"{}"),),
+        (END, ArchiveEntry("r", 1, 5)),
     ):
         answer = json.loads(world.publish(begun(world), archive(*wrong)))
         assert answer["error"]["err_code"] == 10062, wrong

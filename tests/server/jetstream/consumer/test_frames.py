@@ -7,7 +7,7 @@ from itertools import accumulate
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.server.jetstream.consumer.frames import Run, fitting
+from pyjs.server.jetstream.consumer.frames import DeliveryRun, fitting
 from pyjs.store.message import StoredMessage
 
 PREFIX = "$JS.ACK.S%d.consumer.1."
@@ -46,7 +46,7 @@ def test_a_run_has_the_frames_and_sizes_of_single_deliveries(
 ) -> None:
     count = data.draw(st.integers(1, len(messages)))
     pending = len(messages) + left
-    run = Run(messages, PREFIX, number, pending)
+    run = DeliveryRun(messages, PREFIX, number, pending)
     expected = [
         one(message, number + place, pending - place) for place, message in enumerate(messages, start=1)
     ]

@@ -8,7 +8,7 @@ import pytest
 from lib.consumer_rig import SECOND, Rig
 from lib.fake_disk import FakeDisk
 from pyjs.server.jetstream.consumer import ledger as ledgers
-from pyjs.server.jetstream.consumer.ledger import Ledger
+from pyjs.server.jetstream.consumer.ledger import DeliveryState
 from pyjs.store.consumer import FileConsumer
 from pyjs.store.consumer_state import ConsumerChange
 
@@ -21,7 +21,7 @@ class Story:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         backoff = self.random.choice([(), (SECOND, 3 * SECOND)])
-        self.ledger = Ledger(track=True, ack_wait=WAIT, backoff=backoff, max_deliver=3)
+        self.ledger = DeliveryState(track=True, ack_wait=WAIT, backoff=backoff, max_deliver=3)
         self.now = SECOND
 
     def some(self) -> int:
@@ -122,7 +122,7 @@ def test_saved_changes_lead_to_the_state(seed: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_save_of_much_costs_by_what_changed() -> None:
-    ledger = Ledger(track=True, ack_wait=WAIT)
+    ledger = DeliveryState(track=True, ack_wait=WAIT)
     for seq in range(1, 20_001):
         ledger.deliver(seq, SECOND)
     ledger.to_save()

@@ -11,8 +11,8 @@ import pytest
 from lib.consumer_rig import SECOND, Rig
 from lib.fake_disk import FakeDisk
 from pyjs.server.accounts.parcel import Message
-from pyjs.server.jetstream.api.table import Api
-from pyjs.server.jetstream.consumer.ledger import Ledger
+from pyjs.server.jetstream.api.table import AccountApi
+from pyjs.server.jetstream.consumer.ledger import DeliveryState
 from pyjs.server.jetstream.consumer.repair import repair
 from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.meta import Storage
@@ -179,7 +179,7 @@ def test_a_consumer_that_cannot_be_read_is_offline_until_it_is_deleted(name: str
     rig = make(disk, retention="interest")
     assert list(rig.stream.consumers) == ["D"]
     assert any("'A > S > C' is offline" in line for line in rig.log)
-    api = Api(rig.jetstream)
+    api = AccountApi(rig.jetstream)
     api.start()
     assert call(rig, "CONSUMER.INFO.S.C")["error"]["err_code"] == 10195
     wanted = {"stream_name": "S", "config": {"durable_name": "C", "ack_policy": "explicit"}}
@@ -212,7 +212,7 @@ def pull_all(rig: Rig, name: str) -> list[Message]:
 
 
 def test_a_state_past_its_stream_is_brought_back_with_a_word_in_the_log() -> None:
-    ledger = Ledger(track=True, ack_wait=SECOND)
+    ledger = DeliveryState(track=True, ack_wait=SECOND)
     ledger.restore(
         ConsumerState((9, 90), (5, 50), {60: (6, 1), 70: (7, 1), 80: (8, 1), 90: (9, 1)}, {60: 1, 90: 2}),
         now=SECOND,
@@ -226,7 +226,7 @@ def test_a_state_past_its_stream_is_brought_back_with_a_word_in_the_log() -> Non
 
 
 def test_a_state_that_fits_its_stream_is_left_as_it_is() -> None:
-    ledger = Ledger(track=True, ack_wait=SECOND)
+    ledger = DeliveryState(track=True, ack_wait=SECOND)
     state = ConsumerState((9, 90), (5, 59), {60: (6, 1), 70: (7, 1)}, {60: 1})
     ledger.restore(state, SECOND)
     assert repair(ledger, 1, 100) == []

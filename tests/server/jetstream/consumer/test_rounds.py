@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
-from pyjs.server.jetstream.consumer.rounds import Rounds
+from pyjs.server.jetstream.consumer.rounds import ReentrantRunner
 from pyjs.server.slices import SECONDS, Shared
 
 
@@ -30,7 +30,7 @@ class Busy:
 
     def __init__(self, turns: Shared) -> None:
         self.runs = 0
-        self.rounds = Rounds(self._work, turns)
+        self.rounds = ReentrantRunner(self._work, turns)
 
     def _work(self) -> None:
         self.runs += 1

@@ -9,7 +9,7 @@ import pytest
 from lib.streams import Ear, World
 from pyjs.protocol.identifier import name_hash
 from pyjs.server.clock import SECOND
-from pyjs.server.jetstream.domain.answers import MOST_WAITING, PATIENCE, Answers
+from pyjs.server.jetstream.domain.answers import MOST_WAITING, PATIENCE, ReplyRouter
 
 
 class Two(World):
@@ -19,7 +19,7 @@ class Two(World):
         super().open()
         held = {"$G": self.js}
         self.near, self.leader = (
-            Answers(name_hash(name), self.account, held, self.clock) for name in ("near", "leader")
+            ReplyRouter(name_hash(name), self.account, held, self.clock) for name in ("near", "leader")
         )
         self.near.start()
         self.leader.start()

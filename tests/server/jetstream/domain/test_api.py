@@ -15,9 +15,16 @@ from lib.streams import Ear
 from pyjs.protocol.api.cluster import ClusterInfo
 from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.answering import DELAY, PATIENCE, Asset, Led, Meta, Standing
+from pyjs.server.cluster.meta.answering import (
+    DELAY,
+    PATIENCE,
+    LeaderStatus,
+    MetaRole,
+    ResponderState,
+    StreamRole,
+)
 from pyjs.server.cluster.meta.command import UpdateStream
-from pyjs.server.cluster.meta.effect import StreamGone, StreamMade
+from pyjs.server.cluster.meta.effect import StreamCreated, StreamDeleted
 from pyjs.server.jetstream.domain.gate import HOLD, MOST_HELD, PAUSE
 from pyjs.server.jetstream.domain.judge import GATHERING
 from pyjs.server.jetstream.domain.sysapi import ClusterApi
@@ -36,39 +43,39 @@ def site(tmp_path: Path) -> Iterator[ApiSite]:
 
 def test_who_does_not_lead_says_and_counts_nothing(site: ApiSite) -> None:
     audit = Ear(site.account, "$JS.EVENT.ADVISORY.API")
-    site.domain.meta = Meta.FOLLOWER
+    site.domain.meta = MetaRole.FOLLOWER
     assert site.ask("STREAM.NAMES").bodies == site.ask("STREAM.INFO.S").bodies == []
     assert (site.js.api_total, audit.bodies) == (0, [])
-    site.domain.meta = Meta.LEADER
+    site.domain.meta = MetaRole.LEADER
     assert site.answer("STREAM.NAMES")["total"] == 0
     assert (site.js.api_total, len(audit.bodies)) == (1, 1)
 
 
 def test_who_only_suspects_that_nobody_leads_waits_and_looks_again(site: ApiSite) -> None:
-    site.domain.meta = Meta.LEADERLESS
+    site.domain.meta = MetaRole.LEADERLESS
     first, now = site.ask("STREAM.INFO.S"), site.ask("STREAM.NAMES")
     assert (first.bodies, codes(now)) == ([], [10008])
     site.clock.advance(DELAY)
     assert codes(first) == [10008]
     second = site.ask("STREAM.INFO.S")
-    site.domain.meta = Meta.FOLLOWER
+    site.domain.meta = MetaRole.FOLLOWER
     site.clock.advance(DELAY)
     assert second.bodies == []
 
 
 def test_between_two_leaders_requests_are_held_for_the_next_one(site: ApiSite) -> None:
-    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    site.domain.meta, site.domain.leader = MetaRole.FOLLOWER, ""
     first, second = site.ask("STREAM.NAMES"), site.ask("STREAM.DELETE.S")
     site.clock.advance(SECOND)
     assert first.bodies == second.bodies == []
-    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.domain.meta, site.domain.leader = MetaRole.LEADER, site.domain.me
     site.clock.advance(SECOND)
     assert (codes(first), codes(second)) == ([0], [10059])
-    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    site.domain.meta, site.domain.leader = MetaRole.FOLLOWER, ""
     third, fourth = site.ask("STREAM.NAMES"), site.ask("STREAM.NAMES")
     site.domain.leader = "n3"  # another one leads, and has held them, too
     site.clock.advance(SECOND)
-    site.domain.meta = Meta.LEADER
+    site.domain.meta = MetaRole.LEADER
     site.clock.advance(HOLD)
     assert third.bodies == fourth.bodies == []
 
@@ -76,29 +83,29 @@ def test_between_two_leaders_requests_are_held_for_the_next_one(site: ApiSite) -
 def test_what_the_former_leader_has_served_is_not_served_again(site: ApiSite) -> None:
     site.make()
     stream = site.domain.state.stream(ACCOUNT, "S")
-    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    site.domain.meta, site.domain.leader = MetaRole.FOLLOWER, ""
     held, beside = site.ask("STREAM.DELETE.S"), site.ask("STREAM.CREATE.NEW", {"name": "NEW"})
     site.clock.advance(PAUSE)
-    site.gate.decided(StreamGone(stream))  # by the former leader
-    site.gate.decided(StreamMade(stream))
-    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.gate.decided(StreamDeleted(stream))  # by the former leader
+    site.gate.decided(StreamCreated(stream))
+    site.domain.meta, site.domain.leader = MetaRole.LEADER, site.domain.me
     site.clock.advance(SECOND)
     assert codes(held) == [10008] and site.domain.state.stream(ACCOUNT, "S") is not None
     assert codes(beside) == [0]
 
 
 def test_what_is_repeated_between_two_leaders_is_answered_each_time(site: ApiSite) -> None:
-    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    site.domain.meta, site.domain.leader = MetaRole.FOLLOWER, ""
     made = [site.ask("STREAM.CREATE.S", {"name": "S"}) for _ in range(2)]
     gone = [site.ask("STREAM.DELETE.S") for _ in range(2)]
     site.clock.advance(PAUSE)
-    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.domain.meta, site.domain.leader = MetaRole.LEADER, site.domain.me
     site.clock.advance(SECOND)
     assert [codes(each) for each in (*made, *gone)] == [[0], [0], [0], [10059]]
 
 
 def test_requests_are_held_while_the_leader_is_believed_in_and_says_nothing(site: ApiSite) -> None:
-    site.domain.meta = Meta.FOLLOWER
+    site.domain.meta = MetaRole.FOLLOWER
     dropped = site.ask("STREAM.NAMES")
     site.clock.advance(SECOND)  # the leader is heard of
     site.domain.silent = 1000
@@ -106,30 +113,30 @@ def test_requests_are_held_while_the_leader_is_believed_in_and_says_nothing(site
     site.clock.advance(2 * SECOND)
     site.domain.leader = ""
     site.clock.advance(2 * SECOND)
-    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.domain.meta, site.domain.leader = MetaRole.LEADER, site.domain.me
     site.clock.advance(SECOND)
     assert (dropped.bodies, codes(held)) == ([], [0])
 
 
 def test_what_is_held_is_refused_when_there_is_no_leader_for_long(site: ApiSite) -> None:
-    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    site.domain.meta, site.domain.leader = MetaRole.FOLLOWER, ""
     held = site.ask("STREAM.NAMES")
     site.clock.advance(PATIENCE)
     assert held.bodies == []
-    site.domain.meta = Meta.LEADERLESS
+    site.domain.meta = MetaRole.LEADERLESS
     site.clock.advance(PAUSE)
     assert codes(held) == [10008]
 
 
 def test_only_so_many_requests_are_held(site: ApiSite) -> None:
-    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    site.domain.meta, site.domain.leader = MetaRole.FOLLOWER, ""
     held = [site.ask("STREAM.NAMES") for _ in range(MOST_HELD + 5)]
-    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.domain.meta, site.domain.leader = MetaRole.LEADER, site.domain.me
     site.clock.advance(SECOND)
     assert [codes(each) for each in held] == [[0]] * MOST_HELD + [[]] * 5
-    site.domain.meta, site.domain.leader = Meta.FOLLOWER, ""
+    site.domain.meta, site.domain.leader = MetaRole.FOLLOWER, ""
     again = site.ask("STREAM.NAMES")
-    site.domain.meta, site.domain.leader = Meta.LEADER, site.domain.me
+    site.domain.meta, site.domain.leader = MetaRole.LEADER, site.domain.me
     site.clock.advance(SECOND)
     assert codes(again) == [0]
 
@@ -137,9 +144,9 @@ def test_only_so_many_requests_are_held(site: ApiSite) -> None:
 def test_members_hold_what_is_about_a_stream_that_nobody_leads(site: ApiSite) -> None:
     site.make()
     leader = [""]
-    asset = SimpleNamespace(stream=site.stream("S"), led=lambda: Led(leader[0]), membership=None)
+    asset = SimpleNamespace(stream=site.stream("S"), led=lambda: LeaderStatus(leader[0]), membership=None)
     site.domain.assets[ACCOUNT, "S"] = asset
-    site.domain.where = Asset.MEMBER
+    site.domain.where = StreamRole.MEMBER
     get, purge, step_down = (
         site.ask("STREAM.MSG.GET.S", {"seq": 1}),
         site.ask("STREAM.PURGE.S"),
@@ -147,13 +154,13 @@ def test_members_hold_what_is_about_a_stream_that_nobody_leads(site: ApiSite) ->
     )
     site.clock.advance(SECOND)
     assert get.bodies == []
-    site.domain.where, leader[0] = Asset.LEADER, site.domain.me
+    site.domain.where, leader[0] = StreamRole.LEADER, site.domain.me
     site.clock.advance(SECOND)
     assert codes(get) == [10037]
     assert purge.bodies == step_down.bodies == []  # whoever led may have done it already
-    site.domain.where, leader[0] = Asset.MEMBER, "n2"
+    site.domain.where, leader[0] = StreamRole.MEMBER, "n2"
     elsewhere = site.ask("STREAM.MSG.GET.S", {"seq": 1})
-    site.domain.where, leader[0] = Asset.LEADER, site.domain.me
+    site.domain.where, leader[0] = StreamRole.LEADER, site.domain.me
     site.clock.advance(HOLD)
     assert elsewhere.bodies == []
 
@@ -163,12 +170,12 @@ def test_a_mirrors_consumer_is_its_streams_matter_unless_that_waits_for_acks(sit
     site.make("WORK", retention="workqueue")
     config = {"name": "m", "direct": True, "sourcing": True, "deliver_subject": "d", "ack_policy": "none"}
     config |= {"flow_control": True, "idle_heartbeat": SECOND}
-    site.domain.meta, site.domain.where = Meta.FOLLOWER, Asset.LEADER
+    site.domain.meta, site.domain.where = MetaRole.FOLLOWER, StreamRole.LEADER
     asked = site.ask("CONSUMER.CREATE.LIMITS.m", {"stream_name": "LIMITS", "config": config})
     site.clock.advance(HOLD)
     assert codes(asked) == [10059]  # it was asked here, where no stream runs
     assert site.ask("CONSUMER.CREATE.WORK.m", {"stream_name": "WORK", "config": config}).bodies == []
-    site.domain.meta, site.domain.where = Meta.LEADER, Asset.ELSEWHERE
+    site.domain.meta, site.domain.where = MetaRole.LEADER, StreamRole.ELSEWHERE
     assert site.ask("CONSUMER.CREATE.LIMITS.m", {"stream_name": "LIMITS", "config": config}).bodies == []
     site.ask("CONSUMER.CREATE.WORK.m", {"stream_name": "WORK", "config": config})
     made = site.domain.state.consumer(ACCOUNT, "WORK", "m")
@@ -287,7 +294,7 @@ def test_an_info_waits_for_a_stream_that_changes_its_form(site: ApiSite) -> None
     stream = site.stream("S")
     asset = SimpleNamespace(stream=None, info=lambda: StreamInfo(cluster=ClusterInfo(leader="n1")))
     site.domain.assets[ACCOUNT, "S"] = asset
-    site.domain.where = Asset.LEADER
+    site.domain.where = StreamRole.LEADER
     asked = site.ask("STREAM.INFO.S")
     site.clock.advance(SECOND)
     assert asked.bodies == []
@@ -326,7 +333,7 @@ def test_a_sources_consumer_begins_anew_once_there_is_a_leader(site: ApiSite) ->
     site.make("WORK", retention="workqueue")
     config = {"name": "s", "direct": True, "sourcing": True, "deliver_subject": "d", "ack_policy": "none"}
     config |= {"flow_control": True, "idle_heartbeat": SECOND}
-    site.domain.where = Asset.ELSEWHERE
+    site.domain.where = StreamRole.ELSEWHERE
     asked = site.ask("CONSUMER.CREATE.WORK.s", {"stream_name": "WORK", "config": config})
     site.clock.advance(SECOND)
     assert asked.bodies == []  # nobody leads who could reset it
@@ -375,7 +382,7 @@ def test_what_is_not_done_is_told_with_what_to_do_instead(site: ApiSite) -> None
 def test_the_system_account_is_told_so_too(site: ApiSite) -> None:
     site.api.stop()
     domain: Any = site.domain
-    domain.standing = lambda *_: Standing(Meta.LEADER, system=True)
+    domain.standing = lambda *_: ResponderState(MetaRole.LEADER, system=True)
     system = ClusterApi(domain, site.account, site.host)
     system.start()
     for subject, (_, text) in OF_THE_SYSTEM.items():

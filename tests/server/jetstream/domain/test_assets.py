@@ -10,7 +10,7 @@ from lib.fake_disk import FakeDisk
 from pyjs.protocol.errors import ApiError
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.replica import Replica
-from pyjs.server.jetstream.replica.refill import SenderError
+from pyjs.server.jetstream.replica.refill import CatchupSenderError
 
 
 def texts(numbers: range) -> list[str]:
@@ -143,7 +143,7 @@ def test_nobody_votes_on_a_stream_before_it_has_its_messages(monkeypatch: pytest
     sites.stored(*texts(range(10)))
 
     def refuse(replica: Replica, question: bytes) -> bytes:
-        raise SenderError("not now")
+        raise CatchupSenderError("not now")
 
     with monkeypatch.context() as patch:
         patch.setattr(Replica, "answer", refuse)

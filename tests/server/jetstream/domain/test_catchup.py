@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyjs.server.jetstream.domain.catchup import AGAIN, CatchUp
-from pyjs.server.jetstream.replica.refill import SenderError
+from pyjs.server.jetstream.domain.catchup import AGAIN, CatchupRequests
+from pyjs.server.jetstream.replica.refill import CatchupSenderError
 
 
 class Post:
@@ -30,13 +30,13 @@ class Post:
 
 
 def refuse(question: bytes) -> bytes:
-    raise SenderError("this replica is not current")
+    raise CatchupSenderError("this replica is not current")
 
 
-def rig(*peers: str, answer: Callable[[bytes], bytes] = refuse) -> tuple[CatchUp, Post, list[bytes]]:
+def rig(*peers: str, answer: Callable[[bytes], bytes] = refuse) -> tuple[CatchupRequests, Post, list[bytes]]:
     post, answers = Post(), list[bytes]()
     box: Any = post
-    catch_up = CatchUp("G", box, answer, answers.append, lambda: list(peers), lambda: True)
+    catch_up = CatchupRequests("G", box, answer, answers.append, lambda: list(peers), lambda: True)
     catch_up.start()
     return catch_up, post, answers
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lib.fake_disk import FakeDisk
-from pyjs.server.jetstream.domain.extension import Extension
-from pyjs.server.logging import Silent
+from pyjs.server.jetstream.domain.extension import MetaExtension
+from pyjs.server.logging import NullLogger
 
 
-def extension(disk: FakeDisk, joined: set[str], domain: str = "leaf") -> Extension:
-    return Extension(domain, lambda: joined, path="/store", fs=disk, log=Silent())
+def extension(disk: FakeDisk, joined: set[str], domain: str = "leaf") -> MetaExtension:
+    return MetaExtension(domain, lambda: joined, path="/store", fs=disk, log=NullLogger())
 
 
 def test_a_leaf_waits_for_the_hub_it_has_never_met() -> None:

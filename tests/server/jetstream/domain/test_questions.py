@@ -13,8 +13,8 @@ from pyjs.protocol.api.stream import StreamConfig, StreamInfo
 from pyjs.protocol.errors import api_error
 from pyjs.server import slices
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.answering import Led
-from pyjs.server.jetstream.domain.questions import ASK, Questions
+from pyjs.server.cluster.meta.answering import LeaderStatus
+from pyjs.server.jetstream.domain.questions import ASK, LeaderQueries
 
 
 @dataclass
@@ -23,7 +23,7 @@ class FakeAsset:
 
     name: str
     leading: bool = True
-    leader: Led | None = None
+    leader: LeaderStatus | None = None
     names: list[str] = field(default_factory=list)
 
     @property
@@ -41,7 +41,7 @@ class FakeAsset:
     def leads(self) -> bool:
         return self.leading
 
-    def led(self) -> Led | None:
+    def led(self) -> LeaderStatus | None:
         return self.leader
 
     def info(self) -> StreamInfo:
@@ -62,7 +62,7 @@ class Places:
         self.assets: dict[str, dict[Any, Any]] = {"n1": {}, "n2": {}}
         self.questions = {}
         for node, assets in self.assets.items():
-            made = Questions(node, Box(self.post, node), self.clock, Hands(self.clock), assets)
+            made = LeaderQueries(node, Box(self.post, node), self.clock, Hands(self.clock), assets)
             made.start()
             self.questions[node] = made
 
@@ -86,7 +86,7 @@ def places() -> Places:
 def test_leaders_tell_wherever_they_are(places: Places) -> None:
     places.hold("n1", "A", FakeAsset("HERE"))
     places.hold("n2", "A", FakeAsset("THERE", names=["c1", "c2"]))
-    places.hold("n2", "A", FakeAsset("FOLLOWS", leading=False, leader=Led("n9-1")))
+    places.hold("n2", "A", FakeAsset("FOLLOWS", leading=False, leader=LeaderStatus("n9-1")))
     places.hold("n2", "B", FakeAsset("OTHER"))
     assert places.ask("SI") == ["HERE", "THERE"]
     assert places.ask("SI", "THERE") == ["THERE"]
@@ -96,8 +96,8 @@ def test_leaders_tell_wherever_they_are(places: Places) -> None:
 
 
 def test_members_without_a_leader_tell_what_they_know_after_a_while(places: Places) -> None:
-    places.hold("n2", "A", FakeAsset("LONG", leading=False, leader=Led("", 11 * SECOND, True)))
-    places.hold("n2", "A", FakeAsset("SHORT", leading=False, leader=Led("", 9 * SECOND, True)))
+    places.hold("n2", "A", FakeAsset("LONG", leading=False, leader=LeaderStatus("", 11 * SECOND, True)))
+    places.hold("n2", "A", FakeAsset("SHORT", leading=False, leader=LeaderStatus("", 9 * SECOND, True)))
     assert places.ask("SI") == ["LONG"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyjs.server.jetstream.domain.reading import Reading
+from pyjs.server.jetstream.domain.reading import StoreLoader
 from pyjs.store.errors import StoreClosed
 from pyjs.store.file import FileStream
 
@@ -17,7 +17,7 @@ def opened(path: Path, count: list[FileStream]) -> FileStream:
 
 def test_what_was_read_is_taken_once(tmp_path: Path) -> None:
     stores: list[FileStream] = []
-    reading = Reading(lambda: opened(tmp_path, stores))
+    reading = StoreLoader(lambda: opened(tmp_path, stores))
     reading.read()
     assert reading.take() is stores[0] and len(stores) == 1
     assert reading.take() is stores[1], "what lies there now"
@@ -26,7 +26,7 @@ def test_what_was_read_is_taken_once(tmp_path: Path) -> None:
 
 def test_what_is_not_taken_is_let_go_of(tmp_path: Path) -> None:
     stores: list[FileStream] = []
-    reading = Reading(lambda: opened(tmp_path, stores))
+    reading = StoreLoader(lambda: opened(tmp_path, stores))
     reading.read()
     reading.read()
     reading.let_go()
@@ -40,7 +40,7 @@ def test_what_went_wrong_is_told_to_who_takes_it(tmp_path: Path) -> None:
     def refuse() -> FileStream:
         raise OSError(5, "Input/output error")
 
-    reading = Reading(refuse)
+    reading = StoreLoader(refuse)
     reading.read()
     with pytest.raises(OSError, match="Input/output"):
         reading.take()

@@ -7,10 +7,10 @@ from typing import Any
 
 from lib.fake_clock import FakeClock
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.server import Server
-from pyjs.server.cluster.meta.usage import Used
-from pyjs.server.jetstream.domain.reports import Report
-from pyjs.server.jetstream.domain.servers import GATHERED, Servers
+from pyjs.server.cluster.meta.server import NodeInfo
+from pyjs.server.cluster.meta.usage import TierUsage
+from pyjs.server.jetstream.domain.reports import NodeReport
+from pyjs.server.jetstream.domain.servers import GATHERED, NodeTracker
 from pyjs.server.jetstream.domain.sights import EVERY
 
 
@@ -18,7 +18,7 @@ class Carrier:
     """The system account: what was published."""
 
     def __init__(self) -> None:
-        self.reports: list[Report] = []
+        self.reports: list[NodeReport] = []
 
     def subscribe(self, subject: str, callback: Any) -> object:
         return object()
@@ -26,7 +26,7 @@ class Carrier:
     def unsubscribe(self, subscription: object) -> None: ...
 
     def publish(self, subject: str, body: bytes) -> int:
-        self.reports.append(Report.decode(body))
+        self.reports.append(NodeReport.decode(body))
         return 1
 
 
@@ -39,16 +39,16 @@ def test_the_log_names_the_leader_once_its_name_is_known() -> None:
     surroundings = Plain(clock=FakeClock(), server="S0", log=Plain(info=lines.append))
     domain: Any = Plain(
         surroundings=surroundings,
-        state=Plain(servers={"L-1": Server("L-1", "", cluster="mesh")}),
+        state=Plain(servers={"L-1": NodeInfo("L-1", "", cluster="mesh")}),
         leader_is_at=lambda *_: None,
         is_leader=False,
     )
-    servers = Servers(domain, Plain(accounts={}), Carrier())  # type: ignore[arg-type]
+    servers = NodeTracker(domain, Plain(accounts={}), Carrier())  # type: ignore[arg-type]
     servers.introduce("L-1")
     assert lines == []
-    servers._take(Report(Server("X-1", "x", "mesh"), "SX"))
-    servers._take(Report(Server("L-1", "s1", "mesh"), "S1"))
-    servers._take(Report(Server("L-1", "s1", "mesh"), "S1"))
+    servers._take(NodeReport(NodeInfo("X-1", "x", "mesh"), "SX"))
+    servers._take(NodeReport(NodeInfo("L-1", "s1", "mesh"), "S1"))
+    servers._take(NodeReport(NodeInfo("L-1", "s1", "mesh"), "S1"))
     assert lines == ["JetStream cluster new metadata leader: s1/mesh"]
 
 
@@ -75,17 +75,17 @@ def test_what_is_used_is_told_within_a_second_and_nothing_new_only_every_few() -
         leader_is_at=lambda *_: None,
         surroundings=Plain(clock=clock, server="S0"),
     )
-    servers = Servers(domain, engine, carrier)  # type: ignore[arg-type]
+    servers = NodeTracker(domain, engine, carrier)  # type: ignore[arg-type]
     begin = clock.now()
     servers.start()
-    assert [report.used for report in carrier.reports] == [{"ACC": {"R1": Used(0, 100)}}]
+    assert [report.used for report in carrier.reports] == [{"ACC": {"R1": TierUsage(0, 100)}}]
     clock.advance(EVERY // 2)
     assert len(carrier.reports) == 1
     account.streams["S"] = stream(250)
     clock.advance(SECOND // 4)
-    assert carrier.reports[-1].used == {"ACC": {"R1": Used(0, 100)}}
+    assert carrier.reports[-1].used == {"ACC": {"R1": TierUsage(0, 100)}}
     clock.advance(SECOND)
-    assert carrier.reports[-1].used == {"ACC": {"R1": Used(0, 250)}}
+    assert carrier.reports[-1].used == {"ACC": {"R1": TierUsage(0, 250)}}
     assert clock.now() - begin < EVERY
     servers.stop()
     count = len(carrier.reports)
@@ -99,7 +99,7 @@ def test_a_leader_gathers_until_it_has_heard_of_all_members_or_for_a_while() -> 
         me="", surroundings=Plain(clock=clock, server="S0"), state=Plain(servers={"A": 1}), sights={"A": 1}
     )
     domain.group = Plain(members=Plain(all={"A", "B"}))
-    servers = Servers(domain, Plain(accounts={}), Carrier())  # type: ignore[arg-type]
+    servers = NodeTracker(domain, Plain(accounts={}), Carrier())  # type: ignore[arg-type]
     assert not servers.gathering
     servers.lead()
     assert servers.gathering

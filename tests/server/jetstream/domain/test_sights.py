@@ -4,48 +4,48 @@ from __future__ import annotations
 
 import pytest
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.meta.server import Server, Sight
-from pyjs.server.cluster.meta.usage import Used
-from pyjs.server.jetstream.domain.reports import Report, ReportError
-from pyjs.server.jetstream.domain.sights import SILENCE, Sights
+from pyjs.server.cluster.meta.server import NodeInfo, NodeStatus
+from pyjs.server.cluster.meta.usage import TierUsage
+from pyjs.server.jetstream.domain.reports import NodeReport, NodeReportError
+from pyjs.server.jetstream.domain.sights import SILENCE, NodeStatuses
 
 
-def report(node: str = "N1", life: str = "1", process: str = "P1", **more: object) -> Report:
-    return Report(Server(f"{node}-{life}", node.lower(), "C"), process, **more)  # type: ignore[arg-type]
+def report(node: str = "N1", life: str = "1", process: str = "P1", **more: object) -> NodeReport:
+    return NodeReport(NodeInfo(f"{node}-{life}", node.lower(), "C"), process, **more)  # type: ignore[arg-type]
 
 
 def test_a_report_is_read_as_it_was_written() -> None:
     said = report(
-        used={"A": {"R3": Used(1, 2)}, "a.b": {}},
+        used={"A": {"R3": TierUsage(1, 2)}, "a.b": {}},
         lags={("A", "S"): {"N2-1": 7}},
         term=3,
         index=90,
         ask=True,
     )
-    assert Report.decode(said.encode()) == said
+    assert NodeReport.decode(said.encode()) == said
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"[]", b"{}", b'{"server": 3}', report().encode().replace(b'"used":{}', b'"used":{"A":3}')]
 )
 def test_what_is_no_report_is_refused(data: bytes) -> None:
-    with pytest.raises(ReportError):
-        Report.decode(data)
+    with pytest.raises(NodeReportError):
+        NodeReport.decode(data)
 
 
 def test_who_is_silent_is_away_and_who_speaks_is_back() -> None:
-    sights = Sights()
-    assert sights.hear(report(used={"A": {"R1": Used(1, 2), "R3": Used(10, 20)}}), now=0)
-    assert sights.view(SILENCE - 1) == {"N1-1": Sight(True, True, 11, 22)}
-    assert sights.view(SILENCE) == {"N1-1": Sight(False, True, 11, 22)}
+    sights = NodeStatuses()
+    assert sights.hear(report(used={"A": {"R1": TierUsage(1, 2), "R3": TierUsage(10, 20)}}), now=0)
+    assert sights.view(SILENCE - 1) == {"N1-1": NodeStatus(True, True, 11, 22)}
+    assert sights.view(SILENCE) == {"N1-1": NodeStatus(False, True, 11, 22)}
     assert sights.reports(SILENCE) == []
     assert sights.hear(report(), now=SILENCE)  # new again
     assert not sights.hear(report(), now=SILENCE + 1)
-    assert sights.view(SILENCE + SECOND) == {"N1-1": Sight()}
+    assert sights.view(SILENCE + SECOND) == {"N1-1": NodeStatus()}
 
 
 def test_who_cannot_be_reached_is_away_at_once() -> None:
-    sights = Sights()
+    sights = NodeStatuses()
     sights.hear(report(), now=0)
     sights.hear(report("N2", process="P2"), now=0)
     sights.lost("P1")
@@ -57,7 +57,7 @@ def test_who_cannot_be_reached_is_away_at_once() -> None:
 
 
 def test_another_life_of_a_process_takes_the_place_of_the_first() -> None:
-    sights = Sights()
+    sights = NodeStatuses()
     sights.hear(report(), now=0)
     sights.hear(report(life="2"), now=1)
     assert set(sights.view(1)) == {"N1-2"}
@@ -65,7 +65,7 @@ def test_another_life_of_a_process_takes_the_place_of_the_first() -> None:
 
 
 def test_another_process_leaves_the_life_before_until_it_is_silent() -> None:
-    sights = Sights()
+    sights = NodeStatuses()
     sights.hear(report(), now=0)
     sights.hear(report(life="2", process="P2"), now=1)
     assert sights.view(2)["N1-1"].online
@@ -75,9 +75,11 @@ def test_another_process_leaves_the_life_before_until_it_is_silent() -> None:
 
 
 def test_usage_and_lags_are_those_said_last() -> None:
-    sights = Sights()
-    sights.hear(report(used={"A": {"R1": Used(0, 5)}}, lags={("A", "S"): {"N2-1": 3}}), now=0)
-    sights.hear(report("N2", process="P2", used={"A": {"R1": Used(0, 7)}, "B": {"R1": Used(1, 0)}}), now=0)
+    sights = NodeStatuses()
+    sights.hear(report(used={"A": {"R1": TierUsage(0, 5)}}, lags={("A", "S"): {"N2-1": 3}}), now=0)
+    sights.hear(
+        report("N2", process="P2", used={"A": {"R1": TierUsage(0, 7)}, "B": {"R1": TierUsage(1, 0)}}), now=0
+    )
     assert sights.usage("A") == {"N1-1": {"R1": (0, 5)}, "N2-1": {"R1": (0, 7)}}
     assert sights.usage("B") == {"N2-1": {"R1": (1, 0)}} and sights.usage("C") == {}
     assert sights.lags("A", "S") == ("N1-1", {"N2-1": 3})

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from lib.streams import World
-from pyjs.server.cluster.meta.usage import Used
+from pyjs.server.cluster.meta.usage import TierUsage
 from pyjs.server.config.options import AccountJetStream
 from pyjs.server.jetstream.domain.usage import count
 
 REPORTS = {
-    "me": {"R1": Used(0, 10), "R3": Used(1, 20)},
-    "other": {"R3": Used(1, 20)},
-    "third": {"R3": Used(1, 20), "R1": Used(0, 5)},
+    "me": {"R1": TierUsage(0, 10), "R3": TierUsage(1, 20)},
+    "other": {"R3": TierUsage(1, 20)},
+    "third": {"R3": TierUsage(1, 20), "R1": TierUsage(0, 5)},
 }
 
 

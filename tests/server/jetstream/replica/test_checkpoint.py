@@ -125,7 +125,7 @@ def test_a_damaged_message_ends_the_replica() -> None:
 
 def test_an_entry_of_a_newer_server_ends_the_replica() -> None:
     _, member = led()
-    with pytest.raises(entry.EntryError):
+    with pytest.raises(entry.StreamEntryError):
         applied(member.replica.apply([(1, b"\x09\x01" + bytes(8))], 1))
 
 

@@ -23,7 +23,7 @@ def site(**config: Any) -> tuple[MemoryLog, Member, Member]:
 
 def seat(member: Member, name: str, **config: Any) -> None:
     document = json.dumps(consumer_config(member.stream, name, config).to_json()).encode()
-    assert order(member, entry.Seat(member.replica.now(), 1, name, document)) == [True]
+    assert order(member, entry.AddConsumer(member.replica.now(), 1, name, document)) == [True]
 
 
 def put(member: Member, *bodies: bytes) -> None:
@@ -137,7 +137,7 @@ def test_a_late_change_of_an_old_leader_is_not_taken_for_the_next_one() -> None:
     one.clock.advance(SOON)
     standing = one.stream.standings["c"]
     before = (standing.version, standing.state)
-    change = entry.Change(one.replica.now(), "c", standing.version + 3, False, b"")
+    change = entry.ConsumerDelta(one.replica.now(), "c", standing.version + 3, False, b"")
     assert order(one, change) == [False]
     assert (standing.version, standing.state) == before
 

@@ -76,7 +76,7 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
     assert world.publish("s.b", b"5", Nats_Msg_Id="id5") == b'{"stream":"S","seq":5}'
     world.clock.advance(3 * SECOND)
     assert [body for _, body in pulled(world, "c", 9)] == [b"2", b"3", b"5"]
-    replica.order(entry.Unseat(replica.now(), "gone"), lambda _: None)
+    replica.order(entry.RemoveConsumer(replica.now(), "gone"), lambda _: None)
     world.clock.advance(SECOND // 10)
 
     again = dissolve(replica)

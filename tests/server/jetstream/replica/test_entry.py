@@ -22,17 +22,17 @@ def publish(draw: st.DrawFn) -> tuple[bytes, bytes, int, int, bytes]:
 
 ENTRIES = st.one_of(
     st.builds(entry.Publishes, TIME, st.lists(publish(), max_size=6)),
-    st.builds(entry.Delete, TIME, SEQ, st.booleans()),
+    st.builds(entry.DeleteMsg, TIME, SEQ, st.booleans()),
     st.builds(entry.Purge, TIME, st.text(max_size=10), SEQ, SEQ),
     st.builds(entry.Expire, TIME, st.sampled_from([entry.AGE, entry.LIFETIMES])),
     st.builds(entry.Configure, TIME, BYTES),
-    st.builds(entry.Seat, TIME, TIME, NAME, BYTES),
-    st.builds(entry.Unseat, TIME, NAME),
-    st.builds(entry.Change, TIME, NAME, st.integers(0, (1 << 32) - 1), st.booleans(), BYTES),
-    st.builds(entry.Mirrored, TIME, st.lists(st.tuples(SEQ, TIME, NAME, BYTES, BYTES), max_size=4)),
-    st.builds(entry.Copied, TIME, st.lists(st.tuples(NAME, NAME, SEQ, NAME, BYTES, BYTES), max_size=4)),
+    st.builds(entry.AddConsumer, TIME, TIME, NAME, BYTES),
+    st.builds(entry.RemoveConsumer, TIME, NAME),
+    st.builds(entry.ConsumerDelta, TIME, NAME, st.integers(0, (1 << 32) - 1), st.booleans(), BYTES),
+    st.builds(entry.MirroredMsgs, TIME, st.lists(st.tuples(SEQ, TIME, NAME, BYTES, BYTES), max_size=4)),
+    st.builds(entry.SourcedMsgs, TIME, st.lists(st.tuples(NAME, NAME, SEQ, NAME, BYTES, BYTES), max_size=4)),
     st.builds(entry.Skip, TIME, SEQ),
-    st.builds(entry.Forget, TIME, NAME),
+    st.builds(entry.ForgetSource, TIME, NAME),
 )
 
 
@@ -45,10 +45,17 @@ def test_what_is_written_is_read(wanted: entry.Entry) -> None:
 def test_a_cut_is_no_entry_or_one_of_free_length(wanted: entry.Entry, data: st.DataObject) -> None:
     whole = entry.encode(wanted)
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
-    free = (entry.Configure, entry.Seat, entry.Unseat, entry.Change, entry.Purge, entry.Forget)
+    free = (
+        entry.Configure,
+        entry.AddConsumer,
+        entry.RemoveConsumer,
+        entry.ConsumerDelta,
+        entry.Purge,
+        entry.ForgetSource,
+    )
     try:
         found = entry.decode(cut)
-    except entry.EntryError:
+    except entry.StreamEntryError:
         return
     assert isinstance(found, free)
 
@@ -57,14 +64,14 @@ def test_a_cut_is_no_entry_or_one_of_free_length(wanted: entry.Entry, data: st.D
 def test_anything_else_is_refused_in_one_way(data: bytes) -> None:
     try:
         entry.decode(data)
-    except entry.EntryError:
+    except entry.StreamEntryError:
         return
     assert data[:1] == bytes([entry.VERSION])
 
 
 def test_a_later_version_is_refused() -> None:
     data = entry.encode(entry.Skip(1, 2))
-    with pytest.raises(entry.EntryError, match="version 2, kind 11"):
+    with pytest.raises(entry.StreamEntryError, match="version 2, kind 11"):
         entry.decode(b"\x02" + data[1:])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lib.replicas import CREATED, Member, MemoryLog, applied, order
 from pyjs.server.jetstream.replica import entry
-from pyjs.server.jetstream.replica.refill import MisfitError, RefillError, SenderError
+from pyjs.server.jetstream.replica.refill import CatchupError, CatchupMismatchError, CatchupSenderError
 
 SECOND = 1_000_000_000
 COUNT = 60
@@ -21,7 +21,7 @@ def filled(**config: Any) -> tuple[MemoryLog, Member]:
     for number in range(COUNT):
         put(leader, b"%d" % number * 20)
     for seq in (3, 4, 5, 40):
-        order(leader, entry.Delete(leader.replica.now(), seq, True))
+        order(leader, entry.DeleteMsg(leader.replica.now(), seq, True))
     return log, leader
 
 
@@ -126,7 +126,7 @@ def test_what_is_damaged_on_its_way_is_not_taken() -> None:
         bad[at] ^= 4
         try:
             new.replica.answered(bytes(bad))
-        except RefillError:
+        except CatchupError:
             pass
         else:
             assert at < 22  # a piece that answers another question is passed by
@@ -148,7 +148,7 @@ def test_a_damaged_sender_sends_nothing() -> None:
     new = Member(log, {})
     asked(new, log)
     for _ in range(2):
-        with pytest.raises(SenderError, match=r"damaged|lost"):
+        with pytest.raises(CatchupSenderError, match=r"damaged|lost"):
             sender.replica.answer(new.questions[0])
 
 
@@ -159,7 +159,7 @@ def test_a_question_about_another_stream_of_the_name_is_refused() -> None:
     question = other.questions[0]
     strange = question[:1] + (CREATED + 1).to_bytes(8, "little") + question[9:]
     for asked_for in (strange, b"", b"\x02" + question[1:]):
-        with pytest.raises(SenderError):
+        with pytest.raises(CatchupSenderError):
             leader.replica.answer(asked_for)
 
 
@@ -167,7 +167,7 @@ def test_a_replica_that_is_refilled_helps_nobody_and_makes_no_snapshot() -> None
     log, _ = filled()
     new = Member(log, {})
     asked(new, log)
-    with pytest.raises(SenderError, match="not current"):
+    with pytest.raises(CatchupSenderError, match="not current"):
         new.replica.answer(new.questions[0])
     assert new.replica.take() is None
 
@@ -177,5 +177,5 @@ def test_what_does_not_fit_is_no_replica() -> None:
     odd = Member(log, {})
     odd.stream.store.append("s.z", b"", b"of another history", 1)
     asked(odd, log)
-    with pytest.raises(MisfitError):
+    with pytest.raises(CatchupMismatchError):
         run(odd, leader)

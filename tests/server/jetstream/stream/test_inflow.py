@@ -12,7 +12,7 @@ from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server import slices
 from pyjs.server.accounts.parcel import Message
 from pyjs.server.jetstream.stream.core import Stream
-from pyjs.server.jetstream.stream.link import Link
+from pyjs.server.jetstream.stream.link import Origin
 from pyjs.server.slices import at_once
 
 SECOND = 1_000_000_000
@@ -33,14 +33,14 @@ def bodies(world: World, stream: Stream) -> list[bytes]:
     return [message.body for message in world.messages(stream)]
 
 
-def link(stream: Stream) -> Link:
+def link(stream: Stream) -> Origin:
     assert stream.inflow is not None
     found = stream.inflow._mirror or next(iter(stream.inflow._sources.values()))
     assert found is not None
     return found
 
 
-def lose(followed: Link, wanted: Callable[[Message], bool]) -> list[Message]:
+def lose(followed: Origin, wanted: Callable[[Message], bool]) -> list[Message]:
     """Let the messages that `wanted` says vanish on their way to the link."""
     lost: list[Message] = []
     feed = followed._feed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lib.operated import Operated
-from pyjs.server.operator.resolver.directory import Directory
+from pyjs.server.operator.resolver.directory import TokenDirectory
 
 
 @pytest.fixture
@@ -16,6 +16,6 @@ def operated() -> Operated:
 
 
 @pytest.fixture
-def make(operated: Operated, tmp_path: Path) -> Callable[..., Directory]:
+def make(operated: Operated, tmp_path: Path) -> Callable[..., TokenDirectory]:
     """Opens the test's folder, as often as wanted."""
     return lambda **options: operated.directory(tmp_path / "jwt", **options)

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from lib.operated import SECOND, Operated
-from pyjs.keys import KeyPair, Role
+from pyjs.keys import KeyPair, KeyRole
 from pyjs.server.operator.resolver import ResolverError
-from pyjs.server.operator.resolver.directory import EMPTY, Deletion, Directory
+from pyjs.server.operator.resolver.directory import EMPTY, Deletion, TokenDirectory
 
-Make = Callable[..., Directory]
+Make = Callable[..., TokenDirectory]
 
 
 def digest(*tokens: str) -> bytes:
@@ -72,7 +72,7 @@ def test_of_two_tokens_of_one_second_all_servers_keep_the_same(operated: Operate
 
 def test_tokens_that_do_not_fit_are_refused(make: Make, operated: Operated) -> None:
     directory, key = make(), operated.accounts[0]
-    stranger = KeyPair.create(Role.OPERATOR)
+    stranger = KeyPair.create(KeyRole.OPERATOR)
     for token, why in (
         (operated.token(by=stranger), "not trusted"),
         (operated.token(1), "not of"),
@@ -86,7 +86,7 @@ def test_tokens_that_do_not_fit_are_refused(make: Make, operated: Operated) -> N
 
 def damage(path: Path, operated: Operated) -> dict[str, bytes]:
     """Files that do not belong there, by name."""
-    stranger = KeyPair.create(Role.OPERATOR)
+    stranger = KeyPair.create(KeyRole.OPERATOR)
     files = {
         f"{operated.accounts[0]}.jwt": operated.token(0)[:40].encode(),
         f"{operated.accounts[1]}.jwt": b"",
@@ -280,7 +280,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, type[Exc
     arm(-1, OSError)
 
 
-def agrees(directory: Directory, operated: Operated, make: Make) -> None:
+def agrees(directory: TokenDirectory, operated: Operated, make: Make) -> None:
     """Memory says what a fresh look at the disk says."""
     fresh = make(deletion=directory.deletion)
     assert (directory.keys(), directory.digest) == (fresh.keys(), fresh.digest)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from lib.operated import SECOND, Operated
 from pyjs.server.operator.resolver import ResolverError
-from pyjs.server.operator.resolver.directory import EMPTY, Deletion, Directory
+from pyjs.server.operator.resolver.directory import EMPTY, Deletion, TokenDirectory
 
 OPERATED = Operated()
 ACCOUNTS = st.integers(0, 4)
@@ -44,7 +44,7 @@ class Model(RuleBasedStateMachine):
         self.held: dict[int, tuple[int, int]] = {}
         self.used: dict[int, int] = {}
 
-    def open(self) -> Directory:
+    def open(self) -> TokenDirectory:
         return OPERATED.directory(Path(self.folder.name), **self.options)
 
     def teardown(self) -> None:

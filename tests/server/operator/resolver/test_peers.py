@@ -9,9 +9,16 @@ from typing import Any
 import pytest
 from lib.eventually import turns
 from lib.operated import SECOND, Operated
-from pyjs.server.accounts import Account, Kind, Message, Parcel, Registry, Subscription
+from pyjs.server.accounts import (
+    Account,
+    AccountRegistry,
+    ConnectionKind,
+    Message,
+    RoutedMessage,
+    Subscription,
+)
 from pyjs.server.config.options import Options
-from pyjs.server.operator.resolver.peers import Peers
+from pyjs.server.operator.resolver.peers import ResolverPeers
 
 
 class Link:
@@ -22,7 +29,7 @@ class Link:
     fast = False
 
     def __init__(self, system: Account, subject: str = "$SYS.REQ.ACCOUNT.*.CLAIMS.LOOKUP") -> None:
-        self.kind = Kind.LEAF
+        self.kind = ConnectionKind.LEAF
         self.system = system
         self.asked: list[str] = []
         self.heard: Callable[[str], None] = lambda reply: None
@@ -32,11 +39,11 @@ class Link:
         del subject
         return True
 
-    def deliver(self, subscription: Subscription, parcel: Parcel) -> bool:
+    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
         del subscription, parcel
         return False
 
-    def deliver_leaf(self, parcel: Parcel, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         del queues
         self.asked.append(parcel.reply.decode())
         return True
@@ -50,25 +57,25 @@ class Link:
 
 
 @pytest.fixture
-def registry(operated: Operated) -> Registry:
-    return Registry(Options(), operated.clock)
+def registry(operated: Operated) -> AccountRegistry:
+    return AccountRegistry(Options(), operated.clock)
 
 
 @pytest.fixture
-def system(registry: Registry) -> Account:
+def system(registry: AccountRegistry) -> Account:
     assert registry.system is not None
     return registry.system
 
 
 @pytest.fixture
-def peers(operated: Operated, registry: Registry, system: Account) -> Peers:
-    made = Peers(registry, operated.clock, lambda n: bytes(range(n)))
+def peers(operated: Operated, registry: AccountRegistry, system: Account) -> ResolverPeers:
+    made = ResolverPeers(registry, operated.clock, lambda n: bytes(range(n)))
     made.watch(system)
     return made
 
 
 def search(
-    operated: Operated, peers: Peers, script: Callable[[], None], *, fits: bool = True
+    operated: Operated, peers: ResolverPeers, script: Callable[[], None], *, fits: bool = True
 ) -> tuple[str, int]:
     """(what was found, ns it took) while `script` runs after the question."""
 
@@ -85,7 +92,7 @@ def search(
     return asyncio.run(run()), operated.clock.now() - begun
 
 
-def test_the_first_token_counts(operated: Operated, system: Account, peers: Peers) -> None:
+def test_the_first_token_counts(operated: Operated, system: Account, peers: ResolverPeers) -> None:
     one, two = Link(system), Link(system)
 
     def script() -> None:
@@ -97,14 +104,16 @@ def test_the_first_token_counts(operated: Operated, system: Account, peers: Peer
     assert operated.clock.pending() == 0
 
 
-def test_the_search_ends_when_everybody_has_none(operated: Operated, system: Account, peers: Peers) -> None:
+def test_the_search_ends_when_everybody_has_none(
+    operated: Operated, system: Account, peers: ResolverPeers
+) -> None:
     one, two = Link(system), Link(system)
     assert search(operated, peers, lambda: one.says(one.asked[0])) == ("", 2 * SECOND)
     assert search(operated, peers, lambda: [x.says(one.asked[-1]) for x in (one, two)] and None) == ("", 0)
 
 
 def test_servers_behind_one_link_are_counted_by_what_they_tell(
-    operated: Operated, system: Account, peers: Peers
+    operated: Operated, system: Account, peers: ResolverPeers
 ) -> None:
     link = Link(system)
     for server in ("N1", "N2", "N2"):
@@ -118,18 +127,22 @@ def test_servers_behind_one_link_are_counted_by_what_they_tell(
     assert search(operated, peers, lambda: link.says(link.asked[-1])) == ("", 0)
 
 
-def test_a_token_that_does_not_fit_is_passed_over(operated: Operated, system: Account, peers: Peers) -> None:
+def test_a_token_that_does_not_fit_is_passed_over(
+    operated: Operated, system: Account, peers: ResolverPeers
+) -> None:
     link = Link(system)
     assert search(operated, peers, lambda: link.says(link.asked[0], "x"), fits=False) == ("", 2 * SECOND)
 
 
-def test_nobody_to_ask(operated: Operated, system: Account, peers: Peers) -> None:
+def test_nobody_to_ask(operated: Operated, system: Account, peers: ResolverPeers) -> None:
     heard: list[Message] = []
     system.subscribe("$SYS.REQ.ACCOUNT.*.CLAIMS.LOOKUP", heard.append)
     assert search(operated, peers, lambda: None) == ("", 0)
     assert heard == []
 
 
-def test_the_end_of_the_server_ends_the_search(operated: Operated, system: Account, peers: Peers) -> None:
+def test_the_end_of_the_server_ends_the_search(
+    operated: Operated, system: Account, peers: ResolverPeers
+) -> None:
     Link(system)
     assert search(operated, peers, peers.stop) == ("", 0)

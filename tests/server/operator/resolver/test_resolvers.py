@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from lib.operated import Operated
-from pyjs.keys import KeyPair, Role
-from pyjs.server.accounts import Registry
+from pyjs.keys import KeyPair, KeyRole
+from pyjs.server.accounts import AccountRegistry
 from pyjs.server.config.options import Options, ResolverOptions
 from pyjs.server.operator.resolver import AccountAbsentError, Resolver, ResolverError, make_resolver
 from pyjs.server.operator.resolver.memory import MemoryResolver
@@ -21,7 +21,7 @@ from pyjs.server.slices import at_once
 
 def made(operated: Operated, **options: object) -> Resolver:
     given = ResolverOptions(**options)  # type: ignore[arg-type]
-    registry = Registry(Options(), operated.clock)
+    registry = AccountRegistry(Options(), operated.clock)
     return make_resolver(
         Options(resolver=given),
         trust=operated.trust,
@@ -70,7 +70,7 @@ def test_a_preload_that_is_none_stops_the_start(operated: Operated, tmp_path: Pa
 
 def test_a_preload_of_another_operator_is_named_and_not_used(operated: Operated) -> None:
     resolver, key = made(operated, kind="memory"), operated.accounts[0]
-    asyncio.run(resolver.start({key: operated.token(by=KeyPair.create(Role.OPERATOR))}))
+    asyncio.run(resolver.start({key: operated.token(by=KeyPair.create(KeyRole.OPERATOR))}))
     assert resolver.keys() == []
     assert [line for line in operated.log.lines if key in line and "not trusted" in line]
 

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 from lib.operated import SECOND, Operated
-from pyjs.keys import KeyPair, Role
-from pyjs.server.accounts import Account, Message, Registry
+from pyjs.keys import KeyPair, KeyRole
+from pyjs.server.accounts import Account, AccountRegistry, Message
 from pyjs.server.config.options import Options
-from pyjs.server.operator.reading import Reader
+from pyjs.server.operator.reading import TokenParser
 from pyjs.server.operator.resolver.folder import FolderResolver
-from pyjs.server.operator.resolver.peers import Peers
-from pyjs.server.operator.resolver.sync import PACK, Sync
+from pyjs.server.operator.resolver.peers import ResolverPeers
+from pyjs.server.operator.resolver.sync import PACK, DirectorySync
 
 
 class Member:
     """A server as far as the exchange goes."""
 
-    def __init__(self, operated: Operated, system: Account, registry: Registry, path: Path) -> None:
+    def __init__(self, operated: Operated, system: Account, registry: AccountRegistry, path: Path) -> None:
         number = len(str(path)) + path.name.encode()[0]
-        peers = Peers(registry, operated.clock, lambda n: bytes((number + i) % 251 for i in range(n)))
+        peers = ResolverPeers(registry, operated.clock, lambda n: bytes((number + i) % 251 for i in range(n)))
         self.directory = operated.directory(path)
         self.applied: list[str] = []
         resolver = FolderResolver(
@@ -33,27 +33,29 @@ class Member:
             timeout=SECOND,
             interval=60 * SECOND,
         )
-        self.sync = Sync(resolver, system, operated.clock, operated.log, self.applied.append, Reader())
+        self.sync = DirectorySync(
+            resolver, system, operated.clock, operated.log, self.applied.append, TokenParser()
+        )
 
 
 @pytest.fixture
-def registry(operated: Operated) -> Registry:
-    return Registry(Options(), operated.clock)
+def registry(operated: Operated) -> AccountRegistry:
+    return AccountRegistry(Options(), operated.clock)
 
 
 @pytest.fixture
-def system(registry: Registry) -> Account:
+def system(registry: AccountRegistry) -> Account:
     assert registry.system is not None
     return registry.system
 
 
 @pytest.fixture
-def one(operated: Operated, system: Account, registry: Registry, tmp_path: Path) -> Member:
+def one(operated: Operated, system: Account, registry: AccountRegistry, tmp_path: Path) -> Member:
     return Member(operated, system, registry, tmp_path / "a")
 
 
 @pytest.fixture
-def two(operated: Operated, system: Account, registry: Registry, tmp_path: Path) -> Member:
+def two(operated: Operated, system: Account, registry: AccountRegistry, tmp_path: Path) -> Member:
     return Member(operated, system, registry, tmp_path / "b")
 
 
@@ -84,7 +86,7 @@ def test_a_server_alone_does_not_answer_itself(operated: Operated, system: Accou
 
 def test_a_long_list_goes_out_in_pieces(operated: Operated, system: Account, one: Member) -> None:
     """A piece at a time, others in between; the end is empty."""
-    keys = [KeyPair.create(Role.ACCOUNT).public_key for _ in range(100)]
+    keys = [KeyPair.create(KeyRole.ACCOUNT).public_key for _ in range(100)]
     for key in keys:
         one.directory.store(key, operated.token(key), newer_only=True)
     one.sync.start()
@@ -100,7 +102,7 @@ def test_a_long_list_goes_out_in_pieces(operated: Operated, system: Account, one
 def test_who_asks_cannot_stop_the_exchange_by_a_name(
     operated: Operated, system: Account, one: Member
 ) -> None:
-    for key in (KeyPair.create(Role.ACCOUNT).public_key for _ in range(100)):
+    for key in (KeyPair.create(KeyRole.ACCOUNT).public_key for _ in range(100)):
         one.directory.store(key, operated.token(key), newer_only=True)
     one.sync.start()
     asked: list[Message] = []
@@ -118,7 +120,7 @@ def test_what_is_not_taken_is_told_once(operated: Operated, system: Account, one
     one.sync.start()
     asked: list[Message] = []
     system.subscribe(PACK, asked.append, queue="responder")
-    stranger = operated.token(by=KeyPair.create(Role.OPERATOR))
+    stranger = operated.token(by=KeyPair.create(KeyRole.OPERATOR))
     for _ in range(2):
         operated.clock.advance(60 * SECOND)
         system.publish(asked[-1].reply, f"{operated.accounts[0]}|{stranger}\nnonsense".encode())
