@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from .errors import TokenFault as TokenFault
     from .errors import WorkspaceError as WorkspaceError
     from .folders.context import NscContext as NscContext
-    from .folders.home import NscDirectories as NscDirectories
     from .folders.keystore import Keystore as Keystore
+    from .folders.locations import NscDirectories as NscDirectories
     from .folders.store import OperatorStore as OperatorStore
     from .folders.store import Stores as Stores
     from .grants import import_cycles as import_cycles
@@ -87,7 +87,7 @@ _WHERE = {
     "errors": "CredentialsError DamagedError FolderError ForeignError IdentityError KeyFault NkeyError "
     "NotFoundError TokenError TokenFault WorkspaceError",
     "folders.context": "NscContext",
-    "folders.home": "NscDirectories",
+    "folders.locations": "NscDirectories",
     "folders.keystore": "Keystore",
     "folders.store": "OperatorStore Stores",
     "grants": "import_cycles validate_import",

@@ -23,9 +23,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from .errors import IdentityError, TokenError, TokenFault
-from .hours import window_end
 from .nkey import verify
 from .scope import TemplateError, apply_template
+from .time_ranges import window_end
 
 if TYPE_CHECKING:
     from .claims import AccountClaims, Claims, OperatorClaims, Permissions, UserClaims, UserPermissionLimits

@@ -45,7 +45,7 @@ def decode(token: str, kind: type[C] | None = None, *, v1: bool = False) -> Clai
     _check_header(header, v1=v1)
     _check_version(document, old=old)
     if old:
-        from .legacy import upgraded
+        from .token_v1 import upgraded
 
         signed, document = signed.partition(b".")[2], upgraded(document)
     claims = _typed(document)
@@ -165,7 +165,7 @@ def _check_header(header: dict[str, Any], *, v1: bool) -> None:
 
 def _check_version(document: dict[str, Any], *, old: bool) -> None:
     from .claims import KINDS
-    from .legacy import is_v1
+    from .token_v1 import is_v1
 
     if old != is_v1(document):
         raise TokenError(TokenFault.VERSION, "the token's version and its algorithm do not belong together")

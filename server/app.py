@@ -27,7 +27,7 @@ from .slices import Steps, at_once
 from .worker import Worker
 
 if TYPE_CHECKING:
-    from .cluster.formation import BootstrapExpect
+    from .cluster.bootstrap import BootstrapExpect
     from .jetstream.engine import JetStream
     from .leaf import Leafs
     from .monitor.http import Monitor
@@ -257,7 +257,7 @@ class Server:
 
     def _expected(self) -> BootstrapExpect:
         """Who must be there before a meta group is founded: those that the routes name."""
-        from .cluster.roll import expected
+        from .cluster.bootstrap_peers import expected
 
         remotes = self.routes.remotes if self.routes is not None else ()
         return expected(remotes, configured=self.routes is not None and bool(self.routes.cluster.routes))

@@ -60,7 +60,7 @@ def _run(argv: Sequence[str], program: str, held: HeldSignals) -> int:
 
 def check_config(path: str, program: str = PROGRAM) -> int:
     """Check a configuration file and say so on standard error; 0 when a server would start with it."""
-    from .config import ConfigError, load, places
+    from .config import ConfigError, load, paths
     from .config.support import unserved
 
     try:
@@ -72,7 +72,7 @@ def check_config(path: str, program: str = PROGRAM) -> int:
     warnings, refusals = unserved(options)
     for warning in warnings:
         _complain(f"{program}: warning: {warning}")
-    refusals = [*refusals, *places.problems(options), *_account_problems(options)]
+    refusals = [*refusals, *paths.problems(options), *_account_problems(options)]
     if refusals:
         return _report(refusals, program)
     _complain(f"{program}: configuration file {path} is valid ({options.config_digest})")
@@ -83,7 +83,7 @@ def _account_problems(options: Options) -> list[ConfigProblem]:
     """Why there can be no such accounts, as with imports in a circle."""
     import asyncio
 
-    from .accounts.draft import AccountsError
+    from .accounts.account_spec import AccountsError
     from .accounts.registry import AccountRegistry
     from .clock import LoopClock
     from .config import ConfigProblem
@@ -149,7 +149,7 @@ def _signal(text: str, program: str) -> int:
 
 
 def _start(line: CommandLine, program: str, held: HeldSignals) -> int:
-    from .config import ConfigError, places
+    from .config import ConfigError, paths
     from .config.support import unserved
 
     try:
@@ -158,7 +158,7 @@ def _start(line: CommandLine, program: str, held: HeldSignals) -> int:
         return _report(error.problems, program)
     _report(options.warnings, program)
     warnings, refusals = unserved(options)
-    refusals = [*refusals, *places.problems(options)]
+    refusals = [*refusals, *paths.problems(options)]
     if refusals:
         return _report(refusals, program)
 

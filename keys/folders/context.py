@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import FolderError, NotFoundError
-from .home import NscDirectories
 from .keystore import Keystore
+from .locations import NscDirectories
 from .settings import NscSettings
 from .store import OperatorStore, Stores, is_store
 

@@ -10,8 +10,8 @@ from ..claims.issues import Issues
 from ..errors import WorkspaceError
 from ..nkey import KeyPair, KeyRole
 from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_faults
+from .flag_values import date
 from .jetstream import JetStreamEdits
-from .moments import date
 from .naming import chosen
 from .permissions import NO_PERMISSIONS, PermissionEdits
 from .report import OperationReport, quote

@@ -10,11 +10,11 @@ from ..claims.subjects import contained
 from ..errors import WorkspaceError
 from ..token import encode
 from . import accountserver
-from .draft import AccountUpdate
-from .moments import date, relative
+from .account_update import AccountUpdate
+from .flag_values import date, relative
 from .report import OperationReport
+from .resolve import account_key
 from .signing import user_signer
-from .whom import account_key
 from .workspace import Workspace
 
 

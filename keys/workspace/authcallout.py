@@ -8,10 +8,10 @@ from ..claims import AccountClaims, ExternalAuthorization
 from ..claims.issues import quote
 from ..errors import WorkspaceError
 from ..nkey import KeyPair, KeyRole
-from .draft import AccountUpdate, editing
+from .account_update import AccountUpdate, editing
 from .report import OperationReport
+from .resolve import account_key, user_key
 from .signing import GENERATE, given_key
-from .whom import account_key, user_key
 from .workspace import Workspace
 
 

@@ -11,7 +11,7 @@ from ..claims.model import Body
 from ..errors import IdentityError, WorkspaceError
 from ..folders.keystore import Keystore
 from ..nkey import KeyPair, KeyRole
-from .moments import date, relative
+from .flag_values import date, relative
 from .report import OperationReport, quote
 from .signing import GENERATE, given_key
 

@@ -9,7 +9,7 @@ from ..claims.export import HEADERS, Kind
 from ..claims.issues import quote
 from ..claims.subjects import contained
 from ..errors import WorkspaceError
-from .draft import AccountUpdate, editing
+from .account_update import AccountUpdate, editing
 from .report import Grade, OperationReport
 from .workspace import Workspace
 

@@ -19,9 +19,9 @@ from ..folders.keystore import Keystore
 from ..folders.store import OperatorStore, Stores
 from ..nkey import KeyPair
 from ..token import decode
+from .import_entities import read_seed_file
 from .naming import chosen
 from .report import OperationReport, quote
-from .taking import read_seed_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from ..claims.subjects import plain, stars
 from ..errors import FolderError, WorkspaceError
 from ..grants import find_export, import_cycles, validate_import
 from ..token import decode
-from .draft import AccountUpdate, editing
+from .account_update import AccountUpdate, editing
 from .report import Grade, OperationReport
-from .whom import account_key, account_label
+from .resolve import account_key, account_label
 from .workspace import Workspace
 
 # What a server would refuse today and may grant tomorrow: told, not refused.

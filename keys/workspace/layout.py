@@ -14,8 +14,8 @@ from pathlib import Path
 from .. import files
 from ..errors import DamagedError, FolderError, ForeignError, IdentityError, WorkspaceError
 from ..folders.keystore import CREDENTIALS, SUFFIX, Keystore
+from .import_entities import read_seed_file
 from .report import OperationReport, place
-from .taking import read_seed_file
 from .workspace import Workspace
 
 

@@ -8,7 +8,7 @@ from ...protocol.transform import SubjectTransform, TransformError
 from ..claims import AccountClaims, Issues, WeightedMapping
 from ..claims.issues import quote
 from ..errors import WorkspaceError
-from .draft import AccountUpdate, editing
+from .account_update import AccountUpdate, editing
 from .report import Grade, OperationReport
 from .workspace import Workspace
 

@@ -10,10 +10,10 @@ from ..claims.issues import quote
 from ..claims.parts import ANY, revoke
 from ..claims.subjects import contained
 from ..errors import WorkspaceError
-from .draft import AccountUpdate, editing
-from .moments import date
+from .account_update import AccountUpdate, editing
+from .flag_values import date
 from .report import OperationReport
-from .whom import account_key, user_key
+from .resolve import account_key, user_key
 from .workspace import Workspace
 
 

@@ -8,7 +8,7 @@ from ..claims import AccountClaims, UserScope
 from ..claims.issues import Issues, quote
 from ..errors import FolderError, WorkspaceError
 from ..nkey import KeyPair, KeyRole
-from .draft import AccountUpdate, editing
+from .account_update import AccountUpdate, editing
 from .permissions import UserEdits
 from .report import OperationReport
 from .signing import GENERATE, GivenKey, given_key

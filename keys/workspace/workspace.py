@@ -19,8 +19,8 @@ from ..claims import AccountClaims, OperatorClaims, UserClaims
 from ..claims.base import SECOND
 from ..errors import FolderError, IdentityError, NotFoundError, WorkspaceError
 from ..folders.context import NscContext
-from ..folders.home import NscDirectories
 from ..folders.keystore import Keystore
+from ..folders.locations import NscDirectories
 from ..folders.store import OperatorStore, Stores
 from ..nkey import KeyRole, Signer, is_public
 from ..token import encode

@@ -14,7 +14,7 @@ from ...cli.errors import close_matches
 from ..options import OptionError, QuerySettings
 from ..options.table import CONNECTION, READ, STREAM, WRITE
 from .document import BATCH, Option, PipelineDocument, StreamSink, option_text
-from .positions import Path
+from .located_yaml import Path
 from .problem import DocumentProblem
 
 Options = dict[str, str]

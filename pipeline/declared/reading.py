@@ -18,10 +18,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ...cli.errors import close_matches
-from . import judgement, options
+from . import cross_checks, options
 from .document import SINKS, PipelineDocument, Section, SourceSection, Spark, TransformSection, Watermark
+from .located_yaml import LocatedYaml, Path, Place, dotted, read
 from .options import NOTHING, Overlay
-from .positions import LocatedYaml, Path, Place, dotted, read
 from .problem import DocumentError, DocumentProblem
 from .secrets import masked
 
@@ -88,7 +88,7 @@ def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHIN
         if not found or _tables(document.sources, document.transforms) == _tables(
             written.value.get("sources"), written.value.get("transforms", {})
         ):
-            more += judgement.problems(document, loaded.folder)
+            more += cross_checks.problems(document, loaded.folder)
         problems += [_placed(problem, path, written) for path, problem in more if _new(path, found, written)]
     if problems or document is None:
         raise DocumentError(name, problems)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...cli import secret
 from . import options
 from .checkpoint import begin_anew
+from .cross_checks import location
 from .document import (
     AVAILABLE_NOW,
     AnySink,
@@ -19,7 +20,6 @@ from .document import (
     milliseconds,
     option_text,
 )
-from .judgement import location
 from .reading import LoadedDocument
 
 if TYPE_CHECKING:

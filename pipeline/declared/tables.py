@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import failure, functions, options
 from .document import BATCH, PipelineDocument, TransformSection, Watermark, milliseconds
-from .positions import Path, dotted
+from .located_yaml import Path, dotted
 from .reading import LoadedDocument
 
 if TYPE_CHECKING:

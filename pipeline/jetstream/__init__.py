@@ -2,8 +2,8 @@
 
 from .api import JetStreamRequests
 from .errors import DataLoss, ShortRead, UnknownStream
-from .facts import StreamFacts
 from .range import StreamRange, read
+from .stream_facts import StreamFacts
 
 __all__ = [
     "DataLoss",

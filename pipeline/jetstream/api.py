@@ -13,9 +13,9 @@ from typing import Any
 
 from ...protocol.errors import ApiError
 from ...protocol.timestamp import format_rfc3339
-from ..link import BlockingConnection, NoResponders
+from ..client import BlockingConnection, NoResponders
 from .errors import STREAM_NOT_FOUND, UnknownStream
-from .facts import StreamFacts
+from .stream_facts import StreamFacts
 
 PREFIX = "$JS.API"
 NO_MESSAGE = 10037

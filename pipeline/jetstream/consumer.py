@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ...protocol import headers
-from ..link import ArrowMessages, ClientError
+from ..client import ArrowMessages, ClientError
 from . import deliveries
 from .api import JetStreamRequests
 from .columns import MessageRange, Rows

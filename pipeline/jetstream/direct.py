@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...protocol import headers
 from ...protocol.subject import matches
-from ..link import ClientError, Frames
+from ..client import ClientError, Frames
 from .api import JetStreamRequests
 from .columns import MessageRange, Rows, text
 from .errors import Interrupted

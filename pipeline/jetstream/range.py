@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...protocol.errors import ApiError
-from ..link import (
+from ..client import (
     BlockingConnection,
     ClientError,
     ConnectionLost,
@@ -34,8 +34,8 @@ from .columns import MessageRange
 from .consumer import ConsumerReader
 from .direct import DirectReader
 from .errors import Behind, DataLoss, Interrupted, ShortRead
-from .facts import StreamFacts
 from .leader import LeaderReader
+from .stream_facts import StreamFacts
 
 _PASSING = (Interrupted, ConnectionLost, NoResponders, NoServers, TimedOut)
 UNAVAILABLE = 503

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...cli import context
 from ...cli.errors import CliError
-from ..link import ConnectionOptions
+from ..client import ConnectionOptions
 from .errors import OptionError
 
 # Options, and the fields of a context that say the same.

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..client import ConnectionOptions
 from ..jetstream.api import PREFIX, domain_prefix
-from ..link import ConnectionOptions
-from . import connection, faults
+from . import connection, errors_found
 from .errors import OptionError
-from .faults import BY_NAME, ENDING, STARTING
+from .errors_found import BY_NAME, ENDING, STARTING
 from .positions import EARLIEST, LATEST, StreamPositions
 from .table import OPTIONS, STREAM
 
@@ -49,7 +49,7 @@ class QuerySettings:
             try:
                 values[name] = option.kind(text)
             except ValueError as error:
-                wrong.append(faults.value(option, error, text))
+                wrong.append(errors_found.value(option, error, text))
         try:
             values = connection.with_context(values)
         except OptionError as error:
@@ -58,11 +58,11 @@ class QuerySettings:
         for option in OPTIONS:
             if option.default and option.name not in values and option.name not in STARTING + ENDING:
                 values[option.name] = option.kind(option.default)
-        wrong += faults.together(values, named)
+        wrong += errors_found.together(values, named)
         values["starting"] = _positions(values, STARTING)
         values["ending"] = _positions(values, ENDING) or StreamPositions(LATEST)
         if use:
-            wrong += faults.in_use(values, given.keys(), named, use)
+            wrong += errors_found.in_use(values, given.keys(), named, use)
         address = ConnectionOptions(())
         try:
             address = connection.address(values)
@@ -74,7 +74,7 @@ class QuerySettings:
 
     def for_use(self, use: str) -> QuerySettings:
         """The same for one use. Raises OptionError for an option that has no place in it."""
-        for error in faults.in_use(self.values, self.given, self.given, use):
+        for error in errors_found.in_use(self.values, self.given, self.given, use):
             raise error
         return replace(self, use=use)
 
@@ -191,7 +191,7 @@ class QuerySettings:
 def _given(options: Mapping[str, str]) -> tuple[dict[str, str], set[str], list[OptionError]]:
     """The options by their proper names; with those that unknown ones may mean; what is wrong with these."""
     found = {BY_NAME[key.lower()].name: text for key, text in options.items() if key.lower() in BY_NAME}
-    strangers = list(faults.unknown(options))
+    strangers = list(errors_found.unknown(options))
     meant = {name for _, names in strangers for name in names}
     return found, found.keys() | meant, [error for error, _ in strangers]
 

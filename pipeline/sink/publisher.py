@@ -16,8 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from ...protocol.errors import ApiError
-from ..jetstream import JetStreamRequests
-from ..link import (
+from ..client import (
     AuthorizationError,
     BlockingConnection,
     ClientError,
@@ -27,6 +26,7 @@ from ..link import (
     NotPermitted,
     TimedOut,
 )
+from ..jetstream import JetStreamRequests
 from .errors import RowRejected, Unacknowledged
 
 IN_FLIGHT = 8 << 20  # bytes; with `window` the bound of what is sent and not acknowledged

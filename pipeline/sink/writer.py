@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from ..client import BlockingConnection, ConnectionLost, NoServers, TimedOut
 from ..jetstream import JetStreamRequests
-from ..link import BlockingConnection, ConnectionLost, NoServers, TimedOut
 from ..options import QuerySettings
 from . import columns, target, task
 from .errors import SinkError
@@ -27,7 +27,7 @@ from .frame import Encoder
 from .publisher import Publisher
 from .target import TargetStream
 from .task import WriteTask
-from .terms import WriteOptions
+from .write_options import WriteOptions
 
 LOG = logging.getLogger(__name__)
 

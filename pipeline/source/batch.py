@@ -13,9 +13,9 @@ from ..options import QuerySettings
 from . import columns
 from .bounds import PositionResolver
 from .directory import StreamDirectory
+from .partitions import cut
 from .pushdown import PushedFilters, push
-from .reading import ReadOptions, ReadTask
-from .slices import cut
+from .read_task import ReadOptions, ReadTask
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from ..client import BlockingConnection, ConnectionLost, NoServers, TimedOut
 from ..jetstream import JetStreamRequests, StreamFacts, UnknownStream
-from ..link import BlockingConnection, ConnectionLost, NoServers, TimedOut
 from ..options import OptionError, QuerySettings
 
 T = TypeVar("T")

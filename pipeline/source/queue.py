@@ -11,9 +11,9 @@ import json
 from typing import Any
 
 from ...protocol.errors import ApiError
+from ..client import BlockingConnection, TimedOut
 from ..jetstream import JetStreamRequests, StreamFacts
 from ..jetstream.errors import CONSUMER_NOT_FOUND
-from ..link import BlockingConnection, TimedOut
 from ..options import OptionError
 from .directory import LIMITS
 

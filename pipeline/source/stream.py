@@ -13,14 +13,14 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from ..jetstream import DataLoss, StreamFacts, StreamRange, UnknownStream
 from ..options import OptionError, QuerySettings
 from . import columns, offsets, queue
+from .backoff import Backoff
 from .bounds import PositionResolver
 from .directory import LIMITS, WORK_QUEUE, StreamDirectory, check_retention
 from .limits import ReadAllAvailable, ReadLimit, ReadMaxRows, ReadMinRows, SupportsTriggerAvailableNow
 from .loss import lost, resumed
 from .offsets import Offset, StreamOffset, StreamOffsets
-from .reading import ReadOptions, ReadTask
-from .rest import Backoff
-from .slices import cut
+from .partitions import cut
+from .read_task import ReadOptions, ReadTask
 
 if TYPE_CHECKING:
     import pyarrow as pa

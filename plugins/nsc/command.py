@@ -24,7 +24,7 @@ from ...keys.errors import IdentityError, WorkspaceError
 
 if TYPE_CHECKING:  # claims bring pydantic along: not for a page of help
     from ...keys import OperationReport, Workspace
-    from ...keys.folders.home import NscDirectories
+    from ...keys.folders.locations import NscDirectories
 
 _KEY = "pyjs.nsc"
 _DIRS = {
@@ -77,7 +77,7 @@ def home() -> NscDirectories:
 
 def home_of(flags: NscRun) -> NscDirectories:
     """The folders that these flags, environment and defaults name. Raises FolderError."""
-    from ...keys.folders.home import NscDirectories
+    from ...keys.folders.locations import NscDirectories
 
     return NscDirectories.locate(
         os.environ,

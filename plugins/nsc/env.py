@@ -9,7 +9,7 @@ import click
 
 from ...cli import render
 from ...keys.errors import WorkspaceError
-from ...keys.folders.home import CONFIG_VARIABLE, CWD_ONLY, KEYS_VARIABLE, NO_GIT_IGNORE, NscDirectories
+from ...keys.folders.locations import CONFIG_VARIABLE, CWD_ONLY, KEYS_VARIABLE, NO_GIT_IGNORE, NscDirectories
 from ...keys.workspace.report import short
 from ...keys.workspace.workspace import Workspace
 from . import completion

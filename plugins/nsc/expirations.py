@@ -10,7 +10,7 @@ import click
 
 from ...keys.workspace.expirations import TokenExpiry
 from ...keys.workspace.expirations import expirations as found_expirations
-from ...keys.workspace.moments import moment, relative
+from ...keys.workspace.flag_values import moment, relative
 from .command import NscCommand, open_workspace, run, switch
 from .table import Table
 

@@ -9,7 +9,7 @@ import click
 
 from ...cli import prompt
 from ...keys.errors import WorkspaceError
-from ...keys.workspace.initial import init_local, init_managed
+from ...keys.workspace.init import init_local, init_managed
 from ...keys.workspace.naming import ANY, any_name
 from ...keys.workspace.operators import known_operators
 from .command import NscCommand, finish, open_workspace

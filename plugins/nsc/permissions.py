@@ -15,7 +15,7 @@ import click
 
 from ...keys.errors import WorkspaceError
 from ...keys.workspace.edits import Dates, SigningKeys, Tags
-from ...keys.workspace.moments import moment, size
+from ...keys.workspace.flag_values import moment, size
 from ...keys.workspace.permissions import PermissionEdits, UserEdits
 from ...protocol import duration
 from .command import Bare, listed, switch

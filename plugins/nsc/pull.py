@@ -8,13 +8,13 @@ import click
 
 from ...cli import prompt
 from ...keys.workspace.servers.pull import pull as pulled
-from . import asking
+from . import prompts
 from .command import NscCommand, finish, open_workspace, run, switch
-from .reach import reach, system_flags
+from .server_flags import reach, system_flags
 
 
 @click.command(cls=NscCommand)
-@asking.ACCOUNT
+@prompts.ACCOUNT
 @switch("-A", "--all", "everything", text="The operator and all its accounts.")
 @switch("-F", "--overwrite-newer", "overwrite", text="Replace tokens that are newer than the servers'.")
 @system_flags
@@ -27,5 +27,5 @@ async def pull(account: str, everything: bool, overwrite: bool, **given: Any) ->
     if run().interactive and not everything:
         name = here.store().name
         everything = await prompt.confirm(f'pull operator "{name}" and all accounts', default=True)
-        account = account if everything else await asking.account(here, account)
+        account = account if everything else await prompts.account(here, account)
     finish(await pulled(here, account, reach(given), everything=everything, overwrite=overwrite))

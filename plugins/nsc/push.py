@@ -8,15 +8,15 @@ import click
 
 from ...cli import prompt
 from ...keys import Workspace, WorkspaceError
+from ...keys.workspace.servers.access import check_url
 from ...keys.workspace.servers.push import push as pushed
-from ...keys.workspace.servers.reach import check_url
-from . import asking, completion
+from . import completion, prompts
 from .command import NscCommand, finish, open_workspace, run, switch
-from .reach import reach, system_flags, timeout_flag
+from .server_flags import reach, system_flags, timeout_flag
 
 
 @click.command(cls=NscCommand)
-@asking.ACCOUNT
+@prompts.ACCOUNT
 @switch("-A", "--all", "everything", text="Push all accounts of the operator.")
 @switch("-F", "--force", text="Push whatever validation says.")
 @click.option("-u", "--account-jwt-server-url", "url", default="", help="Servers; else the operator's URL.")
@@ -44,7 +44,7 @@ async def push(account: str, everything: bool, url: str, removed: str, **given: 
     here = open_workspace()
     to_do = {"force": given.pop("force"), "prune": given.pop("prune"), "diff": given.pop("diff")}
     alone = not everything and not (to_do["prune"] or to_do["diff"] or removed)
-    names = _named(here, await asking.account(here, account)) if alone else []
+    names = _named(here, await prompts.account(here, account)) if alone else []
     if run().interactive:
         url = await _url(here, url)
     if everything:

@@ -13,13 +13,13 @@ from ...keys import AccountClaims, Claims, IdentityError, KeyRole, Workspace, Wo
 from ...keys.claims import UserPermissionLimits, service_url_fault
 from ...keys.workspace.accounts import AccountEdits
 from ...keys.workspace.edits import NO_DATES, Dates, SigningKeys, Tags
+from ...keys.workspace.flag_values import date, moment, size
 from ...keys.workspace.jetstream import JetStreamEdits, limits_of
-from ...keys.workspace.moments import date, moment, size
 from ...keys.workspace.operators import OperatorEdits
 from ...keys.workspace.permissions import UserEdits
 from ...keys.workspace.signing import GENERATE, given_key, operator_signers
 from ...keys.workspace.signing import user_signers as signers_of_users
-from . import asking
+from . import prompts
 
 _FORMAT = "('0' is always) - yyyy-mm-dd, #m(inutes), #h(ours), #d(ays), #w(eeks), #M(onths), #y(ears)"
 _OTHER = "Other..."
@@ -247,7 +247,7 @@ async def _jetstream(given: JetStreamEdits, held: AccountClaims) -> JetStreamEdi
         limits[field] = await _number(words, flag, limits.get(field, default))
     required = given.max_bytes_required
     if limits["mem_storage"] or limits["disk_storage"]:
-        required = await asking.yes(
+        required = await prompts.yes(
             "require max bytes when creating a stream", "--js-max-bytes-required", bool(required)
         )
     return replace(given, tier=tier, limits=limits, max_bytes_required=required)

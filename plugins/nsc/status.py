@@ -9,12 +9,12 @@ import click
 
 from ...cli.errors import EXIT_ERROR
 from ...keys import Workspace
-from ...keys.workspace.moments import date, moment, relative
+from ...keys.workspace.flag_values import date, moment, relative
 from ...keys.workspace.servers.status import HeldAccount, StatusResult
 from ...keys.workspace.servers.status import status as told_status
 from . import completion
 from .command import NscCommand, open_workspace, run, switch
-from .reach import reach, system_flags, timeout_flag
+from .server_flags import reach, system_flags, timeout_flag
 from .table import Table
 
 

@@ -11,7 +11,7 @@ from ...cli.errors import EXIT_ERROR
 from ...keys.folders.check import TokenIssues
 from ...keys.workspace.validation import Validation, validate_file
 from ...keys.workspace.validation import validate as validated
-from . import chosen, completion
+from . import completion, current_entities
 from .command import NscCommand, open_workspace, run, switch
 from .table import Table
 
@@ -49,7 +49,7 @@ async def _validated(everything: bool, account: str, file: str) -> Validation:
         return validated(here)
     if not account and not run().interactive and not here.context.account:
         return validated(here, [])
-    return validated(here, [await chosen.account(here, account)])
+    return validated(here, [await current_entities.account(here, account)])
 
 
 def _table(finding: TokenIssues) -> str:

@@ -14,8 +14,8 @@ from ...cli.errors import CliError
 from . import documents, steps
 
 if TYPE_CHECKING:
-    from ...pipeline.declared.reach import StreamCheck
     from ...pipeline.declared.reading import LoadedDocument
+    from ...pipeline.declared.stream_checks import StreamCheck
 
 COLUMNS = ("", "Stream", "Domain", "Messages", "Sequences", "Found")
 
@@ -58,9 +58,9 @@ def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
 
 
 def _findings(loaded: LoadedDocument) -> list[StreamCheck]:
-    from ...pipeline.declared import reach
+    from ...pipeline.declared import stream_checks
 
-    return reach.look(loaded)
+    return stream_checks.look(loaded)
 
 
 def _document(loaded: LoadedDocument, findings: list[StreamCheck], connect: bool) -> dict[str, Any]:

@@ -116,11 +116,11 @@ def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
 
 def _recorded(loaded: LoadedDocument, *, as_json: bool, verbose: bool) -> tuple[Outcome, Path]:
     """Run, show and record it."""
-    from ...pipeline.declared import judgement, record
+    from ...pipeline.declared import cross_checks, record
 
     document = loaded.document
     checkpoint = (
-        judgement.location(document.checkpoint, loaded.folder)
+        cross_checks.location(document.checkpoint, loaded.folder)
         if document.checkpoint
         else str(record.home() / document.name / "checkpoint")
     )

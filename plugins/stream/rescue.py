@@ -32,7 +32,7 @@ _FEW = 20
 @click.option("--account", default="$G", help="The name of the Stream's account, or its public key.")
 def rescue(stream: str, target: str, stores: tuple[str, ...], account: str) -> None:
     """Save what servers' directories still hold of a Stream that none has whole."""
-    from ...server.jetstream.backup import rescue as salvage
+    from ...server.jetstream.account.backup import rescue as salvage
 
     folder = Path(target)
     if (folder / DATA).exists():

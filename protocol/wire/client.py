@@ -9,7 +9,7 @@ verbs have any case, blanks and tabs run, and CR before LF is optional, as on th
 """
 
 from ..errors import PeerError
-from . import faults
+from . import violations
 from .line import fields, held_length, read_size, split_verb
 from .ops import CONNECT, ERR, HPUB, INFO, NAMES, OK, PING, PONG, PUB, SUB, UNSUB, Op
 from .parser import Parser
@@ -77,7 +77,7 @@ class ClientParser(Parser):
                     return self._fault
                 continue
             if size > limit:
-                return faults.payload_exceeded(size, limit)
+                return violations.payload_exceeded(size, limit)
             stop = newline + size + 3
             tail_at = pos + 5 + len(subject)
             if subject == last and reply == last_reply:
@@ -94,7 +94,7 @@ class ClientParser(Parser):
             if stop > end:
                 return self._hold(data, pos, stop)
             if data[stop - 2] != _CR or data[stop - 1] != _LF:
-                return faults.bad_payload_end("PUB")
+                return violations.bad_payload_end("PUB")
             append((PUB, subject, reply, 0, size, data[tail_at:stop]))
             last, last_reply = subject, reply
             pos = stop
@@ -173,7 +173,7 @@ class ClientParser(Parser):
         """Keep a frame whose payload is not whole; what is there of its end must already be right."""
         missing = stop - len(data)
         if missing == 1 and data[-1] != _CR:
-            return faults.bad_payload_end("PUB")
+            return violations.bad_payload_end("PUB")
         # Woken with one byte missing, so that a payload longer than announced is seen at once.
         self.held.keep(data[pos:], stop - pos - 1)
         return None
@@ -184,9 +184,9 @@ class ClientParser(Parser):
             line = line[:-1]
         verb, arguments = split_verb(line, _UNSPACED)
         if len(arguments) > self.max_control_line:
-            return self._fail(faults.control_line_exceeded(self.max_control_line))
+            return self._fail(violations.control_line_exceeded(self.max_control_line))
         if len(line) == len(verb) and verb in _SPACED:
-            return self._fail(faults.unknown_operation(line))
+            return self._fail(violations.unknown_operation(line))
         if verb in _PUBLISH:
             return self._publish(data, pos, newline, _PUBLISH[verb], arguments, ops)
         if verb in _BARE:
@@ -200,38 +200,38 @@ class ClientParser(Parser):
             elif len(parts) == 3:
                 ops.append((SUB, parts[0], parts[1], parts[2]))
             else:
-                return self._fail(faults.bad_arguments("SUB", arguments))
+                return self._fail(violations.bad_arguments("SUB", arguments))
         elif verb == b"UNSUB":
             parts = fields(arguments)
             if not 1 <= len(parts) <= 2:
-                return self._fail(faults.bad_arguments("UNSUB", arguments))
+                return self._fail(violations.bad_arguments("UNSUB", arguments))
             ops.append((UNSUB, parts[0], max(read_size(parts[1]), 0) if len(parts) == 2 else 0))
         else:
-            return self._fail(faults.unknown_operation(line))
+            return self._fail(violations.unknown_operation(line))
         return newline + 1
 
     def _publish(self, data: bytes, pos: int, newline: int, op: int, arguments: bytes, ops: list[Op]) -> int:
         """Parse a PUB or HPUB and its payload; gives what `_frame` gives."""
         verb = NAMES[op]
         if op == HPUB and not self.headers:
-            return self._fail(faults.headers_not_supported())
+            return self._fail(violations.headers_not_supported())
         parts = fields(arguments)
         numbers = 2 if op == HPUB else 1
         count = len(parts) - numbers
         if not 1 <= count <= 2:
-            return self._fail(faults.bad_arguments(verb, arguments))
+            return self._fail(violations.bad_arguments(verb, arguments))
         size = read_size(parts[-1])
         header_size = read_size(parts[-2]) if op == HPUB else 0
         if size < 0 or header_size < 0 or header_size > size:
-            return self._fail(faults.bad_arguments(verb, arguments))
+            return self._fail(violations.bad_arguments(verb, arguments))
         if 0 <= self.max_payload < size:
-            return self._fail(faults.payload_exceeded(size, self.max_payload))
+            return self._fail(violations.payload_exceeded(size, self.max_payload))
         stop = newline + size + 3
         if stop > len(data):
             self._fault = self._hold(data, pos, stop)
             return -1
         if data[stop - 2 : stop] != b"\r\n":
-            return self._fail(faults.bad_payload_end(verb))
+            return self._fail(violations.bad_payload_end(verb))
         tail = b" ".join(parts[1:]) + b"\r\n" + data[newline + 1 : stop]
         ops.append((op, parts[0], parts[1] if count == 2 else b"", header_size, size, tail))
         return stop
@@ -239,8 +239,8 @@ class ClientParser(Parser):
     def _unfinished(self, rest: bytes) -> PeerError | None:
         verb, arguments = split_verb(rest, _UNSPACED)
         if verb not in _VERBS and (len(verb) < len(rest) or not any(v.startswith(verb) for v in _VERBS)):
-            return faults.unknown_operation(rest)
+            return violations.unknown_operation(rest)
         if held_length(rest, arguments) > self.max_control_line:
-            return faults.control_line_exceeded(self.max_control_line)
+            return violations.control_line_exceeded(self.max_control_line)
         self.held.keep(rest)
         return None

@@ -7,7 +7,7 @@ of queue groups.
 from typing import ClassVar
 
 from ..errors import PeerError
-from . import faults
+from . import violations
 from .line import fields, held_length, read_size, split_verb
 from .ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, Op
 from .parser import Parser
@@ -75,10 +75,10 @@ class LeafParser(Parser):
         line = data[pos : newline - 1 if data[newline - 1] == _CR and newline > pos else newline]
         verb, arguments = split_verb(line, _UNSPACED)
         if len(arguments) > self.max_control_line * _LINE_FACTOR:
-            return self._fail(faults.control_line_exceeded(self.max_control_line))
+            return self._fail(violations.control_line_exceeded(self.max_control_line))
         if verb in self.spaced:
             if len(line) == len(verb):
-                return self._fail(faults.unknown_operation(line))
+                return self._fail(violations.unknown_operation(line))
             if verb != b"-ERR":
                 return self._own(data, pos, newline, verb, arguments, ops)
         if verb in _BARE:
@@ -86,7 +86,7 @@ class LeafParser(Parser):
         elif verb in _RAW:
             ops.append((_RAW[verb], arguments))
         else:
-            return self._fail(faults.unknown_operation(line))
+            return self._fail(violations.unknown_operation(line))
         return newline + 1
 
     def _own(self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]) -> int:
@@ -97,7 +97,7 @@ class LeafParser(Parser):
             return self._message(data, pos, newline, verb, arguments, ops)
         parts = fields(arguments)
         if not 1 <= len(parts) <= 2:
-            return self._fail(faults.bad_arguments("LS-", arguments))
+            return self._fail(violations.bad_arguments("LS-", arguments))
         ops.append((LUNSUB, parts[0], parts[1] if len(parts) == 2 else b""))
         return newline + 1
 
@@ -108,7 +108,7 @@ class LeafParser(Parser):
         elif len(parts) == 3:
             ops.append((LSUB, parts[0], parts[1], max(read_size(parts[2]), 1)))
         else:
-            return self._fail(faults.bad_arguments("LS+", arguments))
+            return self._fail(violations.bad_arguments("LS+", arguments))
         return newline + 1
 
     def _message(
@@ -120,7 +120,7 @@ class LeafParser(Parser):
         first, sizes = self.shapes[verb]
         lead, head = parts[:first], parts[first:-sizes]
         if not head:
-            return self._fail(faults.bad_arguments(name, arguments))
+            return self._fail(violations.bad_arguments(name, arguments))
         size = read_size(parts[-1])
         header_size = read_size(parts[-2]) if sizes == 2 else 0
         reply = b""
@@ -133,19 +133,19 @@ class LeafParser(Parser):
             elif head[1] == b"|":
                 queues = tuple(head[2:])
             else:
-                return self._fail(faults.bad_arguments(name, arguments))
+                return self._fail(violations.bad_arguments(name, arguments))
         if size < 0 or header_size < 0 or header_size > size:
-            return self._fail(faults.bad_arguments(name, arguments))
+            return self._fail(violations.bad_arguments(name, arguments))
         if 0 <= self.max_payload < size:
-            return self._fail(faults.payload_exceeded(size, self.max_payload))
+            return self._fail(violations.payload_exceeded(size, self.max_payload))
         stop = newline + size + 3
         if stop > len(data):
             if stop - len(data) == 1 and data[-1] != _CR:
-                return self._fail(faults.bad_payload_end(name))
+                return self._fail(violations.bad_payload_end(name))
             self.held.keep(data[pos:], stop - pos - 1)
             return -1
         if data[stop - 2 : stop] != b"\r\n":
-            return self._fail(faults.bad_payload_end(name))
+            return self._fail(violations.bad_payload_end(name))
         ops.append((LMSG, head[0], reply, queues, header_size, size, data[newline + 1 : stop - 2], *lead))
         return stop
 
@@ -153,8 +153,8 @@ class LeafParser(Parser):
         verb, arguments = split_verb(rest, _UNSPACED)
         verbs = (*self.spaced, *_UNSPACED)
         if verb not in verbs and (len(verb) < len(rest) or not any(v.startswith(verb) for v in verbs)):
-            return faults.unknown_operation(rest)
+            return violations.unknown_operation(rest)
         if held_length(rest, arguments) > self.max_control_line * _LINE_FACTOR:
-            return faults.control_line_exceeded(self.max_control_line)
+            return violations.control_line_exceeded(self.max_control_line)
         self.held.keep(rest)
         return None

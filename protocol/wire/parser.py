@@ -13,8 +13,8 @@ same bytes to the same parser; a parser of another protocol says in `_first` whi
 """
 
 from ..errors import PeerError
-from . import faults
-from .held import FrameBuffer
+from . import violations
+from .frame_buffer import FrameBuffer
 from .ops import FAULT, Op
 
 _UNTIL_CONNECTED = 1 << 62  # bytes that what follows CONNECT waits for
@@ -89,7 +89,7 @@ class Parser:
     def _first(self, data: bytes, ops: list[Op]) -> PeerError | None:
         """Parse one CONNECT, and keep what follows as it is."""
         if data[:1] not in _FIRST_OF_CONNECT:
-            return faults.NOT_CONNECT
+            return violations.NOT_CONNECT
         newline = data.find(b"\n")
         if newline < 0:
             return self._unfinished(data) if data else None

@@ -6,7 +6,7 @@ leaf of the other server may name the cluster they come from (`origin`).
 
 from typing import ClassVar
 
-from . import faults
+from . import violations
 from .leaf import LeafParser
 from .line import fields, read_size
 from .ops import LMSG, LSUB, LUNSUB, Op
@@ -66,5 +66,5 @@ class RouteParser(LeafParser):
         elif verb.endswith(b"-") and len(parts) in {2, 3}:
             ops.append((LUNSUB, parts[1], parts[2] if len(parts) == 3 else b"", origin, parts[0]))
         else:
-            return self._fail(faults.bad_arguments(verb.decode(), arguments))
+            return self._fail(violations.bad_arguments(verb.decode(), arguments))
         return newline + 1

@@ -5,9 +5,9 @@ apart.
 """
 
 from .account import Account, InterestWatch
-from .charter import AccountToken
-from .draft import AccountsError
-from .parcel import Message, RoutedMessage
+from .account_spec import AccountsError
+from .account_token import AccountToken
+from .message import Message, RoutedMessage
 from .registry import AccountRegistry
 from .source import INTERNAL, ConnectionKind, LeafSink, MessageSink, MessageSource
 from .subscription import InterestChange, Subscription

@@ -14,23 +14,23 @@ from ...protocol.subject import ANY_REST, has_wildcard, is_valid, matches
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.wire.encode import tail as tail_of
 from ..slices import at_once
+from .ack_routes import ACKS, AckRouteCache
 from .exports import ServiceExport, StreamExport
-from .families import ACKS, AckRouteCache
 from .imports import ServiceImport, StreamImport
-from .interest import Sublist
 from .internal import InternalSink
 from .mapping import Mappings
-from .parcel import Message, RoutedMessage
+from .message import Message, RoutedMessage
 from .plan import Plan, is_fast, is_request
+from .reload_imports import replace_imports
 from .responses import ServiceResponses
-from .rewire import replace_imports
 from .routing import route
 from .source import INTERNAL, ConnectionKind, LeafSink, MessageSink, MessageSource
+from .sublist import Sublist
 from .subscription import InterestChange, ReadCallback, Subscription
 
 if TYPE_CHECKING:
     from ..config.options import AccountJetStream, AccountOptions
-    from .charter import AccountToken
+    from .account_token import AccountToken
     from .flusher import Flusher
     from .plan import OutboundQueue
     from .users import User

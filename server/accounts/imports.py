@@ -20,7 +20,7 @@ from .source import ConnectionKind
 
 if TYPE_CHECKING:
     from .account import Account
-    from .parcel import RoutedMessage
+    from .message import RoutedMessage
     from .subscription import Subscription
 
 REQUEST_INFO = b"Nats-Request-Info"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .parcel import Message, RoutedMessage
+from .message import Message, RoutedMessage
 from .plan import shown_to
 from .source import ConnectionKind
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 from .source import ConnectionKind
 
 if TYPE_CHECKING:
-    from .interest import Sublist
     from .mapping import Mapping
     from .source import LeafSink
+    from .sublist import Sublist
     from .subscription import Subscription
 
 

@@ -16,7 +16,7 @@ from ...protocol.subject_tree import SubjectTree, places
 from ..config.options import AccountOptions, ExportOptions, ImportOptions, MappingOptions, Options
 from ..slices import Steps, at_once
 from .account import Account, ConnectionLimits
-from .draft import (
+from .account_spec import (
     STREAM,
     AccountsError,
     AccountSpec,
@@ -30,7 +30,7 @@ from .exports import ResponseType, ServiceExport, StreamExport
 from .flusher import Flusher
 from .imports import ServiceImport, StreamImport
 from .mapping import Mapping, MappingError
-from .rewire import replace_imports
+from .reload_imports import replace_imports
 
 if TYPE_CHECKING:
     from ..clock import Clock

@@ -18,7 +18,7 @@ from .subscription import Subscription
 if TYPE_CHECKING:
     from ..clock import Clock, Timer
     from .account import Account
-    from .parcel import RoutedMessage
+    from .message import RoutedMessage
 
 _ID = 6
 

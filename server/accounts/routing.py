@@ -13,7 +13,7 @@ from .plan import Plan, QueueGroup, shown_to
 from .source import ConnectionKind
 
 if TYPE_CHECKING:
-    from .parcel import RoutedMessage
+    from .message import RoutedMessage
     from .source import LeafSink
     from .subscription import Subscription
 

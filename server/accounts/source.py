@@ -10,7 +10,7 @@ import enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from .parcel import RoutedMessage
+    from .message import RoutedMessage
     from .plan import OutboundQueue
     from .subscription import Subscription
 

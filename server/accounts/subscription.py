@@ -14,7 +14,7 @@ from .source import ConnectionKind
 if TYPE_CHECKING:
     from ...protocol.transform import SubjectTransform
     from .account import Account
-    from .parcel import Message
+    from .message import Message
     from .source import MessageSink
 
 Callback = Callable[["Message"], None]

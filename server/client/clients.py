@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import memory
 from ..accounts.auth import Authentication, Authenticator
+from ..accounts.enforce_limits import close_excess
 from ..accounts.passwords import PasswordChecks
-from ..accounts.surplus import close_excess
-from ..connection.buffered import BufferBudget
+from ..connection.buffer_budget import BufferBudget
 from ..logging import Logger, NullLogger
 from ..slices import Steps, at_once
 from .info import InfoDocument

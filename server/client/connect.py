@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..accounts.auth import ClientCredentials
-from ..connection import introduction
+from ..connection import connect_info
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class ConnectOptions:
 
         Raises PeerError (closes, without a text) when it is no object or a field has the wrong type.
         """
-        known, _ = introduction.read(raw, "CONNECT", _KINDS)
+        known, _ = connect_info.read(raw, "CONNECT", _KINDS)
         return replace(before, **known)
 
     @property
@@ -46,4 +46,4 @@ class ConnectOptions:
         return ClientCredentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
 
 
-_KINDS = introduction.kinds(ConnectOptions)
+_KINDS = connect_info.kinds(ConnectOptions)

@@ -16,17 +16,17 @@ from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import Trace, wanted
 from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
-from ...protocol.wire.faults import NOT_CONNECT
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, HPUB, PING, PONG, SUB, UNSUB, Op
-from ..accounts.parcel import RoutedMessage
+from ...protocol.wire.violations import NOT_CONNECT
+from ..accounts.message import RoutedMessage
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
 from ..accounts.source import ConnectionKind
 from ..connection import Connection
 from .connect import ConnectOptions
-from .delivery import ClientPermissions
 from .handshake import ClientHandshake
-from .heartbeat import ClientPingTimer
+from .permissions import ClientPermissions
+from .ping_timer import ClientPingTimer
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ...protocol.errors import PeerError
 from ...protocol.wire import encode
 from ..accounts.auth import STANDARD, AuthResult, ClientCredentials
 from ..accounts.users import User
-from ..connection.introduction import new_nonce
+from ..connection.connect_info import new_nonce
 from ..connection.part import Part
 from .connect import ConnectOptions
 

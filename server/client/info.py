@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.limits import API_LEVEL
 from ...protocol.wire import encode
-from ..connection import introduction
+from ..connection import connect_info
 
 if TYPE_CHECKING:
     from ..config.options import Options
@@ -40,7 +40,7 @@ class InfoDocument:
         """The INFO line for one connection, whose own fields are `client`; `max_payload` is a must."""
         options, identity = self.options, self.identity
         host, port = self._address()
-        document = introduction.of_server(
+        document = connect_info.of_server(
             identity, PROTOCOL, host, port, headers=not options.no_header_support
         )
         optional = {

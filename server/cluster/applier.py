@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from ..slices import Slices
 
 if TYPE_CHECKING:
-    from .application import StateMachine
+    from ...raft import Snapshot
+    from ...raft.node import CommittedEntries
     from .proposals import Proposals
-    from .raft import Snapshot
-    from .raft.node import CommittedEntries
-    from .runner import TaskExecutor
+    from .state_machine import StateMachine
+    from .task_executor import TaskExecutor
 
 
 class Applier:

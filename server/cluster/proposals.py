@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .raft import Entry
+from ...raft import Entry
 
 
 class ProposalError(Exception):

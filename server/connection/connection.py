@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...protocol.timestamp import format_rfc3339
 from ...protocol.wire import encode
-from ..accounts.parcel import Message
-from .buffered import SMALL
+from ..accounts.message import Message
+from .buffer_budget import SMALL
+from .input_buffer import InputBuffer
 from .outbound import Outbound
-from .unread import InputBuffer
 
 if TYPE_CHECKING:
     from ...protocol.errors import PeerError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.plan import OutboundQueue, Plan
     from ..accounts.source import ConnectionKind, MessageSource
-    from .heartbeat import PingTimer
     from .host import ConnectionHost
+    from .ping_timer import PingTimer
     from .secure import TLSState
     from .wire import Wire
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from ..identity import ServerIdentity
     from ..logging import Logger
-    from .buffered import BufferBudget
+    from .buffer_budget import BufferBudget
 
 
 class ConnectionHost(Protocol):

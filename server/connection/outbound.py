@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..accounts.flusher import Flusher
     from ..clock import Timer
-    from .buffered import BufferBudget
+    from .buffer_budget import BufferBudget
     from .wire import Wire
 
 SLOW_PENDING = "Slow Consumer (Pending Bytes)"

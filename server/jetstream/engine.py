@@ -18,23 +18,23 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import api_error
 from ...protocol.limits import API_LEVEL
 from ...protocol.subject import is_subset
+from ...store.configs import Storage
 from ...store.lock import DirectoryLock
-from ...store.meta import Storage
 from ..accounts.mapping import Mapping
 from ..clock import SECOND
 from ..config.options import AccountJetStream
 from ..logging import Logger, NullLogger
-from .account import JetStreamAccount
+from .account.account import JetStreamAccount
+from .account.recovery import Recovery
+from .account.stream_closer import StreamCloser
 from .api import system as system_api
-from .api.absent import DisabledApi
+from .api.disabled import DisabledApi
 from .api.table import AccountApi
-from .closing import StreamCloser
 from .directory import make_store_directory
 from .host import JetStreamHost
 from .lazydisk import LazyDisk
 from .quota import Quota, disk_share, memory_share
-from .recovery import Recovery
-from .stream.commit import LoopTaskExecutor
+from .streams.commit import LoopTaskExecutor
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from ..clock import Clock, Timer
     from ..config.options import Options
     from .api.system import SystemApi
-    from .domain.domain import JetStreamCluster
-    from .stream.commit import TaskExecutor
-    from .stream.core import Stream
+    from .cluster.cluster import JetStreamCluster
+    from .streams.commit import TaskExecutor
+    from .streams.core import Stream
 
 WORKERS = 4
 _FAULT = "JetStream"
@@ -141,7 +141,7 @@ class JetStream:
         )
         self.running = True
         if clustered:
-            from .domain.domain import JetStreamCluster
+            from .cluster.cluster import JetStreamCluster
 
             assert self.registry.system is not None
             self.cluster = JetStreamCluster(self, self.registry.system)

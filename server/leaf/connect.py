@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..accounts.auth import ClientCredentials
-from ..connection import introduction
+from ..connection import connect_info
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class LeafConnect:
     @classmethod
     def parse(cls, raw: bytes) -> LeafConnect:
         """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
-        known, _ = introduction.read(raw, "CONNECT", _CONNECT)
+        known, _ = connect_info.read(raw, "CONNECT", _CONNECT)
         return cls(**known)
 
     @property
@@ -71,9 +71,9 @@ class HubInfo:
     @classmethod
     def parse(cls, raw: bytes) -> HubInfo:
         """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
-        known, given = introduction.read(raw, "INFO", _INFO)
+        known, given = connect_info.read(raw, "INFO", _INFO)
         return cls(**known, given=given)
 
 
-_CONNECT = introduction.kinds(LeafConnect)
-_INFO = introduction.kinds(HubInfo)
+_CONNECT = connect_info.kinds(LeafConnect)
+_INFO = connect_info.kinds(HubInfo)

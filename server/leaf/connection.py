@@ -19,17 +19,17 @@ from ...protocol.wire import encode
 from ...protocol.wire.leaf import LeafParser
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
 from ..accounts.leaving import Leaver, leave
-from ..accounts.parcel import RoutedMessage
+from ..accounts.message import RoutedMessage
 from ..accounts.routing import route
 from ..accounts.source import ConnectionKind
 from ..clock import SECOND
 from ..connection import Connection
-from ..connection.heartbeat import PingTimer
+from ..connection.ping_timer import PingTimer
 from ..connection.trace import control
-from .advertiser import InterestAdvertiser
 from .frames import ACK, leaf_frame, split_delivery
-from .gate import LeafPermissions
 from .handshake import AcceptedHandshake, LeafHandshake, SolicitedHandshake
+from .interest_advertiser import InterestAdvertiser
+from .permissions import LeafPermissions
 from .subscriptions import LeafSubscriptions
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from ...protocol.errors import PeerError
 from ...protocol.wire import encode
 from ..accounts.auth import AuthResult, ClientCredentials
 from ..clock import SECOND
-from ..connection.introduction import new_nonce
+from ..connection.connect_info import new_nonce
 from ..connection.part import Part
 from .connect import HubInfo, LeafConnect
 from .credentials import LeafCredentialsError
-from .gate import AllowDeny, user_lists
+from .permissions import AllowDeny, user_lists
 
 if TYPE_CHECKING:
     from ..accounts.users import User

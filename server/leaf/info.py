@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.limits import API_LEVEL
 from ...protocol.wire import encode
-from ..connection import introduction
+from ..connection import connect_info
 
 if TYPE_CHECKING:
     from ..config.options import Options, RemoteOptions
@@ -42,7 +42,7 @@ class LeafDocuments:
         """
         options, identity = self.options, self.identity
         leafnodes = options.leafnodes
-        document = introduction.of_server(
+        document = connect_info.of_server(
             identity, PROTOCOL, leafnodes.host, self.port, headers=not options.no_header_support
         )
         document["auth_required"] = True

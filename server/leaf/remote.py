@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from ..clock import SECOND
 from ..connection.dial import dial
 from .credentials import read_credentials, sign
+from .remote_urls import RemoteUrls
 from .socket_protocol import LeafProtocol
-from .targets import RemoteUrls
 
 if TYPE_CHECKING:
     from ..clock import Timer
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..connection import Wire
     from ..connection.secure import SecureWire
     from .leafs import Leafs
-    from .targets import RemoteUrl
+    from .remote_urls import RemoteUrl
 
 LONG = 30 * SECOND
 _SHORT = 5 * SECOND

@@ -8,7 +8,7 @@ from ...protocol.subject import is_literal, is_valid
 from ...protocol.wire import encode
 from ..accounts.subscription import Subscription
 from ..connection.part import Part
-from .advertiser import LOOP_PREFIX
+from .interest_advertiser import LOOP_PREFIX
 
 if TYPE_CHECKING:
     from .connection import LeafConnection

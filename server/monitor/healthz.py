@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..cluster.meta.health import HealthzError
+from ..jetstream.meta.health import HealthzError
 from ..slices import Steps
 from .request import asked
 from .view import Monitored
 
 if TYPE_CHECKING:
-    from ..jetstream.domain.domain import JetStreamCluster
+    from ..jetstream.cluster.cluster import JetStreamCluster
     from ..jetstream.engine import JetStream
-    from ..jetstream.stream.core import Stream
+    from ..jetstream.streams.core import Stream
 
 OK, BAD_REQUEST, NOT_FOUND, CLOSED, UNAVAILABLE = 200, 400, 404, 500, 503
 
@@ -66,7 +66,7 @@ def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[H
         return OK, []
     cluster = engine.cluster
     if cluster is not None:
-        from ..jetstream.domain.monitoring import meta_problem
+        from ..jetstream.cluster.monitoring import meta_problem
 
         wrong = meta_problem(cluster)
         if wrong is not None:
@@ -143,7 +143,7 @@ def _unassigned(cluster: JetStreamCluster, request: HealthzRequest) -> HealthzEr
 def _cluster_problems(cluster: JetStreamCluster | None, request: HealthzRequest) -> Steps[list[HealthzError]]:
     if cluster is None:
         return []
-    from ..jetstream.domain.monitoring import stream_problems
+    from ..jetstream.cluster.monitoring import stream_problems
 
     found = yield from stream_problems(
         cluster, lambda one: request.account in ("", one.account) and request.stream in ("", one.name)

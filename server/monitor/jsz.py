@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import ApiError
 from ...protocol.identifier import name_hash
 from ...protocol.limits import API_LEVEL
-from ..jetstream.stream import report
+from ..jetstream.streams import stream_info
 from ..slices import Steps, each, matching
 from .request import OthersAskedError, RequestError, asked, page
 from .view import Monitored, head
@@ -17,11 +17,11 @@ from .view import Monitored, head
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..cluster.meta.assignment import ConsumerAssignment, StreamAssignment
-    from ..jetstream.account import JetStreamAccount
-    from ..jetstream.domain.asset import LocalStream
+    from ..jetstream.account.account import JetStreamAccount
+    from ..jetstream.cluster.local_stream import LocalStream
     from ..jetstream.engine import JetStream
-    from ..jetstream.stream.core import Stream
+    from ..jetstream.meta.assignment import ConsumerAssignment, StreamAssignment
+    from ..jetstream.streams.core import Stream
 
 
 @dataclass(slots=True)
@@ -177,7 +177,7 @@ def _account(
 
 def _stream(stream: Stream, request: JszRequest, asset: LocalStream | None) -> Steps[dict[str, Any]]:
     """A stream; `asset`: what it is in a cluster."""
-    info = (report.info(stream) if asset is None else asset.info()).to_json()
+    info = (stream_info.info(stream) if asset is None else asset.info()).to_json()
     consumers = [] if asset is None else asset.consumers()
     if asset is not None:  # a follower's are in the log, not served
         info["state"]["consumer_count"] = len(consumers)

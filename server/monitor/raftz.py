@@ -14,9 +14,9 @@ from .request import asked
 from .view import Monitored
 
 if TYPE_CHECKING:
-    from ..cluster.group import RaftNode
-    from ..cluster.meta.report import GroupView
-    from ..jetstream.domain.domain import JetStreamCluster
+    from ..cluster.raft_node import RaftNode
+    from ..jetstream.cluster.cluster import JetStreamCluster
+    from ..jetstream.meta.report import GroupView
 
 META = "_meta_"
 
@@ -47,7 +47,7 @@ def raftz(server: Monitored, request: RaftzRequest | None = None) -> dict[str, A
 
 def _groups(domain: JetStreamCluster, account: str, system: str) -> Iterator[tuple[str, RaftNode, GroupView]]:
     if account == system and domain.group is not None:
-        from ..jetstream.domain.monitoring import meta_view
+        from ..jetstream.cluster.monitoring import meta_view
 
         yield META, domain.group, meta_view(domain)
     for (owner, _), asset in domain.assets.items():

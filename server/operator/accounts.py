@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from ...keys import KeyRole, Reason, Refusal, is_public
 from ...keys.chain import authorize_account
 from ..accounts import Account, AccountToken
-from ..accounts.surplus import close_excess
+from ..accounts.enforce_limits import close_excess
 from ..clock import SECOND
 from ..logging import Logger, NullLogger
 from ..slices import InOrder, Shared, Steps, paced
 from . import translate
-from .reading import ParsedToken, TokenParser, read
-from .wiring import MISSING, ImportResolver
+from .import_resolver import MISSING, ImportResolver
+from .token_parser import ParsedToken, TokenParser, read
 
 if TYPE_CHECKING:
     from ...keys import AccountClaims, Trust
     from ..accounts import AccountRegistry
-    from ..accounts.draft import AccountSpec
+    from ..accounts.account_spec import AccountSpec
     from ..clock import Clock, Timer
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from ...keys import ConnectInfo, Reason, Refusal, authorize, open_user
 from ..accounts.auth import STANDARD, AuthResult
 from ..clock import SECOND
 from .session import TokenSessions
-from .translate.draft import callout
+from .translate.account_spec import callout
 
 if TYPE_CHECKING:
     from ...keys import AccountClaims, UserClaims

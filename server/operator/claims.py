@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...keys import GenericClaims, IdentityError, KeyRole, Refusal, decode, is_public
 from ...protocol import gojson
 from ..clock import SECOND
-from .reading import ParsedToken, TokenParser, TokenQueue
 from .resolver import ResolverError
 from .resolver.folder import FolderResolver
+from .token_parser import ParsedToken, TokenParser, TokenQueue
 
 if TYPE_CHECKING:
     from ...keys import AccountClaims, OperatorClaims, Trust

@@ -17,8 +17,8 @@ from ..logging import Logger, NullLogger
 from ..slices import Steps
 from .accounts import OperatorAccounts
 from .authenticator import OperatorAuthenticator
-from .reading import TokenParser, WorkerPool, in_place
 from .resolver import ResolverError, make_resolver, reloading_resolver
+from .token_parser import TokenParser, WorkerPool, in_place
 from .trust import OperatorError, Trusted
 
 if TYPE_CHECKING:

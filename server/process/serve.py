@@ -227,7 +227,7 @@ def _tokens(options: Options) -> list[object]:
     """What the preloaded tokens say, so that nobody has to read them while others wait."""
     if not options.resolver_preload:
         return []
-    from ..operator.reading import read
+    from ..operator.token_parser import read
 
     return [read(token.strip()) for token in options.resolver_preload.values()]
 

@@ -20,15 +20,15 @@ from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
 from ...protocol.wire.route import RouteParser
 from ..accounts.leaving import leave
-from ..accounts.parcel import RoutedMessage
+from ..accounts.message import RoutedMessage
 from ..accounts.routing import route
 from ..accounts.source import ConnectionKind
 from ..clock import SECOND
 from ..connection import Connection
-from ..connection.heartbeat import PingTimer
+from ..connection.ping_timer import PingTimer
 from ..leaf.frames import ACK, split_delivery
-from .introduction import RouteConnect, RouteInfo
-from .share import AccountRoute
+from .account_route import AccountRoute
+from .connect_info import RouteConnect, RouteInfo
 
 if TYPE_CHECKING:
     from ..accounts.plan import OutboundQueue, Plan

@@ -15,7 +15,7 @@ from ...protocol.identifier import new_id
 from ...protocol.wire import encode
 from ..accounts.permissions import Permissions
 from ..clock import SECOND
-from ..connection import Listener, introduction
+from ..connection import Listener, connect_info
 from ..connection.addresses import EVERYWHERE, bracketed, reachable
 from .remote import RouteAddress, RouteRemote
 from .socket_protocol import RouteProtocol
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..client import Clients
     from ..config.options import ClusterOptions, Options, PermissionsOptions
+    from .connect_info import RouteInfo
     from .connection import RouteConnection
-    from .introduction import RouteInfo
 
 PROTOCOL = 3
 SHUTDOWN = "Server Shutdown"
@@ -191,7 +191,7 @@ class Routes:
     def info(self) -> bytes:
         """INFO for a peer."""
         cluster = self.cluster
-        document = introduction.of_server(
+        document = connect_info.of_server(
             self.identity, PROTOCOL, cluster.host, self.port, headers=not self.options.no_header_support
         )
         optional: dict[str, Any] = {

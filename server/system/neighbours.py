@@ -11,15 +11,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...protocol import gojson
+from ..accounts.enforce_limits import close_excess
 from ..accounts.registry import GLOBAL
 from ..accounts.source import ConnectionKind
-from ..accounts.surplus import close_excess
 from ..clock import SECOND
 from .envelope import Envelope, encode
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.parcel import Message
+    from ..accounts.message import Message
     from ..monitor import Monitored
 
 SILENT = 150 * SECOND

@@ -30,7 +30,7 @@ from .user import user_info
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.parcel import Message
+    from ..accounts.message import Message
     from ..client.connection import ClientConnection
     from ..clock import Timer
     from ..leaf import LeafConnection

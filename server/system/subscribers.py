@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..accounts import Account, Subscription
-    from ..accounts.parcel import Message
+    from ..accounts.message import Message
     from ..monitor import Monitored
 
 REQUEST = "$SYS.REQ.ACCOUNT.NSUBS"

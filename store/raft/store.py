@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ..copies import COPY
 from ..errors import Damaged, NotFound
 from ..fs import FileSystem, write_file
-from .reading import PREFIX, LogReading, numbers, read
+from .log_reading import PREFIX, LogReading, numbers, read
 from .segment import LogRecord, SegmentHeader, pack_header, pack_records
 from .table import (
     StoredSnapshot,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lib.jetstream import ALONE, JetStream
-from lib.operator_site import Deployment, OperatorSite
+from lib.operator_fixture import Deployment, OperatorSite
 from lib.process import ServerProcess
 
 JETSTREAM = 'jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }'

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from lib.callbacks import Callbacks
 from lib.eventually import eventually
-from lib.operator_site import UPDATE, Deployment, OperatorSite
+from lib.operator_fixture import UPDATE, Deployment, OperatorSite
 from lib.process import ServerProcess
 from pyjs.keys import KeyPair, KeyRole
 

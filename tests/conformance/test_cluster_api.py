@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from lib.backups import load, save
 from lib.eventually import eventually
-from lib.jetmesh import JetMesh
 from lib.jetstream import SECOND, ApiFailureError, JetStream
+from lib.jetstream_cluster import JetMesh
 from pyjs.protocol.timestamp import parse_rfc3339
 
 PATIENCE = 5.0  # seconds for an answer: while a stream has no leader the reference gives none

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.operator_site import OperatorSite
+from lib.operator_fixture import OperatorSite
 from lib.pool import START
 from lib.process import ServerProcess, free_port
 from lib.token_library import Library, library_of_tokens

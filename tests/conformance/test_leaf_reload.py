@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 
 from lib.eventually import eventually
-from lib.leafpair import heard, login
+from lib.leaf_pair import heard, login
 from lib.process import ServerProcess
 
 Launch = Callable[[str], ServerProcess]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_site import (
+from lib.operator_fixture import (
     UPDATE,
     Deployment,
     OperatorSite,

@@ -11,7 +11,7 @@ from typing import Any
 
 import nats
 import pytest
-from lib.operator_site import Deployment, OperatorSite, User, reheaded, soon, tampered, unsigned
+from lib.operator_fixture import Deployment, OperatorSite, User, reheaded, soon, tampered, unsigned
 from lib.process import ServerProcess
 from lib.wire import Wire
 from pyjs.keys import KeyPair, KeyRole, encode

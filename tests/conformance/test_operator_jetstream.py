@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import ApiFailureError, JetStream
-from lib.operator_site import ENABLED, Deployment, OperatorSite, SiteAccount
+from lib.operator_fixture import ENABLED, Deployment, OperatorSite, SiteAccount
 from lib.process import ServerProcess
 
 NOT_ENABLED = (503, 10039, "JetStream not enabled for account")

@@ -12,7 +12,7 @@ from typing import Any
 
 import nats
 import pytest
-from lib.operator_site import OperatorSite, SiteAccount, User
+from lib.operator_fixture import OperatorSite, SiteAccount, User
 from lib.process import ServerProcess
 from pyjs.keys import KeyPair, KeyRole
 from pyjs.keys.token import payload_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from lib.operator_site import OperatorSite, User, ask
+from lib.operator_fixture import OperatorSite, User, ask
 from lib.process import ServerProcess
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]

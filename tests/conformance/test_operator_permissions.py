@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from lib import pyjs_server
-from lib.operator_site import Deployment, OperatorSite, User, reheaded, soon, tampered
+from lib.operator_fixture import Deployment, OperatorSite, User, reheaded, soon, tampered
 from lib.wire import Frame, Wire
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]

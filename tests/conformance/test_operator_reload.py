@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_site import Deployment, OperatorSite, SiteAccount, User, ask
+from lib.operator_fixture import Deployment, OperatorSite, SiteAccount, User, ask
 from lib.process import ServerProcess
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from lib import pyjs_server
 from lib.eventually import eventually
-from lib.operator_site import UPDATE, Deployment, OperatorSite, SiteAccount, User, ask, soon, tampered
+from lib.operator_fixture import UPDATE, Deployment, OperatorSite, SiteAccount, User, ask, soon, tampered
 from lib.process import ServerProcess
 from lib.token_library import Library, library_of_tokens
 from lib.wire import Wire

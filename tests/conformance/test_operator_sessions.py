@@ -6,7 +6,7 @@ import json
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_site import Deployment, SiteAccount, User, soon
+from lib.operator_fixture import Deployment, SiteAccount, User, soon
 from lib.wire import Msg, Wire
 from pyjs.keys import KeyPair, KeyRole
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_site import Deployment, SiteAccount, bodies, soon
+from lib.operator_fixture import Deployment, SiteAccount, bodies, soon
 from lib.wire import Wire
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lib.operator_site import OperatorSite, User, tampered
+from lib.operator_fixture import OperatorSite, User, tampered
 from lib.process import ServerProcess
 from pyjs.keys import KeyPair, KeyRole, OperatorClaims
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lib.process import ServerProcess
+from pyjs.pipeline.client import BlockingConnection, ConnectionOptions
 from pyjs.pipeline.jetstream import JetStreamRequests
 from pyjs.pipeline.jetstream.range import StreamRange, read
-from pyjs.pipeline.link import BlockingConnection, ConnectionOptions
 from pyjs.pipeline.options import QuerySettings
 from pyjs.pipeline.options.docs import renewed
 from pyjs.pipeline.options.table import WRITE
 from pyjs.pipeline.sink.task import WriteTask
-from pyjs.pipeline.sink.terms import WriteOptions
+from pyjs.pipeline.sink.write_options import WriteOptions
 from pyjs.pipeline.sink.writer import WritePlan
 from pyjs.pipeline.source import queue
 from pyspark.sql.types import StringType, StructType

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from lib import pyjs_server
-from lib.operator_site import UPDATE, OperatorSite
+from lib.operator_fixture import UPDATE, OperatorSite
 from lib.process import ServerProcess
 from lib.wire import Wire
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from lib.callbacks import Callbacks, check, fence
 from lib.eventually import eventually
-from lib.jetmesh import JetMesh
 from lib.jetstream import SECOND, JetStream
+from lib.jetstream_cluster import JetMesh
 
 MANY = 40_000
 SUBJECTS = 4_000

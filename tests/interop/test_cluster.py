@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from lib.core_cluster import Mesh
 from lib.eventually import eventually
-from lib.mesh import Mesh
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 

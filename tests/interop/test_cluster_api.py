@@ -11,7 +11,7 @@ import nats.errors
 import nats.js.errors
 import pytest
 from lib.eventually import found
-from lib.jetmesh import JetMesh
+from lib.jetstream_cluster import JetMesh
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext

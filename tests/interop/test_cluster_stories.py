@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.shape import SHAPES, Shape
+from lib.topology import SHAPES, Shape
 from lib.wire import Frame, Msg, Wire
 
 SUBJECTS = ["a.b", "a.c", "a.b.c", "news.x", "news.x.y", "from.news.x", "from.a"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from lib.eventually import eventually
-from lib.leafpair import Pair, api, login
+from lib.leaf_pair import Pair, api, login
 from lib.process import ServerProcess
 
 COUNT = 500

@@ -8,10 +8,10 @@ import base64
 from collections.abc import Iterator
 
 import pytest
-from lib.cuttable import Cuttable
+from lib.cuttable_proxy import Cuttable
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.leafpair import ACCOUNTS, HUB, LEAF, Pair, api, combined, heard, login
+from lib.leaf_pair import ACCOUNTS, HUB, LEAF, Pair, api, combined, heard, login
 from lib.pool import START
 from lib.process import ServerProcess
 

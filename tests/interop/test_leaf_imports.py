@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.leafpair import COMBINATIONS, HUB, LEAF, SHARED, Pair, api, combined, login
+from lib.leaf_pair import COMBINATIONS, HUB, LEAF, SHARED, Pair, api, combined, login
 from lib.wire import Msg
 
 FROM_LEAF = {"name": "test", "external": {"api": "$JS.leaf.API", "deliver": ""}}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.leafpair import heard
-from lib.operator_site import UPDATE, OperatorSite, SiteAccount, User, soon
+from lib.leaf_pair import heard
+from lib.operator_fixture import UPDATE, OperatorSite, SiteAccount, User, soon
 from lib.pool import START, Pool
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import JetStream
-from lib.leafpair import COMBINATIONS, Pair, api, combined, heard, login
+from lib.leaf_pair import COMBINATIONS, Pair, api, combined, heard, login
 from lib.wire import Msg, Wire
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lib.eventually import eventually
-from lib.leafpair import ACCOUNTS, COMBINATIONS, HUB, LEAF, SHARED, Pair, api, combined, heard, login
+from lib.leaf_pair import ACCOUNTS, COMBINATIONS, HUB, LEAF, SHARED, Pair, api, combined, heard, login
 from lib.pool import START
 from lib.wire import Wire
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import nkeys
 import pytest
 from lib.eventually import eventually
-from lib.leafpair import heard, login
+from lib.leaf_pair import heard, login
 from lib.pool import START
 from lib.process import ServerProcess
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lib.eventually import eventually
-from lib.leafpair import heard, login
+from lib.leaf_pair import heard, login
 from lib.pool import START
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire

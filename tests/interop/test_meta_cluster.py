@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.jetmesh import READY_SECONDS, JetMesh
+from lib.jetstream_cluster import READY_SECONDS, JetMesh
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.jetmesh import CONFIG, READY_SECONDS, JetMesh
+from lib.jetstream_cluster import CONFIG, READY_SECONDS, JetMesh
 from lib.pool import START
 from lib.process import ServerProcess, free_port
 from lib.wire import Wire

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_site import OperatorSite, SiteAccount, User
+from lib.operator_fixture import OperatorSite, SiteAccount, User
 from lib.pool import START
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire

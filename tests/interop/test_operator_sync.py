@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_site import UPDATE, OperatorSite, SiteAccount, ask
+from lib.operator_fixture import UPDATE, OperatorSite, SiteAccount, ask
 from lib.pool import START
 from lib.process import ServerProcess
 from lib.wire import Wire

@@ -12,7 +12,7 @@ import nats.errors
 import nats.js.errors
 import pytest
 from lib.eventually import found, until
-from lib.jetmesh import JetMesh
+from lib.jetstream_cluster import JetMesh
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import RetentionPolicy, StreamInfo, StreamSource

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from lib.core_cluster import COMBINATIONS, Mesh
 from lib.eventually import eventually
-from lib.mesh import COMBINATIONS, Mesh
 from lib.wire import Msg, Wire
 
 

@@ -22,11 +22,20 @@ from pyjs.protocol.identifier import name_hash
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.mailbox import RaftTransport
-from pyjs.server.cluster.meta.answering import LeaderStatus
-from pyjs.server.cluster.meta.apply import apply
-from pyjs.server.cluster.meta.assignment import StreamAssignment
-from pyjs.server.cluster.meta.command import (
+from pyjs.server.cluster.member import GroupEnvironment
+from pyjs.server.cluster.ticker import Ticker
+from pyjs.server.cluster.transport import RaftTransport
+from pyjs.server.config.options import AccountJetStream
+from pyjs.server.jetstream.account.account.account import JetStreamAccount
+from pyjs.server.jetstream.cluster.local_stream import LocalStream
+from pyjs.server.jetstream.cluster.reconciler import Reconciler
+from pyjs.server.jetstream.consumers import lifecycle
+from pyjs.server.jetstream.consumers.config import check as check_consumer
+from pyjs.server.jetstream.consumers.info import stamped
+from pyjs.server.jetstream.host import JetStreamHost
+from pyjs.server.jetstream.meta.apply import apply
+from pyjs.server.jetstream.meta.assignment import StreamAssignment
+from pyjs.server.jetstream.meta.command import (
     Command,
     CreateStream,
     DeleteStream,
@@ -35,25 +44,16 @@ from pyjs.server.cluster.meta.command import (
     UpdateStream,
     encode,
 )
-from pyjs.server.cluster.meta.duties import at_start, duties
-from pyjs.server.cluster.meta.effect import Effect
-from pyjs.server.cluster.meta.server import NodeInfo as Record
-from pyjs.server.cluster.meta.server import NodeStatus
-from pyjs.server.cluster.meta.state import MetaState
-from pyjs.server.cluster.pacemaker import Ticker
-from pyjs.server.cluster.seat import GroupEnvironment
-from pyjs.server.config.options import AccountJetStream
-from pyjs.server.jetstream.account import JetStreamAccount
-from pyjs.server.jetstream.consumer import lifecycle
-from pyjs.server.jetstream.consumer.config import check as check_consumer
-from pyjs.server.jetstream.consumer.info import stamped
-from pyjs.server.jetstream.domain.asset import LocalStream
-from pyjs.server.jetstream.domain.dispatch import Reconciler
-from pyjs.server.jetstream.host import JetStreamHost
+from pyjs.server.jetstream.meta.effect import Effect
+from pyjs.server.jetstream.meta.node_info import NodeInfo as Record
+from pyjs.server.jetstream.meta.node_info import NodeStatus
+from pyjs.server.jetstream.meta.reconcile import at_start, duties
+from pyjs.server.jetstream.meta.responder import LeaderStatus
+from pyjs.server.jetstream.meta.state import MetaState
 from pyjs.server.jetstream.quota import Quota
-from pyjs.server.jetstream.stream.rules.create import check
-from pyjs.server.jetstream.stream.rules.world import ValidationContext
-from pyjs.store.meta import Storage
+from pyjs.server.jetstream.streams.validation.context import ValidationContext
+from pyjs.server.jetstream.streams.validation.create import check
+from pyjs.store.configs import Storage
 
 NAMES = ("one", "two", "three")
 STREAM = "S"

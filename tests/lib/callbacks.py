@@ -4,7 +4,7 @@ A server that is started while the environment names a file in `PYJS_SLOW_CALLBA
 loop, without uvloop: all that such a loop does, reads and steps of tasks alike, goes through `Handle._run`.
 Each callback that takes more than `LIMIT` seconds of its thread's processor time is added to the file with
 samples of its stack; other processes and waiting do not count, the collector's passes do. The product knows
-nothing of it: lib/nursery.py calls `measure` in the process that becomes the server.
+nothing of it: lib/preforked.py calls `measure` in the process that becomes the server.
 
 Beside other work the same code takes up to four times the processor time that it takes alone. So a fixed
 piece of work is done every few milliseconds of a slow callback, and at its end: by as much as the piece is

@@ -14,14 +14,14 @@ from typing import Any
 from lib.fake_clock import FakeClock
 from lib.fake_disk import FakeDisk
 from pyjs.protocol.identifier import name_hash
+from pyjs.raft import RaftConfig
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.formation import BootstrapExpect
-from pyjs.server.cluster.group import RaftNode
-from pyjs.server.cluster.mailbox import RaftTransport
-from pyjs.server.cluster.pacemaker import Ticker
+from pyjs.server.cluster.bootstrap import BootstrapExpect
+from pyjs.server.cluster.member import GroupEnvironment, RaftMember
 from pyjs.server.cluster.proposals import Outcome, ProposalError
-from pyjs.server.cluster.raft import RaftConfig
-from pyjs.server.cluster.seat import GroupEnvironment, RaftMember
+from pyjs.server.cluster.raft_node import RaftNode
+from pyjs.server.cluster.ticker import Ticker
+from pyjs.server.cluster.transport import RaftTransport
 from pyjs.server.slices import Steps
 
 MILLISECOND = SECOND // 1000

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyjs.keys import Keystore, Stores, Workspace
-from pyjs.keys.folders.home import NscDirectories
+from pyjs.keys.folders.locations import NscDirectories
 
-from .operator_site import OperatorSite
+from .operator_fixture import OperatorSite
 
 
 def written(

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .eventually import eventually
-from .nursery import Child, nursery
+from .preforked import Child, nursery
 from .wire import Wire
 
 READY_SECONDS = 60.0

@@ -15,18 +15,18 @@ from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.config.options import AccountJetStream
-from pyjs.server.jetstream.account import JetStreamAccount
-from pyjs.server.jetstream.consumer import lifecycle
-from pyjs.server.jetstream.consumer.config import check as check_consumer
-from pyjs.server.jetstream.consumer.core import Consumer
-from pyjs.server.jetstream.consumer.info import stamped
+from pyjs.server.jetstream.account.account.account import JetStreamAccount
+from pyjs.server.jetstream.consumers import lifecycle
+from pyjs.server.jetstream.consumers.config import check as check_consumer
+from pyjs.server.jetstream.consumers.core import Consumer
+from pyjs.server.jetstream.consumers.info import stamped
 from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
-from pyjs.server.jetstream.replica import Replica, entry, state
-from pyjs.server.jetstream.stream.core import Stream
-from pyjs.server.jetstream.stream.rules.create import check
-from pyjs.server.jetstream.stream.rules.update import check_update
-from pyjs.server.jetstream.stream.rules.world import ValidationContext
+from pyjs.server.jetstream.replication import Replica, entry, state
+from pyjs.server.jetstream.streams.core import Stream
+from pyjs.server.jetstream.streams.validation.context import ValidationContext
+from pyjs.server.jetstream.streams.validation.create import check
+from pyjs.server.jetstream.streams.validation.update import check_update
 from pyjs.server.slices import Steps, at_once
 from pyjs.store.file import FileStream
 

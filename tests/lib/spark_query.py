@@ -9,9 +9,9 @@ from typing import Any
 
 from pyjs.pipeline.options import QuerySettings
 from pyjs.pipeline.source import columns
+from pyjs.pipeline.source.backoff import Backoff
 from pyjs.pipeline.source.batch import BatchReader
 from pyjs.pipeline.source.limits import ReadLimit
-from pyjs.pipeline.source.rest import Backoff
 from pyjs.pipeline.source.stream import StreamReader
 
 from .process import ServerProcess

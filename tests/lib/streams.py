@@ -10,18 +10,18 @@ from lib.fake_clock import FakeClock
 from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.accounts.account import Account
-from pyjs.server.accounts.parcel import Message
+from pyjs.server.accounts.message import Message
 from pyjs.server.accounts.registry import AccountRegistry
 from pyjs.server.config.options import AccountJetStream, Options
-from pyjs.server.jetstream.account import JetStreamAccount
+from pyjs.server.jetstream.account.account.account import JetStreamAccount
+from pyjs.server.jetstream.account.account.recovery import Recovery
 from pyjs.server.jetstream.api.table import AccountApi
 from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
-from pyjs.server.jetstream.recovery import Recovery
-from pyjs.server.jetstream.stream.core import Stream
+from pyjs.server.jetstream.streams.core import Stream
 from pyjs.server.logging import Logger, NullLogger
+from pyjs.store.configs import Storage
 from pyjs.store.fs import FileSystem
-from pyjs.store.meta import Storage
 
 Done = Callable[[BaseException | None], None]
 

@@ -19,14 +19,14 @@ from typing import Any
 
 from pyjs.protocol.identifier import name_hash
 from pyjs.server.app import Server
-from pyjs.server.cluster.group import RaftNode
-from pyjs.server.cluster.mailbox import RaftTransport
-from pyjs.server.cluster.pacemaker import Ticker
+from pyjs.server.cluster.bootstrap_peers import expected
+from pyjs.server.cluster.member import GroupEnvironment, RaftMember
 from pyjs.server.cluster.proposals import Outcome, ProposalError
-from pyjs.server.cluster.roll import expected
-from pyjs.server.cluster.seat import GroupEnvironment, RaftMember
+from pyjs.server.cluster.raft_node import RaftNode
+from pyjs.server.cluster.ticker import Ticker
+from pyjs.server.cluster.transport import RaftTransport
 from pyjs.server.config import load
-from pyjs.server.jetstream.stream.commit import LoopTaskExecutor
+from pyjs.server.jetstream.streams.commit import LoopTaskExecutor
 from pyjs.server.logging import ServerLogger
 from pyjs.store.fs import Disk
 

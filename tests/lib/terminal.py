@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyte
 
-from .nursery import nursery
+from .preforked import nursery
 
 ROWS, COLUMNS = 400, 180
 SECONDS = 40.0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyjs.protocol.wire import faults
+from pyjs.protocol.wire import violations
 from pyjs.protocol.wire.client import ClientParser
 from pyjs.protocol.wire.leaf import LeafParser
 from pyjs.protocol.wire.ops import CONNECT, FAULT, PING, PONG, PUB, Op
@@ -51,7 +51,7 @@ def test_anything_else_is_a_fault_at_once(kind: Callable[[], Parser], junk: byte
     parser = awaiting(kind)
     ops = [op for piece in pieces(junk, cuts) for op in parser.feed(piece)]
     if junk[:1] not in b"Cc":
-        assert ops == [(FAULT, faults.NOT_CONNECT)]
+        assert ops == [(FAULT, violations.NOT_CONNECT)]
         assert parser.held.size == 0
     assert len(ops) <= 1
     assert parser.feed(b"CONNECT {}\r\n") == [] or not ops
@@ -75,7 +75,7 @@ def test_a_reload_that_asks_for_connect_forgets_an_announced_payload() -> None:
     parser = ClientParser()
     assert parser.feed(b"PUB a 1000000\r\nabc") == []
     parser.await_connect()
-    assert parser.feed(b"d") == [(FAULT, faults.NOT_CONNECT)]
+    assert parser.feed(b"d") == [(FAULT, violations.NOT_CONNECT)]
 
 
 def test_small_reads_of_a_payload_take_no_more_memory_than_it() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 import pytest
 from lib.streams import HandRunner
 from pyjs.server import slices
-from pyjs.server.jetstream.api.written import RawJson, is_long, to_text, writing
+from pyjs.server.jetstream.api.raw_json import RawJson, is_long, to_text, writing
 from pyjs.server.slices import InOrder, Shared, Slices, at_once, each, in_order, matching, paced
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from lib.raft.canaries import CANARIES, SyncsFail, VotesWhileRecovering
-from lib.raft.world import World
+from lib.raft.simulation import World
 
 SEEDS, CHUNK = 120, 20
 # Where to look for the broken rules that are caught seldom: nearer than this, nobody notices them.

@@ -7,11 +7,11 @@ import re
 import pytest
 from lib.damage.old_store import old_store
 from lib.fake_disk import FakeDisk, Inode
+from pyjs.store.configs import AccountDirectory, Storage
 from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.errors import Damaged
 from pyjs.store.file import FileStream
 from pyjs.store.identity import Foreign
-from pyjs.store.meta import AccountDirectory, Storage
 
 STREAMS = "/d/jetstream/A/streams"
 BLOCK = "0000000001-0"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from lib.trust import plans
-from lib.trust.story import Fault, Plan, Story
+from lib.trust.scenario import Fault, Plan, Story
 
 SEED = 102
 Play = Callable[[Story, int], Fault]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from lib.cli import Cli
-from lib.leafpair import heard, login
+from lib.leaf_pair import heard, login
 from lib.pool import START
 from lib.process import ServerProcess
 from pyjs.plugins.demo.configuration import ACCOUNTS, ACCOUNTS_WITH_IMPORTS

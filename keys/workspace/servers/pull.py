@@ -17,8 +17,8 @@ from ...token import decode
 from .. import accountserver
 from ..report import OperationReport, Show
 from ..workspace import Workspace
-from . import reach
-from .reach import THE_OPERATORS, ServersAccess
+from . import access
+from .access import THE_OPERATORS, ServersAccess
 from .session import session
 
 PACK = "$SYS.REQ.CLAIMS.PACK"
@@ -54,9 +54,9 @@ async def pull(
             f"operator {quote(operator.name)} doesn't set account server url - unable to pull: set it with "
             "`nsc edit operator --account-jwt-server-url <url>`"
         )
-    reach.check_url(url)
+    access.check_url(url)
     result = PullResult(OperationReport(summary=True), url)
-    if reach.is_nats(url):
+    if access.is_nats(url):
         if not everything:
             raise WorkspaceError(
                 f"operator {quote(operator.name)} can only pull all jwt - unable to pull by account: use -A"

@@ -18,9 +18,9 @@ from ...token import encode
 from .. import accountserver, signing
 from ..report import OperationReport, Show
 from ..workspace import Workspace
-from . import reach
+from . import access
+from .access import THE_OPERATORS, ServersAccess
 from .answers import ServerResponse, ServerResponses
-from .reach import THE_OPERATORS, ServersAccess
 from .session import ServersSession, session
 
 UPDATE, LIST, DELETE = (f"$SYS.REQ.CLAIMS.{word}" for word in ("UPDATE", "LIST", "DELETE"))
@@ -61,7 +61,7 @@ async def push(
     url = checked_url(workspace, to)
     tokens = {name: checked_token(workspace, name, force=force) for name in accounts}
     report = OperationReport(summary=True)
-    if not reach.is_nats(url):
+    if not access.is_nats(url):
         if prune or diff or remove:
             raise WorkspaceError(
                 f"{'prune' if prune else 'diff' if diff else 'account removal'} only works for nats based "
@@ -96,7 +96,7 @@ async def push(
 def checked_url(workspace: Workspace, to: ServersAccess) -> str:
     """Give the URL to speak to: that of `to`, else the operator's. Raises WorkspaceError."""
     url = to.url or workspace.operator().nats.account_server_url
-    reach.check_url(url)
+    access.check_url(url)
     return url
 
 

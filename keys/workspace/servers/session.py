@@ -21,10 +21,10 @@ from typing import Any
 from ....protocol import gojson
 from ...errors import WorkspaceError
 from ..workspace import Workspace
+from .access import ServersAccess
 from .answers import ServerResponses
+from .connection import ServersConnection, connect, plain
 from .identity import system_speaker
-from .link import ServersConnection, connect, plain
-from .reach import ServersAccess
 
 PING = "$SYS.REQ.SERVER.PING"
 WINDOW = 32  # requests under way at a time

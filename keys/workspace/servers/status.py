@@ -21,9 +21,9 @@ from ...errors import IdentityError, WorkspaceError
 from ...token import decode
 from ..report import OperationReport
 from ..workspace import Workspace
-from . import reach
+from . import access
+from .access import THE_OPERATORS, ServersAccess
 from .push import LIST, checked_url
-from .reach import THE_OPERATORS, ServersAccess
 from .session import ServersSession, session
 
 ACCOUNTZ = "$SYS.REQ.SERVER.PING.ACCOUNTZ"
@@ -105,7 +105,7 @@ async def status(
     Raises WorkspaceError, FolderError.
     """
     store, url = workspace.store(), checked_url(workspace, of)
-    if not reach.is_nats(url):
+    if not access.is_nats(url):
         raise WorkspaceError("the status can be told of nats based account resolvers only")
     chosen = {store.account(name).sub for name in map(store.account_named, accounts)}
     mine = {store.account(name).sub: (name, store.account_token(name)) for name in store.accounts()}

@@ -11,7 +11,7 @@ from ....cli.param import DURATION
 from ....keys import Export, WorkspaceError
 from ....keys.claims import ServiceLatency
 from ....keys.workspace.exports import RESPONSE_TYPES, SINGLETON, add_export, read_sampling
-from .. import asking, questions
+from .. import prompts, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 
 
@@ -41,12 +41,12 @@ from ..command import NscCommand, finish, open_workspace, run, switch
 )
 @switch("--advertise", text="advertise export", hidden=True)
 @switch("--allow-trace", text="allow trace requests")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def add(account: str, **given: Any) -> None:
     """Add an export: a stream, or with --service a service, that other accounts may import."""
     place = open_workspace()
     if run().interactive:
-        account = await asking.account(place, account)
+        account = await prompts.account(place, account)
         given = await _asked(given)
         place = await questions.account_signer(place, place.account(account))
     if given["sampling"] and not given["latency"]:
@@ -76,14 +76,14 @@ def _latency(subject: str, sampling: str) -> ServiceLatency | None:
 
 async def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The answers in place of what was given on the line."""
-    service = await asking.kind("export type", given["service"])
+    service = await prompts.kind("export type", given["service"])
     subject = await prompt.text(
-        "subject", flag="--subject", default=given["subject"], required=True, check=asking.subject
+        "subject", flag="--subject", default=given["subject"], required=True, check=prompts.subject
     )
     name = await prompt.text("name", flag="--name", default=given["name"] or subject, required=True)
-    private = await asking.yes(f"private {asking.KINDS[service]}", "--private", given["private"])
+    private = await prompts.yes(f"private {prompts.KINDS[service]}", "--private", given["private"])
     given |= {"service": service, "subject": subject, "name": name, "private": private}
     if service:
-        given |= await asking.service(given)
-        given["allow_trace"] = await asking.yes("allow tracing", "--allow-trace", given["allow_trace"])
+        given |= await prompts.service(given)
+        given["allow_trace"] = await prompts.yes("allow tracing", "--allow-trace", given["allow_trace"])
     return given

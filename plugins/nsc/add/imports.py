@@ -15,7 +15,7 @@ from ....keys.folders.store import OperatorStore
 from ....keys.workspace.activations import generate_activation
 from ....keys.workspace.imports import add_activated_import, add_import
 from ....keys.workspace.source import load_token
-from .. import asking, completion, questions
+from .. import completion, prompts, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 
 
@@ -57,13 +57,13 @@ class ImportRequest:
 @switch("--service", text="import a service")
 @switch("--share", text="share data when tracking latency (service only)")
 @switch("--allow-trace", text="allow trace requests (stream only)")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def add(account: str, **given: str | bool) -> None:
     """Add an import: from --src-account its --remote-subject, or with --token what an activation allows."""
     place = open_workspace()
     wanted = ImportRequest(**given)  # type: ignore[arg-type]
     if run().interactive:
-        account = await asking.account(place, account)
+        account = await prompts.account(place, account)
         wanted = await _asked(place, account, wanted)
         place = await questions.account_signer(place, place.account(account))
     else:
@@ -113,15 +113,15 @@ async def _asked(place: Workspace, account: str, wanted: ImportRequest) -> Impor
     if wanted.service:
         wanted = replace(
             wanted,
-            share=await asking.yes("share information when tracking latency?", "--share", wanted.share),
+            share=await prompts.yes("share information when tracking latency?", "--share", wanted.share),
         )
     name = await prompt.text("name", flag="--name", default=wanted.name or wanted.remote)
     local = await prompt.text(
-        "local subject", flag="--local-subject", default=wanted.local, check=asking.optional(asking.subject)
+        "local subject", flag="--local-subject", default=wanted.local, check=prompts.optional(prompts.subject)
     )
     trace = wanted.allow_trace
     if not wanted.service:
-        trace = await asking.yes("allow tracing", "--allow-trace", trace)
+        trace = await prompts.yes("allow tracing", "--allow-trace", trace)
     return replace(wanted, name=name, local=local, allow_trace=trace)
 
 
@@ -144,12 +144,12 @@ async def _picked(
     offers: list[tuple[AccountClaims, Export]],
     wanted: ImportRequest,
 ) -> ImportRequest:
-    labels = [(asking.label(export, claims.name), f"{at}") for at, (claims, export) in enumerate(offers)]
+    labels = [(prompts.label(export, claims.name), f"{at}") for at, (claims, export) in enumerate(offers)]
     exporter, export = offers[int(await prompt.choose("select the export", labels, flag="", default="0"))]
     remote, local = _own_place(export, importer.sub)
     local = wanted.local or local
     if export.type == "service" and has_wildcards(remote):
-        remote = await prompt.text("export subject", flag="", default=remote, check=asking.subject)
+        remote = await prompt.text("export subject", flag="", default=remote, check=prompts.subject)
     service = export.type == "service"
     if service:
         local = local or remote
@@ -200,9 +200,9 @@ async def _described(wanted: ImportRequest) -> ImportRequest:
         flag="--remote-subject",
         default=wanted.remote or None,
         required=True,
-        check=asking.subject,
+        check=prompts.subject,
     )
-    service = await asking.yes("is import a service", "--service", True)
+    service = await prompts.yes("is import a service", "--service", True)
     if not exporter:
         raise CliError(f"an account to import {quote(remote)} from is required")
     return replace(wanted, exporter=exporter, remote=remote, service=service)

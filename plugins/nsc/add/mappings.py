@@ -6,7 +6,7 @@ import click
 
 from ....keys.claims import WeightedMapping
 from ....keys.workspace.mappings import add_mapping
-from .. import asking, questions
+from .. import prompts, questions
 from ..command import NscCommand, finish, open_workspace, run
 
 _BYTE = 255
@@ -22,14 +22,14 @@ _BYTE = 255
     help="weight [1-100] of this mapping entry (default: 100)",
 )
 @click.option("--cluster", default="", help="in which cluster this mapping should apply")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def add(account: str, source: str, target: str, weight: int, cluster: str) -> None:
     """Add (or modify) a mapping entry."""
     place = open_workspace()
     if run().interactive:
-        account = await asking.account(place, account)
-        source = await asking.wanted_subject("map from subject", "--from", source)
-        target = await asking.wanted_subject("to subject", "--to", target)
+        account = await prompts.account(place, account)
+        source = await prompts.wanted_subject("map from subject", "--from", source)
+        target = await prompts.wanted_subject("to subject", "--to", target)
         place = await questions.account_signer(place, place.account(account))
     mapping = WeightedMapping(subject=target, weight=weight, cluster=cluster)
     finish(add_mapping(place, source, mapping, account=account))

@@ -10,7 +10,7 @@ from ....cli import prompt
 from ....keys.errors import WorkspaceError
 from ....keys.workspace.edits import Dates
 from ....keys.workspace.operators import add_operator, import_operator
-from .. import asking, questions
+from .. import prompts, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 from ..permissions import date_options
 
@@ -44,8 +44,8 @@ async def operator(
         else:
             name = await questions.name("operator name", name)
             dates = await questions.dates(dates)
-            system = await asking.yes("Generate system account?", "--sys", True)
-            generate_signing_key = await asking.yes("Generate signing key?", "--generate-signing-key", True)
+            system = await prompts.yes("Generate system account?", "--sys", True)
+            generate_signing_key = await prompts.yes("Generate signing key?", "--generate-signing-key", True)
             if not run().private_key:
                 here = await questions.identity(here)
     if url:

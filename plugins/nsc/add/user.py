@@ -7,7 +7,7 @@ import click
 from ....keys.workspace.edits import Dates
 from ....keys.workspace.permissions import PermissionEdits, UserEdits
 from ....keys.workspace.users import add_user
-from .. import asking, questions
+from .. import prompts, questions
 from ..command import NscCommand, finish, listed, open_workspace, run, switch
 from ..permissions import date_options, permission_options
 
@@ -17,7 +17,7 @@ _LIST = "comma separated list or option can be specified multiple times"
 @click.command(cls=NscCommand)
 @click.argument("argument", metavar="[NAME]", default="")
 @click.option("-n", "--name", default="", metavar="NAME", help="user name; * makes one up")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 @click.option("-k", "--public-key", "key", default="", metavar="KEY", help="public key identifying the user")
 @listed("--tag", text=f"tags for user - {_LIST}")
 @listed("--source-network", text=f"source network for connection - {_LIST}")
@@ -42,7 +42,7 @@ async def user(
     here = open_workspace()
     name = name or argument
     if run().interactive:
-        account = await asking.account(here, account)
+        account = await prompts.account(here, account)
         name = await questions.name("user name", name)
         key = await questions.key("user", key)
         dates = await questions.dates(dates)

@@ -7,7 +7,7 @@ import click
 from ....cli import prompt
 from ....keys.errors import WorkspaceError
 from ....keys.workspace.accounts import delete_account
-from .. import asking, completion
+from .. import completion, prompts
 from ..command import NscCommand, finish, open_workspace, run, switch
 
 
@@ -23,10 +23,10 @@ async def account(argument: str, name: str, revoke: bool, rm_nkey: bool, rm_cred
     here = open_workspace()
     name = name or argument
     if run().interactive:
-        name = await asking.account(here, name)
-        revoke = await asking.yes("revoke all account users before deleting", "--revoke", True)
-        rm_nkey = await asking.yes("delete associated account and user nkeys", "--rm-nkey", False)
-        rm_creds = await asking.yes("delete associated user creds files", "--rm-creds", False)
+        name = await prompts.account(here, name)
+        revoke = await prompts.yes("revoke all account users before deleting", "--revoke", True)
+        rm_nkey = await prompts.yes("delete associated account and user nkeys", "--rm-nkey", False)
+        rm_creds = await prompts.yes("delete associated user creds files", "--rm-creds", False)
         if here.store().managed:
             force = await prompt.confirm(
                 "managed accounts may require the account JWT or nkeys to cancel a service - continue",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ....keys.workspace.exports import delete_export
-from .. import asking, questions
+from .. import prompts, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 
 
@@ -16,16 +16,16 @@ from ..command import NscCommand, finish, open_workspace, run, switch
     default=None,
     text="the service, or with --service=false the stream, where both have the subject",
 )
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def delete(account: str, subject: str, service: bool | None) -> None:
     """Delete an export."""
     place = open_workspace()
-    kind = asking.named_kind(service)
+    kind = prompts.named_kind(service)
     if run().interactive:
-        account = await asking.account(place, account)
+        account = await prompts.account(place, account)
         claims = place.account(account)
         exports = [e for e in claims.nats.exports if subject in ("", e.subject)]
-        chosen = await asking.export("select export to delete", exports, claims.name)
+        chosen = await prompts.export("select export to delete", exports, claims.name)
         subject, kind = chosen.subject, chosen.type
         place = await questions.account_signer(place, place.account(account))
     finish(delete_export(place, subject=subject, kind=kind, account=account))

@@ -9,8 +9,8 @@ from ....cli.errors import CliError
 from ....keys import Import, Workspace
 from ....keys.claims.issues import quote
 from ....keys.workspace.imports import delete_import
-from ....keys.workspace.whom import account_label
-from .. import asking, completion, questions
+from ....keys.workspace.resolve import account_label
+from .. import completion, prompts, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 
 
@@ -28,13 +28,13 @@ from ..command import NscCommand, finish, open_workspace, run, switch
     default=None,
     text="the service, or with --service=false the stream, where both have the subject",
 )
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def delete(account: str, subject: str, src_account: str, service: bool | None) -> None:
     """Delete an import."""
     place = open_workspace()
-    kind = asking.named_kind(service)
+    kind = prompts.named_kind(service)
     if run().interactive:
-        account = await asking.account(place, account)
+        account = await prompts.account(place, account)
         chosen = await _picked(place, account, subject)
         subject, src_account, kind = chosen.subject, chosen.account, chosen.type
         place = await questions.account_signer(place, place.account(account))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ....keys.workspace.mappings import delete_mapping
-from .. import asking, questions
+from .. import prompts, questions
 from ..command import NscCommand, finish, open_workspace, run
 
 
@@ -19,12 +19,12 @@ from ..command import NscCommand, finish, open_workspace, run
     help="to subject; only that mapping is removed. Without it all mappings for the from subject are.",
 )
 @click.option("--cluster", default="", help="the cluster of the mapping, or of all that are removed")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def delete(account: str, source: str, target: str, cluster: str) -> None:
     """Delete a mapping: one target, or all of a subject."""
     place = open_workspace()
     if run().interactive:
-        account = await asking.account(place, account)
-        source = await asking.wanted_subject("map from subject", "--from", source)
+        account = await prompts.account(place, account)
+        source = await prompts.wanted_subject("map from subject", "--from", source)
         place = await questions.account_signer(place, place.account(account))
     finish(delete_mapping(place, source, target=target, cluster=cluster, account=account))

@@ -7,14 +7,14 @@ import click
 from ....cli import prompt
 from ....keys.errors import WorkspaceError
 from ....keys.workspace.users import UserRemoval, delete_users
-from .. import asking, chosen, completion, questions
+from .. import completion, current_entities, prompts, questions
 from ..command import NscCommand, finish, listed, open_workspace, run, switch
 
 
 @click.command(cls=NscCommand)
 @click.argument("argument", metavar="[NAME]", default="", shell_complete=completion.users)
 @listed("-n", "--name", text="name of user(s) to delete - comma separated list or several times")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 @switch("-R", "--revoke", text="revoke user before deleting")
 @switch("-D", "--rm-nkey", text="delete the user key")
 @switch("-C", "--rm-creds", text="delete the user creds")
@@ -25,12 +25,12 @@ async def user(
     here = open_workspace()
     names = (*name, *([argument] if argument else []))
     if run().interactive:
-        account = await chosen.account(here, account)
+        account = await current_entities.account(here, account)
         names = await questions.users(here, account, names)
         several = "s" if len(names) > 1 else ""
-        revoke = await asking.yes(f"revoke user{several} before deleting", "--revoke", False)
-        rm_nkey = await asking.yes(f"delete associated nkey{several}", "--rm-nkey", False)
-        rm_creds = await asking.yes(f"delete associated creds file{several}", "--rm-creds", False)
+        revoke = await prompts.yes(f"revoke user{several} before deleting", "--revoke", False)
+        rm_nkey = await prompts.yes(f"delete associated nkey{several}", "--rm-nkey", False)
+        rm_creds = await prompts.yes(f"delete associated creds file{several}", "--rm-creds", False)
         what = "users, nkeys" if several else "a user, nkey"
         if not await prompt.confirm(f"deleting {what} or creds file{several} cannot be undone - continue"):
             raise WorkspaceError("delete cancelled")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from .. import chosen, completion, pages
+from .. import completion, current_entities, pages
 from ..command import NscCommand, open_workspace
-from .shown import TokenOutput, shown
+from .token_output import TokenOutput, shown
 
 
 @click.command(cls=NscCommand)
@@ -18,6 +18,6 @@ from .shown import TokenOutput, shown
 async def account(given: str, name: str, how: TokenOutput) -> None:
     """Describe an account, by name or public key; without one, the current account."""
     here = open_workspace()
-    found, store = await chosen.account(here, name or given), here.store()
+    found, store = await current_entities.account(here, name or given), here.store()
     claims = store.account(found)
     how.show(store.account_token(found), lambda: pages.page(claims, how.names(here)))

@@ -9,7 +9,7 @@ from ....keys import FolderError, Workspace, WorkspaceError, decode
 from ....keys.workspace.source import load_token
 from .. import pages
 from ..command import NscCommand, open_workspace, run
-from .shown import TokenOutput, shown
+from .token_output import TokenOutput, shown
 
 
 @click.command(cls=NscCommand)

@@ -8,7 +8,7 @@ from ....keys import KeyRole, NotFoundError, Workspace, is_public
 from ....keys.workspace.listing import operators
 from .. import completion, pages
 from ..command import NscCommand, open_workspace
-from .shown import TokenOutput, shown
+from .token_output import TokenOutput, shown
 
 
 @click.command(cls=NscCommand)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from .. import chosen, completion
+from .. import completion, current_entities
 from ..command import NscCommand, open_workspace
 from ..pages import user as pages
-from .shown import TokenOutput, shown
+from .token_output import TokenOutput, shown
 
 
 @click.command(cls=NscCommand)
@@ -20,9 +20,9 @@ from .shown import TokenOutput, shown
 async def user(given: str, name: str, account: str, how: TokenOutput) -> None:
     """Describe a user, by name or public key, with the scoped signing key that issued it."""
     here = open_workspace()
-    owner = await chosen.account(here, account)
+    owner = await current_entities.account(here, account)
     store = here.store()
-    found = await chosen.user(here, owner, name or given)
+    found = await current_entities.user(here, owner, name or given)
     claims = store.user(owner, found)
     scope = store.account(owner).scope(claims.iss)
     how.show(store.user_token(owner, found), lambda: pages.page(claims, scope))

@@ -9,7 +9,7 @@ import click
 
 from ....keys.workspace.accounts import AccountEdits, edit_account
 from ....keys.workspace.jetstream import JetStreamEdits
-from .. import chosen, completion, questions
+from .. import completion, current_entities, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 from ..permissions import (
     date_options,
@@ -157,6 +157,6 @@ async def account(argument: str, name: str, sampling: str | None, **given: Any) 
     )
     name = name or argument
     if run().interactive:
-        name = await chosen.account(here, name)
+        name = await current_entities.account(here, name)
         edits, here = await questions.account_edits(here, name, edits)
     finish(edit_account(here, name, edits))

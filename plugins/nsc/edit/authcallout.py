@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ....keys.workspace.authcallout import CalloutChanges, edit_callout
-from .. import asking, completion
+from .. import completion, prompts
 from ..command import NscCommand, finish, listed, open_workspace, switch
 
 
@@ -20,7 +20,7 @@ from ..command import NscCommand, finish, listed, open_workspace, switch
     "-x", "--curve", default="", metavar="KEY", help='encryption target: a curve key, a path, or "generate"'
 )
 @switch("--rm-curve", text="remove curve encryption target")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 def authcallout(
     name: str,
     account: str,

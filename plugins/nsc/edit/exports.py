@@ -10,7 +10,7 @@ from ....cli import prompt
 from ....cli.param import DURATION
 from ....keys import Export, Workspace
 from ....keys.workspace.exports import RESPONSE_TYPES, ExportChanges, edit_export, read_sampling
-from .. import asking, questions
+from .. import prompts, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 
 
@@ -35,20 +35,20 @@ from ..command import NscCommand, finish, open_workspace, run, switch
 @click.option(
     "--response-type", default=None, help=f"response type of a service [{' | '.join(RESPONSE_TYPES)}]"
 )
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def edit(account: str, subject: str, **given: Any) -> None:
     """Edit an export; what no flag names stays as it is."""
     place = open_workspace()
     new_subject: str | None = None
     if run().interactive:
-        account = await asking.account(place, account)
+        account = await prompts.account(place, account)
         chosen, new_subject, given = await _asked(place, account, subject, given)
         subject = chosen.subject
         place = await questions.account_signer(place, place.account(account))
     changes = ExportChanges(
         name=given["name"],
         subject=new_subject,
-        kind=asking.named_kind(given["service"]) or None,
+        kind=prompts.named_kind(given["service"]) or None,
         private=given["private"],
         latency=given["latency"],
         sampling=read_sampling(given["sampling"]) if given["sampling"] not in (None, "", "0") else None,
@@ -68,14 +68,14 @@ async def _asked(
     """(the export to edit, its subject from now on, the answers)."""
     claims = place.account(account)
     exports = [e for e in claims.nats.exports if subject in ("", e.subject)]
-    old = await asking.export("select export to edit", exports, claims.name)
-    service = await asking.kind("export type", old.type == "service")
-    new = await prompt.text("subject", flag="", default=old.subject, required=True, check=asking.subject)
+    old = await prompts.export("select export to edit", exports, claims.name)
+    service = await prompts.kind("export type", old.type == "service")
+    new = await prompt.text("subject", flag="", default=old.subject, required=True, check=prompts.subject)
     name = await prompt.text("name", flag="--name", default=given["name"] or old.name, required=True)
-    private = await asking.yes(f"private {asking.KINDS[service]}", "--private", old.token_req)
+    private = await prompts.yes(f"private {prompts.KINDS[service]}", "--private", old.token_req)
     given |= {"service": service, "name": name, "private": private}
     if service:
-        given |= await asking.service(given, old)
+        given |= await prompts.service(given, old)
         given["rm_latency_sampling"] = not given["latency"]
     given["description"] = await prompt.text(
         "Export Description", flag="--description", default=given["description"] or old.description

@@ -7,7 +7,7 @@ import click
 from ....keys import WorkspaceError
 from ....keys.workspace.permissions import UserEdits
 from ....keys.workspace.scopes import edit_signing_key
-from .. import asking
+from .. import prompts
 from ..command import NscCommand, finish, listed, open_workspace
 from ..permissions import user_options
 
@@ -17,7 +17,7 @@ from ..permissions import user_options
 @listed("--sk", "keys", text='signing key, its role, its path, or "generate" for a new one')
 @click.option("--role", default=None, help="role associated with the signing key scope")
 @click.option("--description", default=None, help="description of the role")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 @user_options()
 def signing_key(
     named: str,

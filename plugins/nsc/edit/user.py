@@ -7,7 +7,7 @@ import click
 from ....keys.workspace.edits import Dates, Tags
 from ....keys.workspace.permissions import UserEdits
 from ....keys.workspace.users import edit_user
-from .. import asking, chosen, completion, questions
+from .. import completion, current_entities, prompts, questions
 from ..command import NscCommand, finish, open_workspace, run
 from ..permissions import date_options, tag_options, user_options
 
@@ -15,7 +15,7 @@ from ..permissions import date_options, tag_options, user_options
 @click.command(cls=NscCommand)
 @click.argument("argument", metavar="[NAME]", default="", shell_complete=completion.users)
 @click.option("-n", "--name", default="", metavar="NAME", help="user name")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 @date_options()
 @tag_options()
 @user_options()
@@ -24,8 +24,8 @@ async def user(argument: str, name: str, account: str, dates: Dates, tags: Tags,
     here = open_workspace()
     name = name or argument
     if run().interactive:
-        account = await chosen.account(here, account)
-        name = await chosen.user(here, account, name)
+        account = await current_entities.account(here, account)
+        name = await current_entities.user(here, account, name)
         here = await questions.user_signer(here, account, "select the key to sign the user")
         held = here.store().user(account, name)
         edits = await questions.user_edits(edits, held.nats)

@@ -9,9 +9,9 @@ import click
 
 from ....keys import KeyRole
 from ....keys.workspace import keyring
-from ....keys.workspace.giving import export_keys
+from ....keys.workspace.export_keys import export_keys
 from ..command import NscCommand, finish, open_workspace, switch
-from ..keys.wanted import wanted
+from ..keys.key_filter import wanted
 
 
 @click.command(cls=NscCommand)

@@ -17,9 +17,9 @@ from ....keys.workspace.activations import (
     private_exports,
     push_activation,
 )
-from ....keys.workspace.moments import moment
+from ....keys.workspace.flag_values import moment
 from ....keys.workspace.report import place as shown
-from .. import asking, completion, questions
+from .. import completion, prompts, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 from ..output import STDOUT, output_file
 
@@ -41,14 +41,14 @@ _SPANS = "yyyy-mm-dd, #m(inutes), #h(ours), #d(ays), #w(eeks), #M(onths), #y(ear
 )
 @click.option("--start", default="", help=f"valid from ('0' is always, '3d' is three days) - {_SPANS}")
 @click.option("--expiry", default="", help=f"valid until ('0' is always, '2M' is two months) - {_SPANS}")
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def activation(
     account: str, subject: str, where: str, push: bool, target: str, start: str, expiry: str
 ) -> None:
     """Generate an export activation jwt token."""
     here = open_workspace()
     if run().interactive:
-        account = await asking.account(here, account)
+        account = await prompts.account(here, account)
         subject, target, start, expiry = await _asked(here, account, subject, target, start, expiry)
         here = await questions.user_signer(here, account, "select the key to use for signing")
         push = push or await _push_too(here)
@@ -98,10 +98,10 @@ async def _asked(
         raise WorkspaceError(
             f"account {quote(claims.name)} doesn't have exports that require an activation token"
         )
-    export = await asking.export("select the export", private, claims.name)
+    export = await prompts.export("select the export", private, claims.name)
 
     def inside(text: str) -> str:
-        asking.subject(text)
+        prompts.subject(text)
         if not contained(text, export.subject):
             raise ValueError(f"{quote(export.subject)} doesn't contain {quote(text)}")
         return text
@@ -123,4 +123,4 @@ async def _asked(
 
 async def _push_too(here: Workspace) -> bool:
     url = here.operator().nats.account_server_url
-    return is_http(url) and await asking.yes(f"push the activation to {quote(url)}", "--push", False)
+    return is_http(url) and await prompts.yes(f"push the activation to {quote(url)}", "--push", False)

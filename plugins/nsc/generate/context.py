@@ -12,7 +12,7 @@ from ....cli import context as contexts
 from ....cli import prompt
 from ....keys import FolderError, NotFoundError, OperationReport, WorkspaceError, files
 from ....keys.workspace.report import place
-from .. import chosen, completion
+from .. import completion, current_entities
 from ..command import NscCommand, finish, open_workspace, run
 
 
@@ -38,8 +38,8 @@ async def context(user: str, account: str, name: str) -> None:
         raise WorkspaceError("context name is required: give it with --context")
     path = contexts.path_of(name.removesuffix(".json"))
     here = open_workspace()
-    owner = await chosen.account(here, account)
-    held = await chosen.user(here, owner, user)
+    owner = await current_entities.account(here, account)
+    held = await current_entities.user(here, owner, user)
     store = here.store()
     creds = here.keystore.credentials_path(store.name, owner, held)
     if not creds.is_file():

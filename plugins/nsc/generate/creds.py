@@ -6,7 +6,7 @@ import click
 
 from ....keys import format_credentials
 from ....keys.workspace.report import place
-from .. import chosen, completion
+from .. import completion, current_entities
 from ..command import NscCommand, open_workspace, run
 from ..output import STDOUT, output_file, write
 
@@ -20,8 +20,8 @@ from ..output import STDOUT, output_file, write
 async def creds(name: str, account: str, where: str) -> None:
     """Generate the credentials of a user whose seed is stored."""
     here = open_workspace()
-    owner = await chosen.account(here, account)
-    user = await chosen.user(here, owner, name)
+    owner = await current_entities.account(here, account)
+    user = await current_entities.user(here, owner, name)
     store = here.store()
     key = here.keystore.get(store.user(owner, user).sub)
     write(format_credentials(store.user_token(owner, user), key.seed), where, "credentials")

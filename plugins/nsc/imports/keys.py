@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ....keys.workspace.taking import import_keys
+from ....keys.workspace.import_entities import import_keys
 from ..command import NscCommand, finish, open_workspace, switch
 
 

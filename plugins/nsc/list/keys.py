@@ -11,7 +11,7 @@ import click
 from ....keys import IdentityError, KeyRole, Workspace, WorkspaceError
 from ....keys.workspace import keyring
 from ..command import NscCommand, open_workspace, run, switch
-from ..keys.wanted import wanted
+from ..keys.key_filter import wanted
 from ..table import Table
 
 _INDENT = {KeyRole.ACCOUNT: " ", KeyRole.CURVE: " ", KeyRole.USER: "  "}

@@ -6,7 +6,7 @@ import math
 
 from ....keys import ActivationClaims, Claims, OperatorClaims, UserClaims
 from ....keys.claims import Permissions, UserPermissionLimits
-from ....keys.workspace.moments import date
+from ....keys.workspace.flag_values import date
 from ....protocol.duration import format_go
 from ..table import Table
 

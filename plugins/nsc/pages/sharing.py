@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....keys import Export, IdentityError, Import
-from ....keys.workspace.moments import date
+from ....keys.workspace.flag_values import date
 from ..table import Table
 from . import Names
 from .parts import one_line, yes

@@ -6,15 +6,15 @@ import click
 
 from ....cli import prompt
 from ....keys import Workspace, WorkspaceError
-from ....keys.workspace.draft import AccountUpdate
+from ....keys.workspace.account_update import AccountUpdate
+from ....keys.workspace.resolve import account_label
 from ....keys.workspace.revocations import (
     exports_of,
     revoke_activation,
     revoked_activations,
     unrevoke_activation,
 )
-from ....keys.workspace.whom import account_label
-from .. import asking, completion, questions
+from .. import completion, prompts, questions
 from ..command import NscCommand, finish, open_workspace, run, switch
 from . import listing
 
@@ -37,7 +37,7 @@ _TARGET = click.option(
 @_SUBJECT
 @_SERVICE
 @_TARGET
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def add(account: str, subject: str, service: bool, target: str, at: str) -> None:
     """Revoke an account's access to an export, or with '*' that of all accounts."""
     place = open_workspace()
@@ -57,7 +57,7 @@ async def add(account: str, subject: str, service: bool, target: str, at: str) -
             place,
             target,
             subject=subject,
-            kind=asking.KINDS[service],
+            kind=prompts.KINDS[service],
             at=listing.moment(place, at),
             account=account,
         )
@@ -68,7 +68,7 @@ async def add(account: str, subject: str, service: bool, target: str, at: str) -
 @_SUBJECT
 @_SERVICE
 @_TARGET
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def delete(account: str, subject: str, service: bool, target: str) -> None:
     """Remove an account revocation from an export."""
     place = open_workspace()
@@ -77,19 +77,19 @@ async def delete(account: str, subject: str, service: bool, target: str) -> None
         target = target or await _picked_revoked(place, account, subject, service)
         place = await questions.account_signer(place, place.account(account))
     _need(target)
-    finish(unrevoke_activation(place, target, subject=subject, kind=asking.KINDS[service], account=account))
+    finish(unrevoke_activation(place, target, subject=subject, kind=prompts.KINDS[service], account=account))
 
 
 @click.command("list_activations", cls=NscCommand)
 @_SUBJECT
 @_SERVICE
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def show(account: str, subject: str, service: bool) -> None:
     """List account revocations for an export."""
     place = open_workspace()
     if run().interactive:
         account, subject, service = await _picked(place, account, subject, service)
-    kind = asking.KINDS[service]
+    kind = prompts.KINDS[service]
     export, found = revoked_activations(place, subject=subject, kind=kind, account=account)
     if not found and not run().json:
         raise WorkspaceError(f"{kind} {export.name} has no revocations")
@@ -103,18 +103,18 @@ def _need(target: str) -> None:
 
 async def _picked(place: Workspace, account: str, subject: str, service: bool) -> tuple[str, str, bool]:
     """(account, subject, whether it is a service) with what was not given asked for."""
-    account = await asking.account(place, account)
-    service = await asking.yes("is service", "--service", service)
+    account = await prompts.account(place, account)
+    service = await prompts.yes("is service", "--service", service)
     if not subject:
         draft = AccountUpdate.open(place, account)
-        kind = asking.KINDS[service]
-        chosen = await asking.export(f"select {kind} export", exports_of(draft, kind), draft.name)
+        kind = prompts.KINDS[service]
+        chosen = await prompts.export(f"select {kind} export", exports_of(draft, kind), draft.name)
         subject = chosen.subject
     return account, subject, service
 
 
 async def _picked_revoked(place: Workspace, account: str, subject: str, service: bool) -> str:
-    kind = asking.KINDS[service]
+    kind = prompts.KINDS[service]
     export, found = revoked_activations(place, subject=subject, kind=kind, account=account)
     if not found:
         raise WorkspaceError(f"{kind} export {export.name} doesn't have revocations")

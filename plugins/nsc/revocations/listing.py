@@ -9,7 +9,7 @@ import click
 
 from ....cli import prompt, render
 from ....keys import Workspace
-from ....keys.workspace.moments import date_time
+from ....keys.workspace.flag_values import date_time
 from ....keys.workspace.revocations import Revocation
 from ..command import run
 from ..table import Table

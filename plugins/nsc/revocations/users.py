@@ -7,7 +7,7 @@ import click
 from ....cli import prompt
 from ....keys import Workspace, WorkspaceError
 from ....keys.workspace.revocations import revoke_user, revoked_users, unrevoke_user
-from .. import asking, completion, questions
+from .. import completion, prompts, questions
 from ..command import NscCommand, finish, open_workspace, run
 from . import listing
 
@@ -22,12 +22,12 @@ _KEY = click.option(
 @_NAME
 @listing.AT
 @_KEY
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def add(account: str, name: str, key: str, at: str) -> None:
     """Revoke a user, or with '*' all users."""
     place, user = open_workspace(), _one(name, key)
     if run().interactive:
-        account = await asking.account(place, account)
+        account = await prompts.account(place, account)
         user = user or await _picked(place, account)
         at = await listing.asked(place, at)
         place = await questions.account_signer(place, place.account(account))
@@ -37,24 +37,24 @@ async def add(account: str, name: str, key: str, at: str) -> None:
 @click.command("delete-user", cls=NscCommand)
 @_NAME
 @_KEY
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def delete(account: str, name: str, key: str) -> None:
     """Remove a user revocation."""
     place, user = open_workspace(), _one(name, key)
     if run().interactive and not user:
-        account = await asking.account(place, account)
+        account = await prompts.account(place, account)
         user = await _picked_revoked(place, account)
         place = await questions.account_signer(place, place.account(account))
     finish(unrevoke_user(place, user, account=account))
 
 
 @click.command("list-users", cls=NscCommand)
-@asking.ACCOUNT
+@prompts.ACCOUNT
 async def show(account: str) -> None:
     """List users revoked in an account."""
     place = open_workspace()
     if run().interactive:
-        account = await asking.account(place, account)
+        account = await prompts.account(place, account)
     name, found = revoked_users(place, account=account)
     if not found and not run().json:
         raise WorkspaceError(f"account {name} does not have revoked users")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ....keys import WorkspaceError
-from ....keys.workspace.servers.link import ServersConnection
+from ....keys.workspace.servers.connection import ServersConnection
 from .user import flushed
 
 

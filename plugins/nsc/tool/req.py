@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ....keys import WorkspaceError
-from ....keys.workspace.servers.link import plain
+from ....keys.workspace.servers.connection import plain
 from ..command import NscCommand
 from .user import connected, shown, user_flags
 

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from ....keys import WorkspaceError
+from ....keys.workspace.servers.connection import ServersConnection, connect, plain
 from ....keys.workspace.servers.identity import stored_speaker
-from ....keys.workspace.servers.link import ServersConnection, connect, plain
-from .. import asking, chosen, completion
+from .. import completion, current_entities, prompts
 from ..command import open_workspace
-from ..reach import tls, tls_flags
+from ..server_flags import tls, tls_flags
 
 _PATIENCE = 5  # seconds
 
@@ -28,7 +28,7 @@ def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "-u", "--user", default="", metavar="NAME", help="user name", shell_complete=completion.users
         ),
-        asking.ACCOUNT,
+        prompts.ACCOUNT,
     ):
         function = option(function)
     return function
@@ -38,8 +38,8 @@ def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 async def connected(given: dict[str, Any], name: str) -> AsyncIterator[ServersConnection]:
     """Connect as the user that the flags name, or the only one. Raises WorkspaceError."""
     here = open_workspace()
-    account = await chosen.account(here, given.pop("account"))
-    user = await chosen.user(here, account, given.pop("user"))
+    account = await current_entities.account(here, given.pop("account"))
+    user = await current_entities.user(here, account, given.pop("user"))
     speaker = stored_speaker(here, account, user)
     url = given.pop("url") or ",".join(here.operator().nats.operator_service_urls)
     if not url:

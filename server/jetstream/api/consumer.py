@@ -23,15 +23,15 @@ from ....protocol.api.record import invalid_json
 from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
 from ...slices import Steps, each, paced
-from ..consumer import lifecycle
-from ..consumer.config import check_group, judging
-from ..consumer.core import Consumer
-from ..consumer.info import shown
-from ..consumer.start import picks_last
+from ..consumers import lifecycle
+from ..consumers.config import check_group, judging
+from ..consumers.core import Consumer
+from ..consumers.info import shown
+from ..consumers.start import picks_last
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
-    from ..stream.core import Stream
+    from ..streams.core import Stream
 
 Handler = Callable[[Request], Response]
 

@@ -7,7 +7,7 @@ from ....protocol.errors import ApiError, api_error
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
 from ...slices import Steps
-from ..stream.core import Ordered, Stream
+from ..streams.core import Ordered, Stream
 from .request import LATER, Request, Response
 from .stream import failed
 

@@ -19,8 +19,8 @@ from ...slices import Slices, Steps, at_once, paced
 from ..host import MOST_WAITING
 
 if TYPE_CHECKING:
-    from ...accounts.parcel import Message
-    from ..account import JetStreamAccount
+    from ...accounts.message import Message
+    from ..account.account import JetStreamAccount
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")

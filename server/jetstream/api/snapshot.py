@@ -15,15 +15,15 @@ from ....protocol.timestamp import format_rfc3339
 from ....store.errors import StoreError
 from ...slices import Steps, paced
 from .. import advisories
-from ..backup.restore import Complete, Restored, StreamRestore
-from ..backup.sender import BackupSender
-from ..stream import report
-from ..stream.core import Stream
+from ..account.backup.restore import Complete, Restored, StreamRestore
+from ..account.backup.sender import BackupSender
+from ..streams import stream_info
+from ..streams.core import Stream
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
-    from ..backup.staged import StagedStream
+    from ..account.backup.staged import StagedStream
 
 _MADE = "stream_create"  # the type of what ends a restore
 
@@ -50,7 +50,7 @@ def snapshot(request: Request) -> Response:
 
 def _send(request: Request, asked: SnapshotRequest, stream: Stream, last: int) -> None:
     """Answer, and send the stream up to the sequence `last`."""
-    state = report.state(stream)
+    state = stream_info.state(stream)
     if asked.no_consumers:
         state.consumer_count = 0
     state.last_seq = min(state.last_seq, last)
@@ -78,7 +78,7 @@ def _send(request: Request, asked: SnapshotRequest, stream: Stream, last: int) -
         consumers=not asked.no_consumers,
     )
     request.respond(
-        response(request.kind, config=report.shown(stream.config).to_json(), state=state.to_json())
+        response(request.kind, config=stream_info.shown(stream.config).to_json(), state=state.to_json())
     )
     fields = {**named, "state": state.to_json()}
     advisories.publish(account, host, f"STREAM.SNAPSHOT_CREATE.{stream.name}", "snapshot_create", fields)
@@ -142,7 +142,7 @@ def receive(request: Request, config: StreamConfig, complete: Complete) -> Respo
             body = json.dumps(error_response(_MADE, outcome)).encode()
         elif outcome is not None:
             host.log.info(f"Completed restore for stream '{held.name} > {config.name}'")
-            found = report.info(outcome)
+            found = stream_info.info(outcome)
             found.cluster = None
             body = json.dumps(response(_MADE, found)).encode()
         if reply:

@@ -10,13 +10,13 @@ from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoReque
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import ANY_REST
 from ...slices import Steps, paced
-from .. import changes
-from ..stream import report
-from ..stream.core import Ordered, Stream
-from ..stream.rules.create import check_texts
-from ..stream.rules.world import invalid
+from ..account import changes
+from ..streams import stream_info
+from ..streams.core import Ordered, Stream
+from ..streams.validation.context import invalid
+from ..streams.validation.create import check_texts
+from .raw_json import RawJson, to_text
 from .request import LATER, Request, Response
-from .written import RawJson, to_text
 
 NAMES_LIMIT = 1024
 LIST_LIMIT = 256
@@ -66,7 +66,7 @@ def _created(request: Request, stream: Stream) -> Steps[Response]:
 
 def _brief(stream: Stream) -> Steps[dict[str, Any]]:
     """What create, update and list answer: no cluster, as on the reference's single server."""
-    found = yield from report.describing(stream)
+    found = yield from stream_info.describing(stream)
     found.cluster = None
     return (yield from found.writing())
 
@@ -139,7 +139,7 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     subjects: RawJson | None = None
     if asked.subjects_filter:
         page, subjects = yield from _subjects(stream, asked)
-    found = yield from report.describing(stream)
+    found = yield from stream_info.describing(stream)
     answer = response(request.kind)
     answer.update({"total": 0, "offset": 0, "limit": 0, **page})
     answer.update((yield from found.writing()))

@@ -18,7 +18,7 @@ from .table import PREFIX, check_level
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ...accounts.parcel import Message
+    from ...accounts.message import Message
     from ...accounts.subscription import Subscription
     from ..host import JetStreamHost
 

@@ -22,13 +22,13 @@ from . import message as message_api
 from . import snapshot as snapshot_api
 from . import stream as stream_api
 from .consumer import TABLE as CONSUMER_TABLE
+from .raw_json import is_long, to_text, writing
 from .request import LATER, Request, Response
-from .written import is_long, to_text, writing
 
 if TYPE_CHECKING:
-    from ...accounts.parcel import Message
+    from ...accounts.message import Message
     from ...accounts.subscription import Subscription
-    from ..account import JetStreamAccount
+    from ..account.account import JetStreamAccount
 
 Handler = Callable[[Request], Response]
 Row = tuple[str, Handler, bool]  # name of the response type, handler, told to the audit

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ....keys import FolderError, KeyRole, NotFoundError, files, is_public
 from ...clock import SECOND
 from ...slices import Steps, at_once
-from ..reading import digest_of
+from ..token_parser import digest_of
 from .entry import TokenEntry, UnfitError
 from .resolver import ResolverError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....keys import Refusal
-from ..reading import read
+from ..token_parser import read
 
 if TYPE_CHECKING:
     from ....keys import Trust

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...clock import SECOND
-from ..reading import TokenParser
+from ..token_parser import TokenParser
 from .entry import TokenEntry, UnfitError
 from .preload import checked
 from .resolver import AccountAbsentError, ResolverError

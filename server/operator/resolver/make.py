@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ...config.options import SECOND
-from ..reading import TokenParser
+from ..token_parser import TokenParser
 from .directory import Deletion, TokenDirectory
 from .folder import FolderResolver
 from .memory import MemoryResolver

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ....protocol.identifier import new_id
 from ...accounts import ConnectionKind
 from ...clock import SECOND
-from ..reading import ParsedToken, TokenParser
+from ..token_parser import ParsedToken, TokenParser
 
 if TYPE_CHECKING:
     from ...accounts import Account, AccountRegistry, Message, Subscription

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ....keys import Refusal
-from ..reading import read
+from ..token_parser import read
 from .entry import TokenEntry, UnfitError
 from .resolver import ResolverError
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...accounts import Account, InterestChange, InterestWatch, Message, RoutedMessage
     from ...clock import Clock, Timer
     from ...logging import Logger
-    from ..reading import ParsedToken, TokenParser
+    from ..token_parser import ParsedToken, TokenParser
     from .folder import FolderResolver
 
 PACK = "$SYS.REQ.CLAIMS.PACK"

@@ -3,7 +3,7 @@
 Pure: claims in, values out. What the server does not serve is named by `unserved`, never silently dropped.
 """
 
-from .draft import draft, unserved
+from .account_spec import draft, unserved
 from .imports import link
 from .limits import grants, limit
 from .permissions import permissions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...accounts.draft import ImportSpec
+from ...accounts.account_spec import ImportSpec
 
 if TYPE_CHECKING:
     from ....keys import Import

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyjs.keys.errors import DamagedError, FolderError, NotFoundError
 from pyjs.keys.folders.context import NscContext
-from pyjs.keys.folders.home import NscDirectories
+from pyjs.keys.folders.locations import NscDirectories
 from pyjs.keys.folders.settings import NscSettings
 from pyjs.keys.folders.store import OperatorStore, Stores
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lib.operator_site import OperatorSite
+from lib.operator_fixture import OperatorSite
 from lib.operator_store import add_user, written
 from pyjs.keys import IdentityError, KeyPair, KeyRole, Workspace
 from pyjs.keys.workspace.diagram.cards import Card, Port, Tie, wrapped

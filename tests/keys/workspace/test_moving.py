@@ -22,14 +22,14 @@ from pyjs.keys import (
     WorkspaceError,
     files,
 )
+from pyjs.keys.workspace.export_keys import export_keys
 from pyjs.keys.workspace.fix import fix
-from pyjs.keys.workspace.giving import export_keys
+from pyjs.keys.workspace.import_entities import import_account, import_keys, import_user
 from pyjs.keys.workspace.keyring import KeyFilter, collect
 from pyjs.keys.workspace.layout import migrate_keystore
 from pyjs.keys.workspace.loading import SetupSource
 from pyjs.keys.workspace.reissue import reissue_operator
 from pyjs.keys.workspace.rename import rename_account
-from pyjs.keys.workspace.taking import import_account, import_keys, import_user
 from pyjs.keys.workspace.upgrade import backup, needs_upgrade, upgrade
 from pyjs.keys.workspace.validation import validate
 

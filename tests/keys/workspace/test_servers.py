@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_site import OperatorSite
+from lib.operator_fixture import OperatorSite
 from lib.operator_store import written
 from lib.process import ServerProcess, free_port
 from pyjs.keys import IdentityError, KeyPair, KeyRole, Workspace, encode
+from pyjs.keys.workspace.servers.access import ServersAccess
 from pyjs.keys.workspace.servers.pull import pull
 from pyjs.keys.workspace.servers.push import PushResult, push
-from pyjs.keys.workspace.servers.reach import ServersAccess
 from pyjs.keys.workspace.servers.status import StatusKind, StatusResult, status
 
 

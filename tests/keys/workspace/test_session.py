@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from nats import errors
 from pyjs.keys.workspace.servers.answers import ServerResponses, read
-from pyjs.keys.workspace.servers.link import ServersConnection
+from pyjs.keys.workspace.servers.connection import ServersConnection
 from pyjs.keys.workspace.servers.session import PING, QUIET, ServersSession
 
 ASK = "$SYS.REQ.CLAIMS.LIST"

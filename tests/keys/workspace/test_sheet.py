@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from lib.operator_site import OperatorSite
+from lib.operator_fixture import OperatorSite
 from lib.operator_store import written
 from pyjs.keys import KeyRole, Workspace
 from pyjs.keys.workspace.accounts import AccountEdits, add_account, edit_account

@@ -15,7 +15,7 @@ from lib.assets import STREAM, Site, Sites
 from lib.damage.harm import DIRECTORY, FOREIGN, HARMS, OLDER, is_kept_twice
 from lib.damage.server import BLOCK_SIZE
 from lib.fake_disk import Inode
-from pyjs.store import meta
+from pyjs.store import configs
 from pyjs.store.file import FileStream
 
 CONSUMER = "C"
@@ -34,7 +34,7 @@ class Play:
 
     def cases(self, end: str) -> Iterator[tuple[str, str, list[str], list[str]]]:
         """(kind of file, harm, promises broken, lines of the log) of every file and harm."""
-        with mock.patch.object(meta, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
+        with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
             sites = self.sites.start()
             sites.create()
             sites.consumer(CONSUMER)

@@ -20,7 +20,7 @@ from lib.fake_disk import FakeDisk, Inode
 from lib.streams import Ear, World
 from pyjs.server.monitor.healthz import healthz
 from pyjs.server.slices import at_once
-from pyjs.store import meta
+from pyjs.store import configs
 from pyjs.store.file import FileStream
 
 SECOND = 1_000_000_000
@@ -81,7 +81,7 @@ def opened(files: Files) -> tuple[World, Lines]:
         disk.seen[path] = Inode(bytearray(data), bytes(data))
     disk.safe = dict(disk.seen)
     log = Lines()
-    with mock.patch.object(meta, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
+    with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
         return World("/d", fs=disk, log=log), log
 
 
@@ -114,7 +114,7 @@ def build() -> tuple[Files, Files, Files, Promised]:
     """
     world, _ = opened({})
     promised, older = Promised(), dict[str, bytes]()
-    with mock.patch.object(meta, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
+    with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
         for name, retention in (("S", "limits"), ("ONE", "limits"), ("W", "workqueue")):
             world.stream(name, storage="file", subjects=[f"{name}.*"], retention=retention)
             count = 60 if name == "S" else 12
@@ -179,7 +179,7 @@ def _delete(world: World, promised: Promised, name: str, sequence: int) -> None:
 def judge(files: Files, promised: Promised) -> Verdict:
     """Open a store, compare it with what was promised, go on with it, and open it again."""
     verdict = Verdict()
-    with mock.patch.object(meta, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
+    with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
         world, log = opened(files)
         verdict.lines = log.lines
         lost = _compare(world, promised, verdict)

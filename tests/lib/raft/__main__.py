@@ -11,7 +11,7 @@ import argparse
 import sys
 import time
 
-from lib.raft.world import World
+from lib.raft.simulation import World
 
 
 def say(text: str) -> None:

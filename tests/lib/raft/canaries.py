@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from lib.raft.faults import Mischief
 from lib.raft.machine import Machine
-from lib.raft.mischief import Mischief
-from lib.raft.world import World
-from pyjs.server.cluster.raft import HardState, RaftConfig, RaftLog, RawNode, RequestVote, StorageAppend, disk
-from pyjs.server.cluster.raft.leader import Leader
+from lib.raft.simulation import World
+from pyjs.raft import HardState, RaftConfig, RaftLog, RawNode, RequestVote, StorageAppend
+from pyjs.raft.leader import Leader
+from pyjs.server.cluster import raft_disk
 from pyjs.store.raft import RaftStore, SyncMark
-from pyjs.store.raft.reading import LogReading
+from pyjs.store.raft.log_reading import LogReading
 
 
 class VotesTwice(World):
@@ -39,7 +40,7 @@ class AcknowledgesEarly(World):
     def persist(self, store: RaftStore, write: StorageAppend) -> None:
         if self.random.random() < 0.7:
             write = replace(write, entries=())
-        disk.persist(store, write)
+        raft_disk.persist(store, write)
 
 
 class VotesForAnyone(World):

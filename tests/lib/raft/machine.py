@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from lib.fake_disk import FakeDisk, PowerCut
 from lib.raft.judges import link
-from pyjs.server.cluster.raft import EntryType, Members, RaftConfig, RaftMessage, RawNode, Snapshot, disk
+from pyjs.raft import EntryType, Members, RaftConfig, RaftMessage, RawNode, Snapshot
+from pyjs.server.cluster import raft_disk
 from pyjs.store.errors import Damaged, NotFound
 from pyjs.store.raft import RaftStore, StoredSnapshot
 
 if TYPE_CHECKING:
-    from lib.raft.world import World
+    from lib.raft.simulation import World
 
 PATH = "/raft"
 TIMING = RaftConfig(
@@ -51,7 +52,7 @@ class Machine:
 
     def create(self, members: Members) -> None:
         """Begin with what all of the group begin with."""
-        disk.create(self._store, Snapshot(0, 0, members, _pack(0, b"", {})))
+        raft_disk.create(self._store, Snapshot(0, 0, members, _pack(0, b"", {})))
 
     def boot(self) -> None:
         """Start the process on what the disk holds."""
@@ -71,7 +72,7 @@ class Machine:
             self.world.restart_later(self)
             return
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
-        log, state = disk.load(stored, min(self.kept[0], last))
+        log, state = raft_disk.load(stored, min(self.kept[0], last))
         if stored.lost:
             self.world.say(self.name, f"lost something: {stored.lost}")
         self.node = self.world.make_node(self.name, log, state, TIMING, Random(self.world.random.random()))

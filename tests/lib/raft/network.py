@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyjs.server.cluster.raft import RaftMessage
+from pyjs.raft import RaftMessage
 
 if TYPE_CHECKING:
-    from lib.raft.world import World
+    from lib.raft.simulation import World
 
 
 class Network:

@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 
 from lib.trust.plans import PLANS
-from lib.trust.story import Report, Story
+from lib.trust.scenario import Report, Story
 from lib.trust.table import page, row, table
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lib.eventually import eventually
 from lib.jetstream import ApiFailureError, JetStream
 
+from .scenario import Fault, Story
 from .site import is_led
-from .story import Fault, Story
 from .values import BUCKET, JOBS, STREAM
 
 CHANGE_SECONDS = 90.0

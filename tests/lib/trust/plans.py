@@ -9,7 +9,7 @@ from lib.process import ServerProcess
 
 from .damage import KINDS, damage, files
 from .membership import members
-from .story import Fault, Plan, Story
+from .scenario import Fault, Plan, Story
 from .values import STREAM
 
 

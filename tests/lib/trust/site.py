@@ -14,8 +14,8 @@ from typing import Any
 
 from lib import reference
 from lib.eventually import eventually
-from lib.jetmesh import JetMesh
 from lib.jetstream import ApiFailureError, JetStream
+from lib.jetstream_cluster import JetMesh
 from lib.process import ServerProcess, free_port
 from lib.wire import Wire
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from lib.damage.pages import page as damage_tables
 
 from .plans import PLANS
-from .story import Report
+from .scenario import Report
 from .verdict import Verdict
 
 HEAD = [

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import parquet
-from pyjs.pipeline.declared import reach
+from pyjs.pipeline.client import BlockingConnection, ConnectionOptions
+from pyjs.pipeline.declared import stream_checks
 from pyjs.pipeline.declared.progress import Batch
 from pyjs.pipeline.declared.reading import parse
 from pyjs.pipeline.declared.run import Halt, Outcome, play
 from pyjs.pipeline.jetstream import JetStreamRequests, StreamRange, read
-from pyjs.pipeline.link import BlockingConnection, ConnectionOptions
 from pyjs.plugins.demo.pipeline import network, shops
 from pyjs.plugins.demo.pipeline import play as demo
 from pyjs.plugins.demo.stage import Stage
@@ -79,7 +79,7 @@ def test_streams_of_three_domains_are_joined_and_written_to_one(
     scene: demo.Play, spark: SparkSession, tmp_path: Path
 ) -> None:
     loaded = parse(TEXT.replace("ADDRESS", scene.net.address("hub")), tmp_path / "p.yaml")
-    found = [(each.path, each.stream, each.domain, each.messages) for each in reach.look(loaded)]
+    found = [(each.path, each.stream, each.domain, each.messages) for each in stream_checks.look(loaded)]
     assert found == [
         ("sources.shops", "orders", "north", ORDERS),
         ("sources.shops", "orders", "south", ORDERS),

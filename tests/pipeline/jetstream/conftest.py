@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 from lib.jetstream import ALONE
 from lib.process import ServerProcess
+from pyjs.pipeline.client import BlockingConnection, ConnectionOptions
 from pyjs.pipeline.jetstream import JetStreamRequests, UnknownStream
-from pyjs.pipeline.link import BlockingConnection, ConnectionOptions
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from contextlib import ExitStack
 
 import pyarrow as pa
 import pytest
-from lib.cuttable import Cuttable
+from lib.cuttable_proxy import Cuttable
 from lib.jetstream import ALONE
 from lib.process import ServerProcess, free_port
 from lib.ranges import create, fill, listed
+from pyjs.pipeline.client import ArrowMessages, BlockingConnection, ConnectionLost, ConnectionOptions
 from pyjs.pipeline.jetstream import JetStreamRequests, ShortRead, StreamRange, read
 from pyjs.pipeline.jetstream.columns import MessageRange
 from pyjs.pipeline.jetstream.direct import DirectReader
-from pyjs.pipeline.link import ArrowMessages, BlockingConnection, ConnectionLost, ConnectionOptions
 
 # More than a reader has under way, or the kernel holds for it.
 MESSAGES, SIZE = 3000, 12_000

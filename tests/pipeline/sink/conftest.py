@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from lib.jetstream import ALONE
 from lib.process import ServerProcess
-from lib.sink_site import Site
+from lib.sink_fixture import Site
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from lib.fake_stream import FakeStream, refused, stored
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg
-from pyjs.pipeline.link import ConnectionOptions
+from pyjs.pipeline.client import ConnectionOptions
 from pyjs.pipeline.sink import RowRejected, Unacknowledged, publisher
 from pyjs.pipeline.sink.publisher import Publisher
 

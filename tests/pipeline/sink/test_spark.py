@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lib.jetstream import ALONE
 from lib.pool import Pool
-from lib.sink_site import Site
+from lib.sink_fixture import Site
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from lib.frames import schema
 from lib.jetstream import SECOND
-from lib.sink_site import Site
+from lib.sink_fixture import Site
 from pyjs.pipeline.jetstream import UnknownStream
 from pyjs.pipeline.options import OptionError, QuerySettings
 from pyjs.pipeline.sink import SinkError
-from pyjs.pipeline.sink.terms import WriteOptions
+from pyjs.pipeline.sink.write_options import WriteOptions
 from pyjs.pipeline.sink.writer import WritePlan
 
 ONCE = "effectively-once"

@@ -13,12 +13,12 @@ from lib.eventually import eventually
 from lib.frames import batch, schema
 from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
-from lib.sink_site import Site
-from pyjs.pipeline.link import AuthorizationError, NoServers, NotPermitted
+from lib.sink_fixture import Site
+from pyjs.pipeline.client import AuthorizationError, NoServers, NotPermitted
 from pyjs.pipeline.options import QuerySettings
 from pyjs.pipeline.sink import BadRow, RowRejected, SinkError, Unacknowledged, columns
 from pyjs.pipeline.sink.task import WriteTask
-from pyjs.pipeline.sink.terms import WriteOptions
+from pyjs.pipeline.sink.write_options import WriteOptions
 from pyjs.pipeline.sink.writer import BatchWriter, StreamWriter, TaskCommit, WritePlan, told
 
 ONCE = {"guarantee": "effectively-once", "retryWindow": "2m", "deliveryTimeout": "1m"}

@@ -11,8 +11,8 @@ import pytest
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess, free_port
 from lib.spark_query import QUICK, batch, sequences, settings
+from pyjs.pipeline.client import AuthorizationError, ClientError, NoServers
 from pyjs.pipeline.jetstream import DataLoss, ShortRead, UnknownStream
-from pyjs.pipeline.link import AuthorizationError, ClientError, NoServers
 from pyjs.pipeline.options import OptionError, QuerySettings
 from pyjs.pipeline.source import columns
 from pyjs.pipeline.source.batch import PUSHING_WORKER, BatchReader, PushingReader, reader

@@ -10,7 +10,7 @@ from pyjs.pipeline.jetstream import StreamFacts
 from pyjs.pipeline.source import offsets
 from pyjs.pipeline.source.loss import Recreated, lost, resumed
 from pyjs.pipeline.source.offsets import StreamOffset
-from pyjs.pipeline.source.slices import USUAL, cut
+from pyjs.pipeline.source.partitions import USUAL, cut
 
 OLD, NEW = "2026-11-22T08:00:00Z", "2026-11-23T08:00:00Z"
 

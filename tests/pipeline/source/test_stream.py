@@ -11,12 +11,12 @@ from lib.eventually import eventually
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
 from lib.spark_query import Query, sequences
+from pyjs.pipeline.client import NoServers
 from pyjs.pipeline.jetstream import DataLoss, UnknownStream
-from pyjs.pipeline.link import NoServers
 from pyjs.pipeline.options import OptionError
+from pyjs.pipeline.source.backoff import LONGEST
 from pyjs.pipeline.source.limits import ReadAllAvailable, ReadMaxRows, ReadMinRows
 from pyjs.pipeline.source.loss import Recreated
-from pyjs.pipeline.source.rest import LONGEST
 
 Serve = Callable[[str], ServerProcess]
 Start = Callable[..., Query]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from lib.cli import Cli
 from lib.nsc_folders import NscFolders, key_of
-from lib.operator_site import OperatorSite, reheaded, tampered, unsigned
+from lib.operator_fixture import OperatorSite, reheaded, tampered, unsigned
 from lib.operator_store import written
 from lib.process import ServerProcess
 from pyjs.keys import AccountClaims, ActivationClaims, KeyPair, KeyRole, OperatorClaims, Stores, encode

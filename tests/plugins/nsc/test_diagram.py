@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lib.cli import Cli
-from lib.operator_site import OperatorSite
+from lib.operator_fixture import OperatorSite
 from lib.operator_store import written
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lib.cli import Cli, Result
 from lib.eventually import eventually
-from lib.operator_site import OperatorSite
+from lib.operator_fixture import OperatorSite
 from lib.operator_store import add_user, written
 from lib.process import ServerProcess, free_port
 

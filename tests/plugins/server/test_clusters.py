@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from lib.cli import Cli
 from lib.eventually import eventually
-from lib.jetmesh import JetMesh
+from lib.jetstream_cluster import JetMesh
 
 NAMES = ["s0", "s1", "s2"]
 

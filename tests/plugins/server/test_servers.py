@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from lib.cli import Cli
-from lib.leafpair import Pair
+from lib.leaf_pair import Pair
 
 NOTHING = "no results received, ensure the account used has system privileges and appropriate permissions"
 

@@ -12,7 +12,7 @@ from lib.cli import Cli
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from pyjs.protocol.api.stream import StreamConfig
-from pyjs.store.meta import Storage
+from pyjs.store.configs import Storage
 
 CREATED = "2024-05-01T00:00:00Z"
 

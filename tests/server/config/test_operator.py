@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from lib.operator_site import OperatorSite
+from lib.operator_fixture import OperatorSite
 from pyjs.keys import decorate_jwt
 from pyjs.server.config.load import load, load_text
 from pyjs.server.config.options import Options

@@ -11,7 +11,7 @@ from typing import Any
 import nats
 import pytest
 from pyjs.server.app import Server
-from pyjs.server.jetstream import recovery
+from pyjs.server.jetstream.account.account import recovery
 from pyjs.server.monitor.healthz import HealthzRequest, healthz
 from pyjs.server.slices import at_once
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.meta_site import Site
+from lib.meta_fixture import Site
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.protocol.errors import ApiError
-from pyjs.server.cluster.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
-from pyjs.server.cluster.meta.state import AccountView
-from pyjs.server.jetstream.stream.rules.create import check
-from pyjs.server.jetstream.stream.rules.update import check_update
-from pyjs.server.jetstream.stream.rules.world import ValidationContext
+from pyjs.server.jetstream.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
+from pyjs.server.jetstream.meta.state import AccountView
+from pyjs.server.jetstream.streams.validation.context import ValidationContext
+from pyjs.server.jetstream.streams.validation.create import check
+from pyjs.server.jetstream.streams.validation.update import check_update
 
 
 def world(view: AccountView) -> ValidationContext:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import bcrypt
 import pytest
 from lib.fake_clock import FakeClock
-from lib.leaf_site import Link, Peer, Site
+from lib.leaf_fixture import Link, Peer, Site
 from pyjs.server.config import load_text
 from pyjs.server.config.options import RemoteOptions
-from pyjs.server.leaf.gate import AllowDeny
+from pyjs.server.leaf.permissions import AllowDeny
 
 ACCOUNTS = """
 accounts {

@@ -10,8 +10,8 @@ from pyjs.keys import KeyPair, KeyRole, UserClaims, encode, verify, write_creden
 from pyjs.server.leaf.credentials import LeafCredentialsError, read_credentials, sign
 from pyjs.server.leaf.domains import ALL, CLIENTS, Side, default_mappings, denials, local_mappings
 from pyjs.server.leaf.frames import split_delivery
-from pyjs.server.leaf.gate import AllowDeny, LeafPermissions
-from pyjs.server.leaf.targets import RemoteUrl, RemoteUrls
+from pyjs.server.leaf.permissions import AllowDeny, LeafPermissions
+from pyjs.server.leaf.remote_urls import RemoteUrl, RemoteUrls
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from lib.eventually import turns
-from lib.operator_rig import SECOND, Rig, answer, ask, faults, hear, rigged
-from lib.operator_site import OperatorSite, SiteAccount
+from lib.operator_accounts import SECOND, Rig, answer, ask, faults, hear, rigged
+from lib.operator_fixture import OperatorSite, SiteAccount
 from pyjs.keys import Refusal
 from pyjs.server.config.options import Options
 

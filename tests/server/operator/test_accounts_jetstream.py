@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from lib.operator_rig import Rig
+from lib.operator_accounts import Rig
 from pyjs.server.accounts import Account
 from pyjs.server.config.options import JetStreamOptions, Options
 from pyjs.server.jetstream.engine import JetStream

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lib.operator_rig import Rig
-from lib.operator_site import SiteAccount
+from lib.operator_accounts import Rig
+from lib.operator_fixture import SiteAccount
 from pyjs.server.accounts import Account
 
 COUNT = 3

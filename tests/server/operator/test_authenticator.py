@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from lib.eventually import turns
-from lib.operator_door import Door, at_the_door
-from lib.operator_rig import SECOND
-from lib.operator_site import OperatorSite, User, reheaded, tampered
+from lib.operator_accounts import SECOND
+from lib.operator_clients import Door, at_the_door
+from lib.operator_fixture import OperatorSite, User, reheaded, tampered
 from pyjs.keys import KeyPair, KeyRole, Reason, Trust
 
 HOUR = 3600

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from lib.eventually import turns
 from lib.fake_clock import FakeClock
-from lib.operator_rig import SECOND, Log
-from lib.operator_site import OperatorSite
+from lib.operator_accounts import SECOND, Log
+from lib.operator_fixture import OperatorSite
 from pyjs.server.accounts import AccountRegistry
 from pyjs.server.config.load import load_text
 from pyjs.server.operator import OperatorError, OperatorMode, Trusted

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from lib.operator_door import Door, at_the_door
-from lib.operator_rig import SECOND
+from lib.operator_accounts import SECOND
+from lib.operator_clients import Door, at_the_door
 from pyjs.keys import KeyPair, KeyRole
 
 HOUR = 3600

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lib.consumer_rig import Rig
+from lib.consumer_fixture import Rig
 from lib.eventually import until
 from lib.fake_clock import FakeClock
 from pyjs.server import Server

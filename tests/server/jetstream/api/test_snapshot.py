@@ -10,7 +10,7 @@ from lib.streams import Ear, World
 from pyjs.protocol.archive.entries import END, MAGIC, ArchiveEntry
 from pyjs.protocol.archive.frames import begin, chunk
 from pyjs.server.clock import SECOND
-from pyjs.server.jetstream.backup import restore, sender
+from pyjs.server.jetstream.account.account.backup import restore, sender
 
 CONFIG = {"name": "R", "subjects": ["r"], "storage": "file"}
 STATE = {"messages": 2, "first_seq": 3, "last_seq": 9, "consumer_count": 0}

@@ -70,7 +70,7 @@ def test_a_fault_of_ours_becomes_an_error_and_is_counted(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("bug")
 
-    monkeypatch.setattr(stream_api.report, "describing", broken)
+    monkeypatch.setattr(stream_api.stream_info, "describing", broken)
     assert error(world.call("STREAM.INFO.S")) == (10051, "bug")
     assert (world.js.api_total, world.js.api_errors) == (1, 1)
 

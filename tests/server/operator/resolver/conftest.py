@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lib.operated import Operated
+from lib.token_issuer import Operated
 from pyjs.server.operator.resolver.directory import TokenDirectory
 
 

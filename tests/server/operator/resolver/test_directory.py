@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lib.operated import SECOND, Operated
+from lib.token_issuer import SECOND, Operated
 from pyjs.keys import KeyPair, KeyRole
 from pyjs.server.operator.resolver import ResolverError
 from pyjs.server.operator.resolver.directory import EMPTY, Deletion, TokenDirectory

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from lib.operated import SECOND, Operated
+from lib.token_issuer import SECOND, Operated
 from pyjs.server.operator.resolver import ResolverError
 from pyjs.server.operator.resolver.directory import EMPTY, Deletion, TokenDirectory
 

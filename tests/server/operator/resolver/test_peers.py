@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from lib.eventually import turns
-from lib.operated import SECOND, Operated
+from lib.token_issuer import SECOND, Operated
 from pyjs.server.accounts import (
     Account,
     AccountRegistry,

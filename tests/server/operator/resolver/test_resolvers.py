@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from lib.operated import Operated
+from lib.token_issuer import Operated
 from pyjs.keys import KeyPair, KeyRole
 from pyjs.server.accounts import AccountRegistry
 from pyjs.server.config.options import Options, ResolverOptions

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lib.operated import SECOND, Operated
+from lib.token_issuer import SECOND, Operated
 from pyjs.keys import KeyPair, KeyRole
 from pyjs.server.accounts import Account, AccountRegistry, Message
 from pyjs.server.config.options import Options
-from pyjs.server.operator.reading import TokenParser
 from pyjs.server.operator.resolver.folder import FolderResolver
 from pyjs.server.operator.resolver.peers import ResolverPeers
 from pyjs.server.operator.resolver.sync import PACK, DirectorySync
+from pyjs.server.operator.token_parser import TokenParser
 
 
 class Member:

@@ -1,0 +1,154 @@
+"""A connection to the servers, by nats-py: one that says in plain words why it could not be made."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import WorkspaceError
+from .access import NO_TLS, Tls, split
+from .identity import Speaker
+
+PATIENCE = 5  # seconds to connect
+_AGAIN, _EVERY = 300, 2  # once connected: attempts to reconnect, and seconds between them
+
+
+@dataclass
+class ServersConnection:
+    """An open connection: `nc` is nats-py's client, `faults` what it complained of, newest last."""
+
+    nc: Any
+    faults: list[Exception] = field(default_factory=list)
+
+    def fault(self, subject: str = "") -> str:
+        """Give the newest complaint (about `subject`, if one is given), "" if there is none."""
+        said = [plain(error) for error in self.faults]
+        return next((text for text in reversed(said) if subject in text), "")
+
+    @property
+    def url(self) -> str:
+        """The server connected to, without user and password."""
+        parsed = self.nc.connected_url
+        return f"{parsed.scheme}://{parsed.netloc.rpartition('@')[2]}" if parsed else ""
+
+
+@asynccontextmanager
+async def connect(
+    url: str, speaker: Speaker, name: str, tls: Tls = NO_TLS
+) -> AsyncIterator[ServersConnection]:
+    """Connect to one of the servers of `url` as `speaker`; `name` is the connection's.
+
+    Raises WorkspaceError when no server answers or takes the user, in the words of nsc and with the reason.
+    """
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of how nats-py closes TLS
+    servers = split(url)
+    options = _options(servers, speaker, name, tls)
+    link = ServersConnection(
+        _client(encrypted="tls" in options or any(s.startswith("tls://") for s in servers))
+    )
+
+    refused = asyncio.Event()
+
+    async def complain(error: Exception) -> None:
+        link.faults.append(error)
+        if sum(_is_refusal(plain(fault)) for fault in link.faults) >= len(servers):
+            refused.set()
+
+    opening = asyncio.ensure_future(
+        link.nc.connect(error_cb=complain, max_reconnect_attempts=1, reconnect_time_wait=0, **options)
+    )
+    # nats-py tries again when it is refused: that is waited for no longer
+    waiting = asyncio.ensure_future(refused.wait())
+    try:
+        limit = PATIENCE * len(servers) + 1
+        await asyncio.wait({opening, waiting}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        if not opening.done():
+            raise TimeoutError("nats: timeout")
+        opening.result()
+    except (Exception, asyncio.CancelledError) as error:
+        opening.cancel()
+        await asyncio.wait({opening})
+        await _close(link.nc)
+        if isinstance(error, asyncio.CancelledError | WorkspaceError):
+            raise
+        raise WorkspaceError(_reason(servers, speaker, [*link.faults, error])) from None
+    finally:
+        waiting.cancel()
+    link.faults.clear()
+    link.nc.options["max_reconnect_attempts"], link.nc.options["reconnect_time_wait"] = _AGAIN, _EVERY
+    try:
+        yield link
+    finally:
+        await _close(link.nc)
+
+
+def plain(error: BaseException) -> str:
+    """Give the words of a client's error, without nats-py's quotes."""
+    text = str(error) or type(error).__name__
+    return text.replace("nats: '", "nats: ").removesuffix("'") if text.startswith("nats: '") else text
+
+
+def _client(*, encrypted: bool) -> Any:
+    """A client; an `encrypted` one says nothing of itself to a server that does not encrypt."""
+    from nats.aio.client import Client
+
+    class Guarded(Client):
+        def _connect_command(self) -> bytes:
+            shaken = self._server_info.get("tls_required") or self.options["tls_handshake_first"]
+            if encrypted and not shaken:
+                # no error of the client's, at which it would try again until the time is over
+                raise WorkspaceError("failed to connect: TLS is asked for, and the server has none")
+            command: bytes = super()._connect_command()
+            return command
+
+    return Guarded()
+
+
+def _options(servers: list[str], speaker: Speaker, name: str, tls: Tls) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "servers": servers,
+        "name": name,
+        "connect_timeout": PATIENCE,
+        "user_jwt_cb": speaker.token.encode,
+        "signature_cb": lambda nonce: base64.b64encode(speaker.key.sign(nonce.encode())),
+    }
+    context = tls.context()
+    if context is not None:
+        options["tls"] = context
+    if tls.first:
+        options["tls_handshake_first"] = True
+    return options
+
+
+def _reason(servers: list[str], speaker: Speaker, errors: list[Exception]) -> str:
+    where = ", ".join(url.rpartition("@")[2] if "@" in url else url for url in servers)
+    said = [plain(error) for error in errors]
+    refused = next(
+        (text for text in said if "authorization" in text.lower() or "expired" in text.lower()), ""
+    )
+    if refused:
+        return (
+            f'failed to connect: {refused}: {where} does not take a user of account "{speaker.account}" as '
+            "this operator's system account; does it run with this operator's JWT, and its system account?"
+        )
+    cause = next((text for text in said if "no servers" not in text), said[-1])
+    if all(isinstance(error, OSError | TimeoutError) or "no servers" in plain(error) for error in errors):
+        return f"failed to connect: nats: no servers available for connection: {where}: {cause}"
+    return f"failed to connect: {cause}: {where}"
+
+
+def _is_refusal(text: str) -> bool:
+    return "authorization" in text.lower() or "expired" in text.lower()
+
+
+async def _close(nc: Any) -> None:
+    if nc.is_connected:
+        with suppress(Exception):  # the connection is going away: the flush is best effort
+            await nc.flush(timeout=2)
+    with suppress(AssertionError):  # of a client that failed before it had anything to close
+        await nc.close()

@@ -1,0 +1,291 @@
+"""One connection to a NATS server, for one thread: requests, publishes, and messages a whole read at a time.
+
+It never reconnects by itself: a lost connection is ConnectionLost, and `reopen` makes a new one, without the
+oldone's subscriptions. What the caller must know: messages are only read, and PINGs only answered, inside
+`request`, `receive`, `take` and `flush`; a server closes a client that stays away from them for minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from types import TracebackType
+from typing import Any
+
+from ...protocol.wire import encode
+from .address import ConnectionOptions
+from .block import ArrowMessages, scan
+from .errors import (
+    AuthorizationError,
+    ClientError,
+    ConnectionLost,
+    NoResponders,
+    NotPermitted,
+    TimedOut,
+    TooLarge,
+)
+from .frames import Frames, Message, parse
+from .handshake import HandshakeResult, open_first
+
+READ = 1 << 20  # bytes asked for with one read
+SCANNED = 16 << 10  # bytes; in less of them there is nothing to gain
+NO_RESPONDERS = 503
+ERR = b"-ERR"
+
+
+class BlockingConnection:
+    """An open connection; `with Link.open(address) as link` closes it."""
+
+    def __init__(self, address: ConnectionOptions, opened: HandshakeResult) -> None:
+        self.address = address
+        self._sids = 0
+        self._lost: ConnectionLost | None = None
+        self._adopt(opened)
+
+    def _adopt(self, opened: HandshakeResult) -> None:
+        self._socket = opened.socket
+        self.url = opened.url
+        self.server_info: dict[str, Any] = opened.info
+        self._held = [opened.rest] if opened.rest else []
+        self._held_size = len(opened.rest)
+        self._needed = 0  # bytes until the first frame held is whole, as far as known
+        self._frames = Frames()  # parsed, but not taken yet
+        self._next = 0  # the first row of those not taken
+        self._pongs = 0
+        self._inbox = ""
+        self._inbox_sid = b""
+        self._requests = 0
+        self._lost = None
+
+    @classmethod
+    def open(cls, address: ConnectionOptions) -> BlockingConnection:
+        """Connect to the first server that lets us in. Raises NoServers, AuthorizationError."""
+        return cls(address, open_first(address, list(address.servers)))
+
+    def reopen(self) -> None:
+        """Connect anew, to any server of the address or of those that the last one told of.
+
+        Subscriptions and unread messages are gone. Raises as `open`; then the link stays closed.
+        """
+        told = [str(url) for url in self.server_info.get("connect_urls") or ()]
+        self.close()
+        known = {url.rpartition("/")[2].rpartition("@")[2] for url in self.address.servers}
+        urls = [*self.address.servers, *(url for url in told if url not in known)]
+        try:
+            self._adopt(open_first(self.address, urls))
+        except ClientError as error:
+            self._lost = ConnectionLost(str(error))
+            raise
+
+    def __enter__(self) -> BlockingConnection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; what was published and not flushed may be lost."""
+        self._lost = ConnectionLost("the connection is closed")
+        self._socket.close()
+
+    @property
+    def max_payload(self) -> int:
+        """The largest message that the server takes: bytes of headers and payload."""
+        return int(self.server_info.get("max_payload") or 1 << 20)
+
+    def new_inbox(self) -> str:
+        """A subject for answers that nobody else listens on."""
+        return f"{self.address.inbox_prefix}.{secrets.token_hex(11)}"
+
+    # -- sending
+
+    def publish(self, subject: str, payload: bytes = b"", *, reply: str = "", headers: bytes = b"") -> None:
+        """Send one message; `headers` is a whole header block. Raises TooLarge, ConnectionLost."""
+        if len(payload) + len(headers) > self.max_payload:
+            raise TooLarge(
+                f"a message on {subject} has {len(payload) + len(headers)} bytes, "
+                f"the server takes {self.max_payload}"
+            )
+        self.send(encode.pub(subject.encode(), reply.encode(), headers, payload))
+
+    def send(self, data: bytes) -> None:
+        """Send frames as they are. Raises ConnectionLost."""
+        self._check()
+        try:
+            self._socket.settimeout(self.address.timeout)
+            self._socket.sendall(data)
+        except OSError as error:
+            raise self._end(error.strerror or str(error)) from None
+
+    def subscribe(self, subject: str, *, limit: int = 0) -> bytes:
+        """Listen on a subject, for `limit` messages if given. Gives the subscription's id."""
+        self._sids += 1
+        sid = b"%d" % self._sids
+        frame = encode.sub(subject.encode(), b"", sid)
+        self.send(frame + encode.unsub(sid, limit) if limit else frame)
+        return sid
+
+    def unsubscribe(self, sid: bytes) -> None:
+        """Listen no more."""
+        self.send(encode.unsub(sid))
+
+    # -- receiving
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until the server has seen all that was sent. Raises TimedOut, ConnectionLost, NotPermitted."""
+        deadline = self._deadline(timeout)
+        wanted = self._pongs + 1
+        self.send(encode.PING)
+        while self._pongs < wanted:
+            self._read(deadline)
+
+    def receive(self, timeout: float | None = None) -> Message:
+        """The next message. Raises TimedOut, ConnectionLost, NotPermitted."""
+        deadline = self._deadline(timeout)
+        while self._next >= len(self._frames):
+            self._frames, self._next = Frames(), 0
+            self._read(deadline)
+        self._next += 1
+        return self._frames.message(self._next - 1)
+
+    def take(self, timeout: float | None = None) -> Frames:
+        """All messages that have arrived, at least one. Raises TimedOut, ConnectionLost, NotPermitted."""
+        deadline = self._deadline(timeout)
+        while self._next >= len(self._frames):
+            self._frames, self._next = Frames(), 0
+            self._read(deadline)
+        frames, start = self._frames, self._next
+        self._frames, self._next = Frames(), 0
+        return frames.since(start)
+
+    def take_block(self, timeout: float | None = None) -> ArrowMessages:
+        """As `take`, as Arrow columns."""
+        deadline = self._deadline(timeout)
+        found = [] if self._next >= len(self._frames) else [ArrowMessages.of(self.take())]
+        while not found:
+            self._frames, self._next = Frames(), 0
+            self._receive(deadline)
+            if self._held_size >= max(self._needed, SCANNED):
+                found += self._scan()
+            if self._held_size >= self._needed:
+                self._parse()
+            if len(self._frames):
+                found.append(ArrowMessages.of(self.take()))
+        return ArrowMessages.join(found)
+
+    def request(
+        self, subject: str, payload: bytes = b"", headers: bytes = b"", timeout: float | None = None
+    ) -> Message:
+        """Publish with a reply subject and give the first answer.
+
+        Messages of other subscriptions that come meanwhile are kept for `receive` and `take`. Raises
+        NoResponders, TimedOut (both name the subject), NotPermitted, ConnectionLost.
+        """
+        deadline = self._deadline(timeout)
+        if not self._inbox:
+            self._inbox = self.new_inbox()
+            self._inbox_sid = self.subscribe(f"{self._inbox}.*")
+        self._requests += 1
+        reply = f"{self._inbox}.{self._requests}"
+        seen = len(self._frames)
+        self.publish(subject, payload, reply=reply, headers=headers)
+        wanted = reply.encode()
+        while True:
+            while seen < len(self._frames):
+                to, sid = self._frames.heads[seen].split(b" ")[:2]
+                if to == wanted:
+                    answer = self._frames.message(seen)
+                    self._frames.drop(seen)
+                    if answer.status == NO_RESPONDERS and not answer.payload:
+                        raise NoResponders(f"nobody answers on {subject}")
+                    return answer
+                if sid == self._inbox_sid:
+                    self._frames.drop(seen)  # the late answer of a request that was given up
+                else:
+                    seen += 1
+            try:
+                self._read(deadline)
+            except TimedOut:
+                raise TimedOut(f"no answer on {subject} in time") from None
+
+    def _deadline(self, timeout: float | None) -> float:
+        self._check()
+        return time.monotonic() + (self.address.timeout if timeout is None else timeout)
+
+    def _check(self) -> None:
+        if self._lost is not None:
+            raise ConnectionLost(str(self._lost))
+
+    def _read(self, deadline: float) -> None:
+        """Read once and parse what is whole."""
+        self._receive(deadline)
+        if self._held_size >= self._needed:
+            self._parse()
+
+    def _receive(self, deadline: float) -> None:
+        """Read once."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimedOut("nothing came in time")
+        try:
+            self._socket.settimeout(left)
+            data = self._socket.recv(READ)
+        except TimeoutError:
+            raise TimedOut("nothing came in time") from None
+        except OSError as error:
+            raise self._end(error.strerror or str(error)) from None
+        if not data:
+            raise self._end("the server closed the connection")
+        self._held.append(data)
+        self._held_size += len(data)
+
+    def _scan(self) -> list[ArrowMessages]:
+        """What is held up to where it needs to be parsed."""
+        data = self._whole()
+        block, done = scan(data)
+        self._hold(data, done)
+        self._needed = 0
+        return [] if block is None else [block]
+
+    def _parse(self) -> None:
+        data = self._whole()
+        control: list[bytes] = []
+        done, self._needed = parse(data, self._frames, control)
+        self._hold(data, done)
+        for line in control:
+            self._hear(line)
+
+    def _whole(self) -> bytes:
+        return self._held[0] if len(self._held) == 1 else b"".join(self._held)
+
+    def _hold(self, data: bytes, done: int) -> None:
+        """Keep what is not done."""
+        self._held = [data[done:]] if done < len(data) else []
+        self._held_size = len(data) - done
+
+    def _hear(self, line: bytes) -> None:
+        if line == b"PING":
+            self.send(encode.PONG)
+        elif line == b"PONG":
+            self._pongs += 1
+        elif line.startswith(b"INFO "):
+            self.server_info = json.loads(line[5:])
+        elif line.startswith(ERR):
+            text = line[4:].strip().strip(b"'").decode("utf-8", "replace")
+            if text.lower().startswith("permissions violation"):
+                raise NotPermitted(f"{text}; grant it to this user, or name another one")
+            ended = self._end(text)
+            if "authorization" in text.lower() or "authentication" in text.lower():
+                raise AuthorizationError(f"{self.url}: {text}")
+            raise ended
+        elif line != b"+OK":
+            raise ClientError(f"{self.url} sent what no NATS server sends")
+
+    def _end(self, reason: str) -> ConnectionLost:
+        """Close after a failure. Gives the error to raise."""
+        self.close()
+        self._lost = ConnectionLost(f"the connection to {self.url} was lost: {reason}")
+        return self._lost

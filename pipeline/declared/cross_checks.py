@@ -1,0 +1,123 @@
+"""What the sections of a document say of each other: names, who reads whom, what goes with which trigger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path as File
+
+from ...cli.errors import close_matches
+from . import functions
+from .document import BATCH, FolderSink, JdbcSink, PipelineDocument, TransformSection
+from .located_yaml import Path
+from .problem import DocumentProblem
+
+Found = Iterator[tuple[Path, DocumentProblem]]
+
+
+def problems(document: PipelineDocument, folder: File) -> Found:
+    """Every mistake with the path of what is to be changed."""
+    yield from _names(document)
+    yield from _transforms(document, folder)
+    yield from _sinks(document, folder)
+
+
+def _names(document: PipelineDocument) -> Found:
+    seen: dict[str, str] = {}
+    for kind, names in (("sources", document.sources), ("transforms", document.transforms)):
+        for name in names:
+            if name.lower() in seen:
+                other = seen[name.lower()]
+                yield (
+                    (kind, name),
+                    DocumentProblem("", f"is called as {other} is: Spark's tables do not tell case"),
+                )
+            seen.setdefault(name.lower(), f"{kind}.{name}")
+
+
+def _transforms(document: PipelineDocument, folder: File) -> Found:
+    known = list(document.sources)
+    for name, transform in document.transforms.items():
+        path: Path = ("transforms", name)
+        if transform.python is not None:
+            yield from _function(transform, path, known, document, folder)
+        known.append(name)
+
+
+def _function(
+    transform: TransformSection, path: Path, known: list[str], document: PipelineDocument, folder: File
+) -> Found:
+    try:
+        look = functions.look(str(transform.python), folder)
+    except functions.FunctionError as error:
+        yield (*path, "python"), DocumentProblem("", str(error), hint=error.hint)
+        return
+    for index, table in enumerate(transform.inputs or ()):
+        if table not in known:
+            yield (*path, "inputs", index), _unknown(table, known, document)
+    if look.parameters is None:
+        return
+    if transform.inputs is None:
+        for parameter in look.parameters:
+            if parameter not in known:
+                problem = _unknown(parameter, known, document)
+                hint = problem.hint or "inputs: [TABLE, …] says which tables the function is given"
+                yield (
+                    (*path, "python"),
+                    DocumentProblem("", f"parameter {parameter}: {problem.message}", hint=hint),
+                )
+    elif len(look.parameters) > len(transform.inputs):
+        takes = ", ".join(look.parameters)
+        yield (
+            (*path, "inputs"),
+            DocumentProblem("", f"has {len(transform.inputs)} of the function's parameters ({takes})"),
+        )
+
+
+def _sinks(document: PipelineDocument, folder: File) -> Found:
+    known = [*document.sources, *document.transforms]
+    places: dict[str, str] = {}
+    for name, sink in document.sinks.items():
+        path: Path = ("sinks", name)
+        if sink.origin not in known:
+            yield (*path, "from"), _unknown(sink.origin, known, document)
+        if isinstance(sink, FolderSink):
+            place = location(sink.path, folder).rstrip("/")
+            if place in places:
+                yield (
+                    (*path, "path"),
+                    DocumentProblem("", f"is that of sinks.{places[place]}: each needs a folder of its own"),
+                )
+            places.setdefault(place, name)
+        if document.trigger == BATCH:
+            if sink.output_mode != "append":
+                yield (
+                    (*path, "outputMode"),
+                    DocumentProblem("", "goes with streams; a batch has mode: append or overwrite"),
+                )
+            continue
+        if isinstance(sink, FolderSink | JdbcSink) and sink.mode not in {None, "append"}:
+            yield (
+                (*path, "mode"),
+                DocumentProblem("", "a stream only appends", hint="trigger: batch can overwrite"),
+            )
+        if isinstance(sink, FolderSink) and sink.output_mode != "append":
+            yield (
+                (*path, "outputMode"),
+                DocumentProblem(
+                    "",
+                    "files are only appended to",
+                    hint="a watermark lets aggregates be appended once they are final",
+                ),
+            )
+
+
+def _unknown(table: str, known: list[str], document: PipelineDocument) -> DocumentProblem:
+    if table in document.transforms:
+        return DocumentProblem("", f"{table} comes later: a table is made of those above it")
+    hint = close_matches(table, known) or f"there are {', '.join(known)}"
+    return DocumentProblem("", f"there is no table {table}", hint=hint)
+
+
+def location(path: str, folder: File) -> str:
+    """Where a path of the document is: as it is if it is a URL, else beside the document."""
+    return path if "://" in path else str(folder / File(path).expanduser())

@@ -1,0 +1,48 @@
+"""What the options say of a write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..client import ConnectionOptions
+from ..options import QuerySettings
+from .errors import SinkError
+
+EFFECTIVELY_ONCE = "effectively-once"
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """The terms of one write; can be pickled. Spans are in seconds."""
+
+    address: ConnectionOptions
+    api_prefix: str
+    stream: str  # "" when only subjects say it
+    subject: str  # of all rows, "" when a column says it
+    once: bool  # guarantee effectively-once: rows have message ids
+    window: int  # messages in flight
+    delivery_timeout: float  # until a row must be acknowledged
+    retry_window: float  # for which a stream must remember message ids
+    write_id: str  # names a batch write, "" for a new name each time
+
+    @classmethod
+    def of(cls, settings: QuerySettings) -> WriteOptions:
+        """Read them. Raises SinkError for two that do not go together."""
+        option = settings.values.get
+        found = cls(
+            address=settings.address,
+            api_prefix=settings.api_prefix,
+            stream=settings.stream,
+            subject=option("subject") or "",
+            once=option("guarantee") == EFFECTIVELY_ONCE,
+            window=settings.values["window"],
+            delivery_timeout=settings.values["deliveryTimeout"],
+            retry_window=settings.values["retryWindow"],
+            write_id=option("writeId") or "",
+        )
+        if found.once and found.delivery_timeout > found.retry_window:
+            raise SinkError(
+                f"deliveryTimeout ({found.delivery_timeout:g} s) is longer than retryWindow "
+                f"({found.retry_window:g} s): a row could be sent again when its id is forgotten"
+            )
+        return found

@@ -1,0 +1,80 @@
+"""One task: a slice of a stream as record batches, on the machine that runs it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from ..client import BlockingConnection
+from ..jetstream import DataLoss, JetStreamRequests, StreamFacts, StreamRange, UnknownStream, read
+from ..options import QuerySettings
+from .directory import LIMITS
+from .loss import Recreated
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LOG = logging.getLogger("pyjs.pipeline")
+
+
+class ReadTask(InputPartition):
+    """What Spark sends to the machine that reads: a range of a stream, and nothing that is secret."""
+
+    def __init__(self, wanted: StreamRange) -> None:
+        super().__init__(wanted)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How ranges are read: the same for all of a query; travels with Spark's plan to where they are."""
+
+    settings: QuerySettings = field(repr=False)
+    columns: Sequence[str]
+
+    def batches(self, task: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The messages of a range. Spark gives a task without one when there is nothing to read.
+
+        Raises Recreated when the stream is not the one that was planned with and DataLoss when messages went
+        before they were read (with failOnDataLoss=false it warns of both), ShortRead, and the link's errors.
+        """
+        wanted, settings = task.value, self.settings
+        if not isinstance(wanted, StreamRange):
+            return
+        with BlockingConnection.open(settings.address) as link:
+            api = JetStreamRequests(link, settings.api_prefix)
+            facts = self._facts(api, wanted)
+            if facts is None:
+                return
+            yield from read(
+                link,
+                api,
+                wanted,
+                batch=settings.batch_rows,
+                domain=settings.domain or str(link.server_info.get("domain") or ""),
+                columns=self.columns,
+                # What a work queue has no more was acknowledged by somebody.
+                tolerate_loss=not settings.fail_on_data_loss or facts.retention != LIMITS,
+                retries=settings.retries,
+                retry_interval=settings.retry_interval,
+            )
+
+    def _facts(self, api: JetStreamRequests, wanted: StreamRange) -> StreamFacts | None:
+        """The stream now, None when it is not the one that was planned with, or is gone."""
+        loss: Exception
+        try:
+            now = api.stream(wanted.stream)
+        except UnknownStream as error:
+            loss = error
+        else:
+            if now.created == wanted.created:
+                return now
+            loss = Recreated(wanted.stream, wanted.start, wanted.created, now.created)
+        if self.settings.fail_on_data_loss:
+            raise loss
+        happened = loss.happened if isinstance(loss, DataLoss) else loss
+        LOG.warning("sequences %d to %d are not read: %s", wanted.start, wanted.end - 1, happened)
+        return None

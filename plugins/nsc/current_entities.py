@@ -1,0 +1,26 @@
+"""The account and the user that a command is about: named, asked for with `-i`, or the only ones."""
+
+from __future__ import annotations
+
+from ...cli import prompt
+from ...keys import Workspace
+from . import prompts
+from .command import run
+
+
+async def account(here: Workspace, given: str) -> str:
+    """Give an account's name here, from a name or key. Raises WorkspaceError, NotFoundError."""
+    return here.account_name(await prompts.account(here, given))
+
+
+async def user(here: Workspace, owner: str, given: str) -> str:
+    """Give the name of a user of the account `owner`, from a name or key.
+
+    Raises WorkspaceError when none is named and there is not just one, NotFoundError.
+    """
+    names = here.store().users(owner)
+    if not given and run().interactive and len(names) > 1:
+        given = await prompt.choose(
+            "select user", [(name, name) for name in names], flag="--name", default=names[0]
+        )
+    return here.user_name(owner, given)

@@ -1,0 +1,52 @@
+"""Raft as a core without I/O, in the manner of etcd's.
+
+One `RawNode` is one member of one group. It is given messages, ticks and proposals, and hands out what is to
+besent, written and applied; clock, network, disk and dice are arguments. Terms and rules are those of
+Ongaro'sthesis (2014); where a rule is not in it, the module that has it says why it is safe.
+"""
+
+from .entry import Entry, EntryType
+from .log import RaftLog, Snapshot
+from .members import Members, MembersError
+from .message import (
+    AppendEntries,
+    AppendEntriesAccepted,
+    AppendEntriesRejected,
+    Heartbeat,
+    HeartbeatReply,
+    InstallSnapshot,
+    InstallSnapshotReply,
+    RaftMessage,
+    RequestVote,
+    RequestVoteReply,
+    TimeoutNow,
+)
+from .node import NotLeaderError, RaftConfig, RaftState, RawNode
+from .state import HardState
+from .storage_append import StorageAppend
+
+__all__ = [
+    "AppendEntries",
+    "AppendEntriesAccepted",
+    "AppendEntriesRejected",
+    "Entry",
+    "EntryType",
+    "HardState",
+    "Heartbeat",
+    "HeartbeatReply",
+    "InstallSnapshot",
+    "InstallSnapshotReply",
+    "Members",
+    "MembersError",
+    "NotLeaderError",
+    "RaftConfig",
+    "RaftLog",
+    "RaftMessage",
+    "RaftState",
+    "RawNode",
+    "RequestVote",
+    "RequestVoteReply",
+    "Snapshot",
+    "StorageAppend",
+    "TimeoutNow",
+]

@@ -1,0 +1,483 @@
+"""JetStreamAccount: the streams of one account, what they use and what they may.
+
+Promises: no two streams of an account capture the same subject; a stream is made or not made, never half (its
+configuration is on disk before it answers); what cannot be read at a start is reported and left on the disk.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ....protocol.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import api_error
+from ....protocol.limits import API_LEVEL
+from ....protocol.subject_tree import SubjectOwners, SubjectTree
+from ....protocol.timestamp import format_rfc3339
+from ....store.errors import StoreError
+from ....store.memory import MemoryStream
+from ...config.options import AccountJetStream
+from ...slices import InOrder, Steps, at_once
+from ..host import JetStreamHost
+from ..quota import Quota
+from ..streams.core import Stream
+from ..streams.stream_info import stamped
+from ..streams.validation.context import ValidationContext
+from ..streams.validation.create import checking
+from . import changes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....store.configs import AccountDirectory
+    from ....store.file import FileStream
+    from ....store.stream import StreamStore
+    from ...accounts.account import Account
+    from ..streams.validation.subjects import SubjectCheck
+    from .backup.restore import StreamRestore
+    from .backup.staged import StagedStream
+    from .cluster_mark import ClusterMark
+
+UNLIMITED = -1
+
+
+class JetStreamAccount:
+    """JetStream for one account. `offline` names the streams that could not be opened, and why.
+
+    unopened: the configurations of the streams that are on the disk and not open yet; surveyed: whether all
+    of these are known. See `recovery`.
+
+    grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
+    owners: who has which subjects, see `current_owners`. changes: of its streams, one after the other.
+    left: whether it serves nothing more. marks: of the streams that a cluster assigned, by name. restores:
+    those under way, by stream. staged: what was restored, and is to be the content of the stream of that name
+    when it is made.
+    """
+
+    def __init__(
+        self,
+        account: Account,
+        host: JetStreamHost,
+        directory: AccountDirectory,
+        grants: dict[str, AccountJetStream],
+        memory: Quota,
+        files: Quota,
+    ) -> None:
+        self.account = account
+        self.name = account.name
+        self.host = host
+        self.directory = directory
+        self.grants = grants
+        self.memory = Quota(parent=memory)
+        self.files = Quota(parent=files)
+        self._by_tier: dict[tuple[str, int], Quota] = {}
+        self.set_limits(grants)
+        self.streams: dict[str, Stream] = {}
+        self.owners = SubjectOwners()
+        self.changes = InOrder(host.turns)
+        self.left = False
+        self.offline: dict[str, str] = {}
+        self.unopened: dict[str, StreamConfig] = {}
+        self.surveyed = True
+        self._origins_missing: list[Stream] = []
+        self.marks: dict[str, ClusterMark] = {}
+        self.restores: dict[str, StreamRestore] = {}
+        self.staged: dict[str, StagedStream] = {}
+        self.api_total = 0
+        self.api_errors = 0
+
+    # --- limits
+
+    def quota(self, storage: str, replicas: int = 1) -> Quota:
+        """The quota of "file" or "memory" streams with so many replicas."""
+        if replicas <= 1 or "" in self.grants:
+            return self.memory if storage == "memory" else self.files
+        key = (storage, replicas)
+        if key not in self._by_tier:
+            parent = (self.memory if storage == "memory" else self.files).parent
+            self._by_tier[key] = Quota(parent=parent)
+            self._grant_tiers()
+        return self._by_tier[key]
+
+    @property
+    def quotas(self) -> dict[tuple[str, int], Quota]:
+        """All there are, by storage and replicas: those of one replica are also those of flat limits."""
+        return {("memory", 1): self.memory, ("file", 1): self.files, **self._by_tier}
+
+    def set_limits(self, grants: dict[str, AccountJetStream]) -> None:
+        """Take over limits; what is stored stays."""
+        self.grants = grants
+        share = self.limits(1)
+        self.memory.grant(None if share is None else share.max_memory)
+        self.files.grant(None if share is None else share.max_store)
+        self._grant_tiers()
+
+    def _grant_tiers(self) -> None:
+        """A tier's limits are for each replica; what is used counts for all of them."""
+        for (storage, replicas), quota in self._by_tier.items():
+            share = self.limits(replicas)
+            most = None if share is None else share.max_memory if storage == "memory" else share.max_store
+            quota.grant(most if most is None or most < 0 else most * replicas)
+
+    def limits(self, replicas: int) -> AccountJetStream | None:
+        """The limits of streams with so many replicas (0 is 1); None: the account may not have such."""
+        return self.grants.get("", self.grants.get(f"R{max(1, replicas)}"))
+
+    def must_limits(self, replicas: int) -> AccountJetStream:
+        """As `limits`. Raises ApiError 10120 when there are none."""
+        share = self.limits(replicas)
+        if share is None:
+            raise api_error("JSNoLimitsErr")
+        return share
+
+    def world(
+        self, replicas: int = 1, *, pedantic: bool = False, judged: SubjectCheck | None = None
+    ) -> ValidationContext:
+        """What configurations of streams with so many replicas are judged against."""
+        share = self.limits(replicas) or AccountJetStream()
+        return ValidationContext(
+            lookup=self.config_of,
+            duplicates_limit=self.host.duplicates_limit,
+            max_bytes_required=share.max_bytes_required,
+            memory_max_stream_bytes=share.memory_max_stream_bytes,
+            storage_max_stream_bytes=share.store_max_stream_bytes,
+            pedantic=pedantic,
+            judged=judged,
+        )
+
+    def config_of(self, name: str) -> StreamConfig | None:
+        """The configuration of a stream of the account, or None."""
+        stream = self.streams.get(name)
+        return stream.config if stream is not None else self.unopened.get(name)
+
+    def check_limits(self, config: StreamConfig, extra_bytes: int) -> None:
+        """Raise ApiError when the account may not have such a stream, or so many bytes more."""
+        limits = self.must_limits(config.num_replicas)
+        if 0 < limits.max_consumers < config.max_consumers:
+            raise api_error("JSMaximumConsumersLimitErr")
+        if config.num_replicas > 1 and "" not in self.grants:
+            return  # the quotas are those of another tier, and such a stream is going to be refused
+        if not self.quota(config.storage).can_reserve(extra_bytes):
+            raise api_error(
+                "JSMemoryResourcesExceededErr"
+                if config.storage == "memory"
+                else "JSStorageResourcesExceededErr"
+            )
+
+    # --- streams
+
+    def lookup(self, name: str) -> Stream:
+        """Find a stream. Raises ApiError 10059, 10008 when it is not open yet, 10194 when it cannot be."""
+        stream = self.streams.get(name)
+        if stream is None:
+            self.must_not_be_here(name)
+            raise api_error("JSStreamNotFoundErr")
+        return stream
+
+    def must_not_be_here(self, name: str) -> None:
+        """Raise ApiError when the disk has a stream of that name that is not served (yet)."""
+        if name in self.unopened or not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+        if name in self.offline:
+            raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
+
+    def must_be_recovered(self) -> None:
+        """Raise ApiError 10008 while there are streams that are not open yet: it asks about all."""
+        if self.unopened or not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+
+    def names(self, subject: str = "") -> list[str]:
+        """The names of the streams, in order; with a `subject` of those whose subjects collide with it.
+
+        Raises ApiError 10008 while they are not known.
+        """
+        if not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+        return sorted(
+            self.current_owners().colliding(subject) if subject else [*self.unopened, *self.streams]
+        )
+
+    def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
+        """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
+        return at_once(changes.creating(self, config, pedantic=pedantic))
+
+    def judging(
+        self, config: StreamConfig, *, pedantic: bool = False, judged: SubjectCheck | None = None
+    ) -> Steps[StreamConfig]:
+        """What a new stream's configuration comes to, by itself and the account's limits. Raises ApiError.
+
+        judged: what is known already about its subjects.
+        """
+        name = config.name
+        share = self.must_limits(config.num_replicas)
+        others = sum(1 for other in (*self.unopened, *self.streams) if other != name)
+        if 0 < share.max_streams <= others:
+            raise api_error("JSMaximumStreamsLimitErr")
+        if name not in self.streams:
+            self.check_limits(config, config.max_bytes or UNLIMITED)
+        world = self.world(config.num_replicas, pedantic=pedantic, judged=judged)
+        config = yield from checking(stamped(config), world)
+        if config.num_replicas > 1:
+            raise api_error("JSStreamReplicasNotSupportedErr")
+        return config
+
+    def must_be_new(self, config: StreamConfig) -> StreamConfig:
+        """Give what was judged, if a stream may be restored by it now. Raises ApiError."""
+        if config.name in self.streams:
+            raise api_error("JSStreamNameExistRestoreFailedErr")
+        self.must_not_be_here(config.name)
+        at_once(changes.overlapping(self, config))
+        return config
+
+    def make(self, config: StreamConfig, created: int) -> Stream:
+        """Make a stream that was judged, here or by the cluster. Raises ApiError: its store refuses."""
+        return at_once(self.making(config, created))
+
+    def making(
+        self, config: StreamConfig, created: int, tree: SubjectTree[list[int]] | None = None
+    ) -> Steps[Stream]:
+        """As `make`, bit by bit: the stream is there from the first step on. tree: of its subjects."""
+        if config.storage == "file":
+            try:
+                yield from self.putting_down(config, created)
+                store: StreamStore = self.open_store(config.name)
+            except (OSError, StoreError) as error:
+                self.alarm(f"Stream create failed for '{self.name} > {config.name}': {error}")
+                raise api_error(
+                    "JSStreamStoreFailedF", err=f"error creating store for stream: {error}"
+                ) from error
+        else:
+            store = MemoryStream()
+        if config.first_seq > 1:
+            store.skip_to(config.first_seq - 1)
+        stream = Stream(config, store, self, created)
+        self.streams[config.name] = stream
+        self.owners.know(config.name, config.subjects, tree)
+        self.reserve(config, 1)
+        yield from stream.beginning()
+        if not stream.stopped:
+            stream.start_inflow()
+            self.appeared(config.name)
+        return stream
+
+    def open_store(
+        self, name: str, *, exact: bool = False, damaged: Callable[[str], None] | None = None
+    ) -> FileStream:
+        """Open a stream's messages; see `FileStream`. damaged: is told of what a read finds.
+
+        Raises OSError, StoreError.
+        """
+
+        def found(sequence: int, where: str) -> None:
+            self.alarm(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
+            if damaged is not None:
+                damaged(where)
+
+        return self.directory.open_stream(name, on_damage=found, exact=exact)
+
+    def reserve(self, config: StreamConfig, times: int) -> None:
+        """Count what a stream is promised, or (-1) no more."""
+        if config.max_bytes > 0:
+            self.quota(config.storage).reserve(times * config.max_bytes)
+
+    def appeared(self, name: str) -> None:
+        """Let mirrors and sources know that a stream is there."""
+        for other in self.streams.values():
+            if other.inflow is not None:
+                other.inflow.origin_appeared(name)
+
+    def put_down(self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None) -> None:
+        """Write a stream's document, durably. Raises OSError."""
+        at_once(self.putting_down(config, created, positions))
+
+    def putting_down(
+        self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None
+    ) -> Steps[None]:
+        """As `put_down`, bit by bit until it is written."""
+        document = {"config": (yield from config.writing()), "created": format_rfc3339(created)}
+        if positions:
+            document["sources"] = positions
+        mark = self.marks.get(config.name)
+        if mark is not None:
+            document |= mark.to_json()
+        self.directory.write_stream(config.name, document)
+
+    def save(self, stream: Stream, positions: dict[str, Any]) -> None:
+        """Put down how far the stream's sources were read."""
+        try:
+            self.put_down(stream.config, stream.created, positions)
+        except OSError as error:
+            self.alarm(f"Positions of the sources of '{self.name} > {stream.name}' not saved: {error}")
+
+    def current_owners(self) -> SubjectOwners:
+        """The streams, open or not, by their subjects, as they are now."""
+        self.owners.follow(self.subjects().items())
+        return self.owners
+
+    def subjects(self) -> dict[str, list[str]]:
+        """The subjects of the streams, open or not, by name."""
+        taken = {name: config.subjects for name, config in self.unopened.items()}
+        return taken | {name: stream.config.subjects for name, stream in self.streams.items()}
+
+    def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
+        """Change a stream. Raises ApiError."""
+        return at_once(changes.updating(self, config, pedantic=pedantic))
+
+    def change(self, stream: Stream, config: StreamConfig) -> None:
+        """Let a stream take over a configuration that was judged. Raises ApiError."""
+        at_once(self.changing(stream, config))
+
+    def changing(self, stream: Stream, config: StreamConfig) -> Steps[None]:
+        """As `change`, bit by bit."""
+        old = stream.config
+        if config.storage == "file":
+            try:
+                yield from self.putting_down(config, stream.created, stream.positions.to_json())
+            except OSError as error:
+                raise api_error("JSStreamUpdateErrF", err=str(error)) from error
+        self.reserve(old, -1)
+        self.reserve(config, 1)
+        yield from stream.applying(config)
+
+    def delete(self, name: str) -> None:
+        """Remove a stream, its messages and consumers. Raises ApiError."""
+        at_once(changes.deleting(self, name))
+
+    def remove(self, name: str) -> None:
+        """Remove a stream that is there. Raises ApiError: the disk refuses, it is served no more."""
+        stream = self.streams.pop(name)
+        self.reserve(stream.config, -1)
+        try:
+            stream.delete()
+            if stream.config.storage == "file":
+                self.remove_files(name)
+        except OSError as error:
+            raise api_error("JSStreamDeleteErrF", err=str(error)) from error
+
+    def remove_files(self, name: str) -> None:
+        """Let a stream be no more on the disk; its files go on a worker thread. Raises OSError."""
+        folder = self.directory.take_away_stream(name)
+
+        def removed(error: BaseException | None) -> None:
+            if error is not None:
+                self.host.log.warning(f"{folder} can not be removed, until the next start: {error}")
+
+        if folder:
+            self.host.runner.work(lambda: self.directory.destroy(folder), removed)
+
+    def purge(self) -> None:
+        """Remove all streams, those that could not be opened and those in the making too. Raises ApiError."""
+        self.must_be_recovered()
+        for restore in list(self.restores.values()):
+            restore.stop()
+        for name in list(self.streams):
+            self.delete(name)
+        self.offline.clear()
+
+    # --- start and stop
+
+    def expect(self, config: StreamConfig) -> None:
+        """A stream is on the disk and is going to be opened: its name, its subjects, its share are taken."""
+        self.unopened[config.name] = config
+        self.reserve(config, 1)
+
+    def opened(self, stream: Stream) -> None:
+        """A stream that was expected is open."""
+        del self.unopened[stream.name]
+        self.streams[stream.name] = stream
+        self._begin_inflows(stream)
+        self.appeared(stream.name)
+
+    def _begin_inflows(self, *opened: Stream) -> None:
+        """Let mirrors and sources follow their origins, once these are open."""
+        waiting, self._origins_missing = [*self._origins_missing, *opened], []
+        for one in waiting:
+            config = one.config
+            origins = [*config.sources, *([] if config.mirror is None else [config.mirror])]
+            if any(origin.external is None and origin.name in self.unopened for origin in origins):
+                self._origins_missing.append(one)
+            elif not one.stopped:
+                one.start_inflow()
+
+    def put_offline(self, name: str, reason: str) -> None:
+        """A stream on the disk cannot be opened."""
+        config = self.unopened.pop(name, None)
+        if config is not None:
+            self.reserve(config, -1)
+            self._begin_inflows()
+        self.offline[name] = reason
+        self.host.log.error(f"Stream '{self.name} > {name}' is offline: {reason}")
+
+    def forget_unopened(self, *names: str) -> None:
+        """What is not open yet is not going to be, all or these: it stops."""
+        for name in names or list(self.unopened):
+            self.reserve(self.unopened.pop(name), -1)
+
+    def alarm(self, text: str) -> None:
+        """Tell the log of something that is wrong."""
+        self.host.log.error(text)
+
+    def leave(self) -> list[Stream]:
+        """Serve nothing more; gives the streams, which are to be stopped."""
+        self.left = True
+        for restore in list(self.restores.values()):
+            restore.stop()
+        streams = list(self.streams.values())
+        self.streams.clear()
+        for stream in streams:
+            self.reserve(stream.config, -1)
+        return streams
+
+    def stop(self) -> None:
+        """Stop all streams, one after the other. Blocks; what is stored is on disk afterwards."""
+        for stream in self.leave():
+            try:
+                stream.stop()
+            except (OSError, StoreError) as error:
+                stream.alarm(f"was not closed well: {error}")
+
+    # --- what it says of itself
+
+    def info(self) -> AccountInfo:
+        """Give usage and limits, as INFO answers. Raises ApiError 10008 while usage is not known."""
+        self.must_be_recovered()
+        for stream in self.streams.values():
+            stream.settle()
+        flat = self.grants.get("")
+        info = AccountInfo(
+            memory=self.memory.used,
+            storage=self.files.used,
+            reserved_memory=self.memory.reserved,
+            reserved_storage=self.files.reserved,
+            streams=len(self.streams),
+            consumers=sum(len(stream.consumers) for stream in self.streams.values()),
+            limits=AccountLimits() if flat is None else shown_limits(flat),
+            domain=self.host.domain,
+            api=ApiStats(level=API_LEVEL, total=self.api_total, errors=self.api_errors),
+        )
+        if flat is None:
+            info.tiers = self._tiers(info)
+        return info
+
+    def _tiers(self, info: AccountInfo) -> dict[str, AccountTier]:
+        """The tiers that have limits, and that of the streams there are."""
+        tiers = {name: AccountTier(limits=shown_limits(share)) for name, share in sorted(self.grants.items())}
+        if self.streams:
+            own = tiers.setdefault("R1", AccountTier())
+            for name in ("memory", "storage", "reserved_memory", "reserved_storage", "streams", "consumers"):
+                setattr(own, name, getattr(info, name))
+        return tiers
+
+
+def shown_limits(share: AccountJetStream) -> AccountLimits:
+    """The limits as INFO has them."""
+    return AccountLimits(
+        max_memory=share.max_memory,
+        max_storage=share.max_store,
+        max_streams=share.max_streams,
+        max_consumers=share.max_consumers,
+        max_ack_pending=share.max_ack_pending,
+        memory_max_stream_bytes=share.memory_max_stream_bytes,
+        storage_max_stream_bytes=share.store_max_stream_bytes,
+        max_bytes_required=share.max_bytes_required,
+    )

@@ -1,0 +1,92 @@
+"""Content: what an archive says of a stream besides its messages, in the words of the archive.
+
+Promises: a consumer's state never reaches beyond the stream's, as of the moment the backup began; what cannot
+be understood raises ArchiveError, which names it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .....protocol.api.consumer import ConsumerConfig
+from .....protocol.api.stream import StreamState
+from .....protocol.archive.entries import CONSUMERS, STATE, ArchiveEntry, ArchiveError
+from .....protocol.errors import ApiError
+from .....store.consumer_state import ConsumerState
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class SavedConsumer:
+    """One consumer of an archive."""
+
+    name: str
+    config: ConsumerConfig
+    state: ConsumerState
+
+
+def state_entry(state: StreamState, now: int) -> ArchiveEntry:
+    """The first entry."""
+    return ArchiveEntry(STATE, now, body=json.dumps(state.to_json()).encode())
+
+
+def read_state(entry: ArchiveEntry) -> StreamState:
+    """Read the first entry. Raises ArchiveError."""
+    if entry.name != STATE or entry.seq:
+        raise ArchiveError(f"it begins with {entry.name!r}, not with {STATE}")
+    try:
+        return StreamState.from_json(json.loads(entry.body))
+    except (ValueError, ApiError) as fault:
+        raise ArchiveError(f"{STATE} cannot be read: {fault}") from fault
+
+
+def consumer_entry(consumer: SavedConsumer, last: int, now: int) -> ArchiveEntry:
+    """A consumer's entry in the archive of a stream up to the sequence `last`."""
+    state = consumer.state
+    pending = {seq: entry for seq, entry in state.pending.items() if seq <= last}
+    redelivered = {str(seq): count for seq, count in state.redelivered.items() if seq <= last}
+    shown: Json = {
+        "delivered": _pair(state.delivered, last),
+        "ack_floor": _pair(state.ack_floor, last),
+    }
+    if pending:
+        shown["pending"] = {
+            str(seq): {"Sequence": number, "Timestamp": time} for seq, (number, time) in pending.items()
+        }
+    if redelivered:
+        shown["redelivered"] = redelivered
+    document = {"config": consumer.config.to_json() | {"name": consumer.name}, "state": shown}
+    return ArchiveEntry(CONSUMERS + consumer.name, now, body=json.dumps(document).encode())
+
+
+def _pair(numbers: tuple[int, int], last: int) -> Json:
+    return {"consumer_seq": numbers[0], "stream_seq": min(numbers[1], last)}
+
+
+def read_consumer(entry: ArchiveEntry) -> SavedConsumer:
+    """Read a consumer's entry. Raises ArchiveError."""
+    name = entry.name.removeprefix(CONSUMERS)
+    if name == entry.name or entry.seq:
+        raise ArchiveError(f"{entry.name!r} stands where a consumer should")
+    try:
+        document = json.loads(entry.body)
+        config = ConsumerConfig.from_json(document["config"])
+        saved = document["state"]
+        state = ConsumerState(
+            (int(saved["delivered"]["consumer_seq"]), int(saved["delivered"]["stream_seq"])),
+            (int(saved["ack_floor"]["consumer_seq"]), int(saved["ack_floor"]["stream_seq"])),
+            dict(_pending(saved.get("pending") or {})),
+            {int(seq): int(count) for seq, count in (saved.get("redelivered") or {}).items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, ApiError) as fault:
+        raise ArchiveError(f"consumer {name!r} cannot be read: {fault}") from fault
+    return SavedConsumer(name, config, state)
+
+
+def _pending(saved: Json) -> Iterator[tuple[int, tuple[int, int]]]:
+    for seq, entry in saved.items():
+        yield int(seq), (int(entry["Sequence"]), int(entry["Timestamp"]))

@@ -1,0 +1,177 @@
+"""Rescue: a backup made of what can still be read of a stream in several servers' directories.
+
+For a stream that no server has whole. Promises: the directories are only read, so that a rescue may be made
+again, with more of them; each message is the one that was stored under its sequence, for every record has a
+checksum; what one copy lost is taken from another; what a copy knows to be removed stays removed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .....protocol.api.stream import StreamConfig, StreamState
+from .....protocol.archive import frames
+from .....protocol.archive.entries import END, MAGIC, encode
+from .....protocol.timestamp import parse_rfc3339
+from .....store.configs import Storage
+from .....store.errors import StoreError
+from .....store.file import FileStream
+from .....store.fs import Disk
+from .....store.handles import Handles
+from .....store.identity import Foreign, Identity
+from .content import state_entry
+
+if TYPE_CHECKING:
+    from .....store.message import StoredMessage
+    from .....store.stream import StreamStore
+
+_CERTAIN = 1024  # a copy that lost as many messages may have lost more than it can tell
+
+
+class RescueError(Exception):
+    """There is nothing to be rescued, or it cannot be told what it is."""
+
+
+@dataclass(slots=True)
+class RescueResult:
+    """What came of it. copies: how many messages were found where; lost: sequences that none has whole."""
+
+    config: StreamConfig
+    state: StreamState
+    copies: dict[str, int] = field(default_factory=dict)
+    lost: list[int] = field(default_factory=list)
+
+
+def rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> RescueResult:
+    """Write the archive `data` from the `store_dir`s of servers. Raises RescueError, OSError.
+
+    It needs room for one more copy of each of the stream's directories while it works.
+    """
+    try:
+        return _rescue(stores, account, stream, data)
+    except StoreError as fault:
+        raise RescueError(str(fault)) from fault
+
+
+def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> RescueResult:
+    documents, folders = _found(stores, account, stream)
+    newest = max(documents, key=lambda document: parse_rfc3339(document["created"]))
+    config = StreamConfig.from_json(newest["config"])
+    handles = Handles(Disk(), 64)
+    with tempfile.TemporaryDirectory(prefix="rescue-", dir=data.parent) as room:
+        copies: dict[str, StreamStore] = {}
+        for number, (folder, identity) in enumerate(folders.items()):
+            copy = f"{room}/{number}"
+            shutil.copytree(folder, copy)
+            with suppress(Foreign):  # a folder of another stream
+                copies[folder] = FileStream(copy, fs=Disk(), handles=handles, identity=identity)
+        if not copies:
+            raise RescueError(f"what lies there as stream {stream!r} belongs to other streams")
+        try:
+            return _write(config, copies, data, Path(room) / "messages")
+        finally:
+            for store in copies.values():
+                store.abandon()
+            handles.close()
+
+
+def _found(
+    stores: Sequence[str], account: str, stream: str
+) -> tuple[list[dict[str, Any]], dict[str, Identity]]:
+    """The stream's documents, and the folders with messages of it, with whose they are."""
+    documents: list[dict[str, Any]] = []
+    folders: dict[str, Identity] = {}
+    for place in stores:
+        storage = Storage(place)
+        directory = storage.account(account)
+        asset = directory.read_stream(stream)
+        if asset is not None and asset.document is not None:
+            documents.append(asset.document)
+        folders |= dict.fromkeys(directory.copies(stream), directory.identity(stream))
+        storage.close()
+    if not folders:
+        raise RescueError(f"no messages of stream {stream!r} of account {account!r} are there")
+    if not documents:
+        raise RescueError(f"the configuration of stream {stream!r} cannot be read in any of the directories")
+    return documents, folders
+
+
+def _write(config: StreamConfig, copies: dict[str, StreamStore], data: Path, body: Path) -> RescueResult:
+    found = RescueResult(config, StreamState(), {folder: store.messages for folder, store in copies.items()})
+    state, stores = found.state, list(copies.values())
+    state.first_seq = min((store.first_seq for store in stores if store.last_seq), default=1)
+    state.last_seq = max(store.last_seq for store in stores)
+    subjects: set[str] = set()
+    with body.open("wb") as out:
+        pending = bytearray()
+        for message in _messages(stores, state, found.lost):
+            state.messages += 1
+            state.bytes += stores[0].size_of(message.subject, len(message.header), len(message.body))
+            state.first_ts, state.last_ts = state.first_ts or message.time, message.time
+            subjects.add(message.subject)
+            pending += encode(message.subject, message.time, message.seq, message.header, message.body)
+            while len(pending) >= frames.CHUNK:
+                out.write(frames.chunk(bytes(pending[: frames.CHUNK])))
+                del pending[: frames.CHUNK]
+        pending += END.encode()
+        for at in range(0, len(pending), frames.CHUNK):
+            out.write(frames.chunk(bytes(pending[at : at + frames.CHUNK])))
+    state.num_subjects = len(subjects)
+    with data.open("wb") as out, body.open("rb") as made:
+        out.write(frames.begin() + frames.chunk(MAGIC + state_entry(state, state.last_ts).encode()))
+        shutil.copyfileobj(made, out)
+    return found
+
+
+def _messages(stores: list[StreamStore], state: StreamState, lost: list[int]) -> Iterator[StoredMessage]:
+    """Each message that some copy has whole, in order; `lost` gets the sequences of those that none has."""
+    missed = {sequence for store in stores for sequence in store.damaged()}
+    gone = [(store, set(store.damaged())) for store in stores if len(store.damaged()) < _CERTAIN]
+    sequence = state.first_seq
+    while True:
+        nexts = [(found, store) for store in stores if (found := store.next_seq((), sequence))]
+        near = min((found for found, _ in nexts), default=state.last_seq + 1)
+        lost += sorted(seq for seq in missed if sequence <= seq < near and not _is_removed(seq, gone))
+        if not nexts:
+            return
+        message = _whole(near, [store for found, store in nexts if found == near])
+        if message is None:
+            lost.append(near)
+        elif not _is_removed(near, gone):
+            yield message
+        sequence = near + 1
+
+
+def _is_removed(sequence: int, stores: list[tuple[StreamStore, set[int]]]) -> bool:
+    """Whether some copy knows that this message was removed."""
+    return any(
+        sequence <= store.last_seq and sequence not in lost and store.next_seq((), sequence) != sequence
+        for store, lost in stores
+    )
+
+
+def _whole(sequence: int, stores: list[StreamStore]) -> StoredMessage | None:
+    for store in stores:
+        try:
+            return store.get(sequence)
+        except StoreError:
+            continue
+    return None
+
+
+def document(found: RescueResult) -> str:
+    """What stands beside the archive, as `stream backup` writes it.
+
+    A stream that keeps what its consumers want would keep nothing without them: it becomes one with limits.
+    """
+    config = found.config.to_json()
+    if config.get("retention") == "interest":
+        config["retention"] = "limits"
+    return json.dumps({"config": config, "state": found.state.to_json()}, indent=2)

@@ -1,0 +1,172 @@
+"""StreamRestore: one stream that a client sends, chunk by chunk.
+
+Promises: a chunk is acknowledged when what it brought is on the disk; the stream is there when the last one,
+an empty one, is answered, and nothing of it is there if anything was wrong, or if nothing came for a while.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .....protocol.archive.entries import ArchiveEntry, ArchiveReader
+from .....protocol.archive.frames import Unframer
+from .....protocol.errors import ApiError, api_error
+from .staged import FAULTS, StagedStream
+
+if TYPE_CHECKING:
+    from .....protocol.api.stream import StreamConfig
+    from ....accounts.message import Message
+    from ....accounts.subscription import Subscription
+    from ....clock import Timer
+    from ...streams.core import Stream
+    from ..account import JetStreamAccount
+
+PATIENCE = 30_000_000_000  # ns without a chunk
+_SUBJECT = "$JS.SNAPSHOT.RESTORE."
+
+Json = dict[str, Any]
+Answer = Callable[[str, "Stream | ApiError | None"], None]
+Restored = Callable[["Stream | ApiError"], None]
+Complete = Callable[[StagedStream, Restored], None]
+
+
+class StreamRestore:
+    """One restore.
+
+    answer: is given (reply, None) for a chunk, (reply, stream) for the last, and (reply, error) for the one
+    with which it ended; ended: is given how many bytes there were.
+    """
+
+    def __init__(
+        self,
+        held: JetStreamAccount,
+        config: StreamConfig,
+        answer: Answer,
+        ended: Callable[[int], None],
+        complete: Complete,
+    ) -> None:
+        """complete: makes what was staged a stream, now or later. Raises OSError, StoreError."""
+        self.subject = f"{_SUBJECT}{config.name}.{held.host.new_id()}"
+        self.name = config.name
+        self._held = held
+        self._answer = answer
+        self._ended = ended
+        self._complete = complete
+        self._staged = StagedStream(held, config)
+        self._unframer = Unframer()
+        self._entries = ArchiveReader()
+        self._chunks: deque[tuple[str, bytes]] = deque()
+        self._decoded: list[ArchiveEntry] = []
+        self._bytes = 0
+        self._busy = self._over = False
+        self._timer: Timer | None = None
+        self._subscription: Subscription | None = None
+
+    def start(self) -> None:
+        """Hear the client."""
+        self._subscription = self._held.account.subscribe(self.subject, self._heard)
+        self._wait()
+
+    def stop(self) -> None:
+        """Give it up."""
+        if not self._over:
+            self._end()
+            if not self._busy:
+                self._staged.drop()
+
+    def _wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._held.host.clock.call_later(PATIENCE, self._stalled)
+
+    def _stalled(self) -> None:
+        self._held.host.log.warning(f"Restore of stream '{self._held.name} > {self.name}' is stalled")
+        self.stop()
+
+    def _end(self) -> None:
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._subscription is not None:
+            self._held.account.unsubscribe(self._subscription)
+        self._ended(self._bytes)
+
+    def _heard(self, message: Message) -> None:
+        self._chunks.append((message.reply, message.body))
+        self._bytes += len(message.body)
+        self._wait()
+        self._next()
+
+    # --- one chunk after the other
+
+    def _next(self) -> None:
+        if self._busy or self._over or not self._chunks:
+            return
+        reply, body = self._chunks.popleft()
+        if not body:
+            self._finish(reply)
+            return
+
+        def decode() -> None:
+            self._decoded = self._entries.feed(self._unframer.feed(body))
+
+        self._busy = True
+        self._held.host.runner.work(decode, lambda error: self._take(reply, error))
+
+    def _take(self, reply: str, error: BaseException | None) -> None:
+        """Store what a chunk brought."""
+        if self._is_given_up(reply, error):
+            return
+        try:
+            for entry in self._decoded:
+                self._staged.take(entry)
+            commit = self._staged.store.begin_commit()
+        except FAULTS as fault:
+            self._is_given_up(reply, fault)
+            return
+        if commit is None:
+            self._taken(reply, None)
+            return
+
+        def done(error: BaseException | None) -> None:
+            self._staged.store.finish(commit)
+            self._taken(reply, error)
+
+        self._held.host.runner.work(commit.run, done)
+
+    def _taken(self, reply: str, error: BaseException | None) -> None:
+        if not self._is_given_up(reply, error):
+            self._busy = False
+            self._answer(reply, None)
+            self._next()
+
+    def _finish(self, reply: str) -> None:
+        try:
+            self._unframer.end()
+            self._entries.end()
+            self._staged.must_be_whole()
+            self._busy = True
+            self._complete(self._staged, lambda outcome: self._completed(reply, outcome))
+        except FAULTS as fault:
+            self._is_given_up(reply, fault)
+
+    def _completed(self, reply: str, outcome: Stream | ApiError) -> None:
+        if not self._is_given_up(reply, outcome if isinstance(outcome, ApiError) else None):
+            self._end()
+            self._answer(reply, outcome)
+
+    def _is_given_up(self, reply: str, error: BaseException | None) -> bool:
+        """Whether it is over: it was stopped meanwhile, or there is an error, which is answered."""
+        self._busy = self._busy and not (self._over or error is not None)
+        if self._over:
+            self._staged.drop()
+            return True
+        if error is None:
+            return False
+        self._end()
+        self._staged.drop()
+        known = isinstance(error, ApiError)
+        self._answer(reply, error if known else api_error("JSStreamRestoreErrF", err=str(error)))  # type: ignore[arg-type]
+        return True

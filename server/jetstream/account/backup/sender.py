@@ -1,0 +1,185 @@
+"""BackupSender: one backup on its way to a client, chunk by chunk, as fast as the client acknowledges them.
+
+Promises: what is sent is the stream as it was when the backup began, but for what was deleted meanwhile; the
+loop is held for one chunk at a time; the last message has no body, and a status that says how it ended: 204,
+or why it was given up. What cannot be read ends the backup: a backup is whole, or says that it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from .....protocol.api.stream import StreamState
+from .....protocol.archive import frames
+from .....protocol.archive.entries import END, MAGIC, encode
+from .....store.errors import StoreError
+from .content import SavedConsumer, consumer_entry, state_entry
+
+if TYPE_CHECKING:
+    from ....accounts.message import Message
+    from ....accounts.subscription import Subscription
+    from ....clock import Timer
+    from ...streams.core import Stream
+
+SMALLEST_CHUNK, CHUNK, LARGEST_CHUNK = 1024, 128 << 10, 1 << 20
+WINDOW, LARGEST_WINDOW = 8 << 20, 32 << 20
+PATIENCE = 10_000_000_000  # ns without an acknowledgement
+INTEREST, LOOK = 2_000_000_000, 50_000_000  # ns that are waited for the client to listen, and between looks
+_RUN, _RUN_BYTES = 256, 64 << 10  # messages that are read at once
+_ACK = "$JS.SNAPSHOT.ACK."
+
+Ended = Callable[[str], None]
+
+
+class BackupAbortedError(Exception):
+    """The backup cannot go on. Its text is a status line."""
+
+
+class BackupSender:
+    """One backup. deliver: where to; ended: is told why it was given up, "" for nothing."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        state: StreamState,
+        deliver: str,
+        ended: Ended,
+        *,
+        chunk: int = 0,
+        window: int = 0,
+        consumers: bool = True,
+    ) -> None:
+        """chunk, window: bytes, 0 for what is usual."""
+        self._stream = stream
+        self._host = stream.host
+        self._account = stream.account.account
+        self._deliver = deliver
+        self._ended = ended
+        self._chunk = min(max(SMALLEST_CHUNK, chunk or CHUNK), LARGEST_CHUNK)
+        window = max(min(max(SMALLEST_CHUNK, window or WINDOW), LARGEST_WINDOW), self._chunk)
+        self._free = window // self._chunk  # chunks that may be sent before one is acknowledged
+        self._index = 0
+        self._subject = f"{_ACK}{stream.name}.{self._host.new_id()}"
+        self._subscription: Subscription | None = None
+        self._timer: Timer | None = None
+        self._waiting = self._over = False
+        self._named = False  # whether a subscription of just this subject was there
+        self._buffer = bytearray(frames.begin())
+        saved = [SavedConsumer(c.name, c.config, c.ledger.state()) for c in stream.public_consumers()]
+        self._source = self._archive(state, saved if consumers else [])
+
+    def start(self) -> None:
+        """Begin as soon as somebody listens."""
+        self._subscription = self._account.subscribe(self._subject + ".>", self._acknowledged)
+        self._wait(INTEREST)
+
+    def _wait(self, patience: int) -> None:
+        """A client that hears all its inboxes by one subscription will not keep what comes before its own."""
+        self._named = self._is_heard_by_name()
+        if self._named or patience <= 0:
+            self._patient()
+            self._step()
+        else:
+            self._host.clock.call_later(LOOK, lambda: self._wait(patience - LOOK))
+
+    def _is_heard_by_name(self) -> bool:
+        plain, groups = self._account.interest.match(self._deliver)
+        found = [*plain, *(member for members in groups.values() for member in members)]
+        return any(each.subject == self._deliver for each in found)
+
+    @property
+    def _is_heard(self) -> bool:
+        return self._is_heard_by_name() if self._named else self._account.has_interest(self._deliver)
+
+    def _patient(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._host.clock.call_later(PATIENCE, lambda: self._end("408 No Flow Response"))
+
+    def _acknowledged(self, _: Message) -> None:
+        self._free += 1
+        self._patient()
+        if self._waiting:
+            self._waiting = False
+            self._host.runner.soon(self._step)
+
+    # --- chunks
+
+    def _step(self) -> None:
+        """Send one chunk."""
+        if self._over:
+            return
+        if not self._is_heard:
+            self._end("408 No Interest")
+            return
+        if not self._free:
+            self._waiting = True
+            return
+        try:
+            whole = self._fill()
+        except BackupAbortedError as fault:
+            self._end(str(fault))
+            return
+        except (StoreError, OSError) as fault:
+            self._end(f"500 {fault}")
+            return
+        piece = bytes(self._buffer[: self._chunk])
+        del self._buffer[: self._chunk]
+        if piece:
+            self._index += 1
+            self._free -= 1
+            reply = f"{self._subject}.{len(piece)}.{self._index}"
+            self._account.publish(self._deliver, piece, reply=reply)
+        if whole:
+            self._host.runner.soon(self._step)
+        else:
+            self._end("")
+
+    def _fill(self) -> bool:
+        """Have a chunk's bytes in the buffer, if there are so many; False: this is the last one."""
+        while len(self._buffer) < self._chunk:
+            piece = next(self._source, b"")
+            if not piece:
+                return False
+            for at in range(0, len(piece), frames.CHUNK):
+                self._buffer += frames.chunk(piece[at : at + frames.CHUNK])
+        return True
+
+    def _archive(self, state: StreamState, consumers: list[SavedConsumer]) -> Iterator[bytes]:
+        """The archive in pieces of some length."""
+        now = self._host.clock.now()
+        state.consumer_count = len(consumers)
+        entries = [state_entry(state, now)]
+        entries += [consumer_entry(consumer, state.last_seq, now) for consumer in consumers]
+        yield MAGIC + b"".join(entry.encode() for entry in entries)
+        store = self._stream.store
+        lost = len(store.damaged())
+        sequence = state.first_seq
+        while sequence <= state.last_seq:
+            run = store.next_run((), sequence, state.last_seq, _RUN, _RUN_BYTES)
+            if not run:
+                found = store.next((), sequence)
+                if found is None or found.seq > state.last_seq:
+                    break
+                run = [found]
+            yield b"".join([encode(m.subject, m.time, m.seq, m.header, m.body) for m in run])
+            sequence = run[-1].seq + 1
+        found_lost = len(store.damaged()) - lost
+        if found_lost > 0:
+            raise BackupAbortedError(
+                f"500 {found_lost} messages are damaged; they are listed as lost from now on"
+            )
+        yield END.encode()
+
+    def _end(self, why: str) -> None:
+        if self._over:
+            return
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._subscription is not None:
+            self._account.unsubscribe(self._subscription)
+        status = why.replace("\r", " ").replace("\n", " ") or "204"
+        self._account.publish(self._deliver, header=f"NATS/1.0 {status}\r\n\r\n".encode())
+        self._ended(why)

@@ -1,0 +1,151 @@
+"""StagedStream: a stream that is being restored, apart from those that are served until it is whole.
+
+Promises: `adopt` makes it one of the account's streams, with its messages under their sequences and its
+consumers where they stood; before that nothing of it is to be seen, and a server that ends meanwhile has
+forgotten it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .....protocol.archive.entries import ArchiveEntry, ArchiveError
+from .....protocol.errors import ApiError
+from .....protocol.subject import has_wildcard, is_valid
+from .....protocol.timestamp import format_rfc3339
+from .....store.consumer import MemoryConsumer
+from .....store.errors import StoreError
+from .....store.memory import MemoryStream
+from ...consumers import lifecycle
+from ...consumers.config import check
+from ...consumers.info import stamped
+from ...streams.core import Stream
+from ..recovery import bring_back
+from .content import read_consumer, read_state
+
+if TYPE_CHECKING:
+    from .....protocol.api.stream import StreamConfig, StreamState
+    from .....store.stream import StreamStore
+    from ...consumers.core import Consumer
+    from ..account import JetStreamAccount
+    from .content import SavedConsumer
+
+
+class StagedStream:
+    """One stream of an account. store, consumers: what has come so far; adopted: whether it is one now."""
+
+    def __init__(self, held: JetStreamAccount, config: StreamConfig) -> None:
+        """Raises OSError, StoreError."""
+        self._held = held
+        self.config = config
+        self._stored = config.storage == "file"
+        self._directory = held.directory.staging()
+        self._state: StreamState | None = None
+        self.consumers: list[SavedConsumer] = []
+        self._whole = self.adopted = False
+        if self._stored:
+            self._directory.remove_stream(config.name)
+        self.store: StreamStore = self._directory.open_stream(config.name) if self._stored else MemoryStream()
+
+    def take(self, entry: ArchiveEntry) -> None:
+        """Take the next entry of the archive. Raises ArchiveError, ApiError."""
+        if self._state is None:
+            self._state = read_state(entry)
+            self.store.skip_to(max(self._state.first_seq, 1) - 1)
+        elif entry.last:
+            self.store.skip_to(self._state.last_seq)
+            self._whole = True
+        elif len(self.consumers) < self._state.consumer_count:
+            self.consumers.append(self._judged(read_consumer(entry)))
+        else:
+            self._message(entry)
+
+    def _judged(self, consumer: SavedConsumer) -> SavedConsumer:
+        config, held = stamped(consumer.config), self._held
+        bounds = lifecycle.bounds(held, self.config.num_replicas)
+        consumer.config = lifecycle.settled(check(config, self.config, bounds, recovering=True))
+        lifecycle.check_new(self.config, consumer.config, consumer.name, list)
+        return consumer
+
+    def _message(self, entry: ArchiveEntry) -> None:
+        seq, config = entry.seq, self.config
+        if seq <= self.store.last_seq:
+            raise ArchiveError(f"message {seq} stands after {self.store.last_seq}")
+        if not is_valid(entry.name) or has_wildcard(entry.name):
+            raise ArchiveError(f"message {seq} has no valid subject")
+        if 0 <= config.max_msg_size < len(entry.header) + len(entry.body):
+            raise ArchiveError(f"message {seq} exceeds the maximum message size")
+        refused = self._held.quota(config.storage, config.num_replicas).refusal(
+            self.store.bytes + self.store.size_of(entry.name, len(entry.header), len(entry.body)),
+            config.num_replicas,
+        )
+        if refused is not None:
+            raise refused
+        self.store.append_at(seq, entry.name, entry.header, entry.body, entry.time)
+
+    def drop(self) -> None:
+        """Forget it, unless it is a stream by now."""
+        if self.adopted:
+            return
+        try:
+            self.store.delete()
+            if self._stored:
+                self._directory.remove_stream(self.config.name)
+        except (OSError, StoreError) as fault:
+            self._held.host.log.warning(f"What was restored of {self.config.name} stays: {fault}")
+
+    def must_be_whole(self) -> None:
+        """Raise ArchiveError if something is missing."""
+        if not self._whole:
+            raise ArchiveError("it was cut short")
+
+    def adopt(self, created: int, ended: Callable[[Consumer], None] | None = None) -> Stream:
+        """Make it one of the account's streams. Raises ApiError, OSError, StoreError.
+
+        ended: see `lifecycle.adopt`.
+        """
+        held, config = self._held, self.config
+        here = self.consumers
+        self.adopted = True
+        if self._stored:
+            self.store.close()
+            here = self._put_down(created)
+            held.directory.adopt(self._directory, config.name)
+            found = held.directory.read_stream(config.name)
+            stream = None if found is None else bring_back(held, found, ended)
+            if stream is None:
+                raise StoreError(held.offline.get(config.name, "it cannot be opened"))
+        else:
+            stream = held.streams[config.name] = Stream(config, self.store, held, created)
+            held.reserve(config, 1)
+            stream.recover({})
+        for consumer in here:
+            kept = MemoryConsumer()
+            kept.save(consumer.state)
+            lifecycle.adopt(stream, consumer.name, consumer.config, created, kept, ended)
+        stream.start()
+        stream.start_inflow()
+        held.appeared(config.name)
+        return stream
+
+    def _put_down(self, created: int) -> list[SavedConsumer]:
+        """Write the documents, and the consumers that are to be on the disk; gives the others."""
+        name, directory, born = self.config.name, self._directory, format_rfc3339(created)
+        others = []
+        for consumer in self.consumers:
+            if consumer.config.mem_storage:
+                others.append(consumer)
+                continue
+            document = {"config": consumer.config.to_json(), "created": born}
+            directory.write_consumer(name, consumer.name, document)
+            store = directory.open_consumer(name, consumer.name)
+            store.save(consumer.state)
+            store.close()
+        mark = self._held.marks.get(name)
+        shown = {} if mark is None else mark.to_json()
+        directory.write_stream(name, {"config": self.config.to_json(), "created": born, **shown})
+        return others
+
+
+FAULTS = (ArchiveError, ApiError, StoreError, OSError, ValueError)

@@ -1,0 +1,394 @@
+"""Recovery: the streams that lie on the disk are opened beside all that is served meanwhile.
+
+First the configurations of all streams are read; from then on it is known which names and subjects are taken,
+and publishes to these subjects wait (`waiting`). Then the streams are opened, several side by side. Promises:
+what reads the disk, or costs by what is stored, runs in worker threads; the loop takes over what they made in
+slices of a few milliseconds; a stream serves as soon as it is open, whatever becomes of the others; one that
+cannot be opened is told of and left alone on the disk. Where the disk does not even say which streams an
+account has, none of them is taken for absent: the account stays temporarily unavailable.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError
+from ....protocol.limits import KNOWN_API_LEVEL
+from ....protocol.timestamp import parse_rfc3339
+from ....store.errors import StoreError
+from ...slices import Slices, Steps, at_once, paced
+from ..consumers import lifecycle
+from ..streams.core import Stream
+from .pending_publishes import PendingLimit, PendingPublishes
+
+if TYPE_CHECKING:
+    from ....store.configs import StoredConfig
+    from ....store.file import FileStream
+    from ...logging import Logger
+    from ..consumers.core import Consumer
+    from ..streams.commit import TaskExecutor
+    from .account import JetStreamAccount
+
+SIDE_BY_SIDE = 4  # streams of an account that are being read at the same time
+_FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
+
+
+class UnsupportedError(ValueError):
+    """The stream needs a newer server."""
+
+
+@dataclass(slots=True)
+class LoadedStream:
+    """A stream as the disk has it, read and not started."""
+
+    stream: Stream
+    store: FileStream
+    consumers: list[lifecycle.RecoveredConsumer]
+
+
+def read_config(asset: StoredConfig) -> StreamConfig:
+    """A stream's configuration. Raises ApiError, ValueError, KeyError."""
+    if asset.document is None:
+        raise ValueError(asset.damage)
+    config = StreamConfig.from_json(asset.document["config"])
+    level = config.metadata.get("_nats.req.level", "0")
+    if not level.isdigit() or int(level) > KNOWN_API_LEVEL:
+        raise UnsupportedError(
+            f"unsupported - required API level: {level}, current API level: {KNOWN_API_LEVEL}"
+        )
+    return config
+
+
+def load(account: JetStreamAccount, asset: StoredConfig) -> LoadedStream:
+    """Read a stream with its consumers. Blocks; in any thread, as nobody has the stream yet.
+
+    Raises ApiError, StoreError, OSError, ValueError, KeyError.
+    """
+    config = read_config(asset)
+    assert asset.document is not None
+    created = parse_rfc3339(asset.document["created"])
+    if asset.mended:
+        warn = account.host.log.warning
+        warn(f"Stream '{account.name} > {config.name}': {asset.mended}: written anew from the other file")
+    store = account.open_store(config.name)
+    try:
+        stream = Stream(config, store, account, created)
+        stream.recover(asset.document.get("sources", {}))
+        consumers = lifecycle.read(stream)
+        for consumer in consumers:
+            store.count(consumer.config.filters, 1)  # the index remembers what it had to look for
+    except BaseException:
+        store.abandon()
+        raise
+    return LoadedStream(stream, store, consumers)
+
+
+def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None) -> Steps[None]:
+    """Let the consumers of a stream go on, bit by bit, and tell the log what was found.
+
+    ended: is told of consumers that have come to their end, see `lifecycle.adopt`.
+    """
+    stream, store = loaded.stream, loaded.store
+    for one in loaded.consumers:
+        lifecycle.adopt(stream, one.name, one.config, one.created, one.store, ended, one.state)
+        yield
+    account = stream.account
+    name = f"'{account.name} > {stream.name}'"
+    account.host.log.info(f"  Restored {store.messages} messages for stream {name}")
+    tell_mended(account.host.log, f"Stream {name}", store)
+    for fault in store.faults:
+        account.alarm(f"Stream {name}: {fault}")
+    lost = store.damaged()
+    if lost:
+        account.alarm(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
+
+
+def tell_mended(log: Logger, name: str, store: FileStream) -> None:
+    """Tell the log what a store mended on opening: a warning where it was damage, and not only a kill."""
+    for mended in store.mended:
+        log.warning(f"{name}: {mended}")
+    for missing in store.missing:
+        log.info(f"{name}: {missing}")
+
+
+def bring_back(
+    account: JetStreamAccount, asset: StoredConfig, ended: Callable[[Consumer], None] | None = None
+) -> Stream | None:
+    """Open a stream at once, not started yet; None: it is in `offline` now. ended: see `adopt`."""
+    try:
+        loaded = load(account, asset)
+        for _ in adopt(loaded, ended):
+            pass
+    except _FAULTS as fault:
+        account.put_offline(asset.name, _text(fault))
+        return None
+    stream = account.streams[asset.name] = loaded.stream
+    account.reserve(stream.config, 1)
+    return stream
+
+
+def _text(fault: BaseException) -> str:
+    return str(fault) or type(fault).__name__
+
+
+class Recovery:
+    """The recovery of a server's accounts. runner: its workers may be busy for long."""
+
+    def __init__(self, runner: TaskExecutor) -> None:
+        self.runner = runner
+        self.room = PendingLimit()
+        self._accounts: dict[str, _Account] = {}
+        self._holds: dict[str, int] = {}  # why an account may not be read yet, counted
+        self._held: dict[str, JetStreamAccount] = {}
+        self._unlisted: dict[str, str] = {}  # accounts whose streams cannot be told, and why
+        self._waiting: list[Callable[[], None]] = []
+
+    def add(self, account: JetStreamAccount) -> None:
+        """Open the streams of an account; until a stream is open, it is among the account's `unopened`.
+
+        An account without files serves at once.
+        """
+        if account.directory.is_new():
+            return
+        account.surveyed = False
+        if account.name in self._holds:
+            self._held[account.name] = account
+        else:
+            self._begin(account)
+
+    def _begin(self, account: JetStreamAccount) -> None:
+        one = self._accounts[account.name] = _Account(self, account)
+        one.start()
+
+    def remove(self, name: str) -> None:
+        """Open no more of an account; what is open stays with it."""
+        self._held.pop(name, None)
+        self._unlisted.pop(name, None)
+        one = self._accounts.pop(name, None)
+        if one is not None and one.stop():
+            self.hold(name)  # until what is under way has ended: two that read would be in each other's way
+        self._tell()
+
+    def hold(self, name: str) -> None:
+        """Read nothing of an account before `release`: its files are in use."""
+        self._holds[name] = self._holds.get(name, 0) + 1
+
+    def release(self, name: str) -> None:
+        """Its files are not in use any more."""
+        self._holds[name] -= 1
+        if not self._holds[name]:
+            del self._holds[name]
+            account = self._held.pop(name, None)
+            if account is not None:
+                self._begin(account)
+
+    def surveyed(self) -> None:
+        """The streams of one more account are known: open them once it is so of all accounts.
+
+        Before, what a stream publishes could miss one that is not known yet.
+        """
+        if all(one.known for one in self._accounts.values()):
+            for one in list(self._accounts.values()):
+                one.open()
+
+    def unlisted(self, name: str, reason: str) -> None:
+        """The disk does not say which streams an account has."""
+        self._unlisted[name] = reason
+
+    def opened(self, name: str) -> None:
+        """All streams of an account are open, or known to be damaged."""
+        self._accounts.pop(name, None)
+        self._tell()
+
+    @property
+    def done(self) -> bool:
+        """Whether all is open."""
+        return not self._accounts and not self._held
+
+    def when_done(self, told: Callable[[], None]) -> None:
+        """Call `told` when all is open."""
+        self._waiting.append(told)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.done:
+            waiting, self._waiting = self._waiting, []
+            for told in waiting:
+                told()
+
+    def progress(self) -> str:
+        """How far it is, as healthz tells, or what keeps it for good; "" when all is open."""
+        for name, reason in self._unlisted.items():
+            return f"JetStream cannot list the streams of account '{name}': {reason}"
+        if self.done:
+            return ""
+        if self._held or not all(one.known for one in self._accounts.values()):
+            return "JetStream is recovering: it reads which streams there are"
+        left = sum(len(one.account.unopened) for one in self._accounts.values())
+        total = sum(one.total for one in self._accounts.values())
+        return f"JetStream is recovering {left} of {total} streams"
+
+
+class _Account:
+    """The recovery of one account. known: whether its streams are. total: how many there are."""
+
+    def __init__(self, owner: Recovery, account: JetStreamAccount) -> None:
+        self.account = account
+        self.known = False
+        self.total = 0
+        self._owner = owner
+        self._runner = owner.runner
+        self._found: list[tuple[StoredConfig, StreamConfig | str]] = []
+        self._queue: deque[StoredConfig] = deque()
+        self._waits: dict[str, PendingPublishes] = {}
+        self._busy = 0
+        self._stopped = self._opening = False
+
+    def start(self) -> None:
+        """Read which streams there are."""
+        self._busy = 1
+        self._runner.work(self._survey, self._surveyed)
+
+    def stop(self) -> bool:
+        """Open no more; whether something is still under way."""
+        self._stopped = True
+        for waiting in self._waits.values():
+            waiting.refuse(None)
+        self._waits.clear()
+        self.account.forget_unopened()
+        return self._busy > 0
+
+    def _survey(self) -> None:
+        """Read all configurations; on a worker thread."""
+        self.account.directory.unstage()
+        for asset in self.account.directory.streams():
+            try:
+                self._found.append((asset, read_config(asset)))
+            except _FAULTS as fault:
+                self._found.append((asset, _text(fault)))
+
+    def _surveyed(self, error: BaseException | None) -> None:
+        Slices(self._runner, paced(self._expecting()), lambda _: self._expected(error), self._expected)
+
+    def _expecting(self) -> Steps[None]:
+        """Take the names and subjects of what was found, bit by bit."""
+        account = self.account
+        for asset, config in self._found:
+            if self._stopped:
+                return
+            if isinstance(config, str):
+                account.put_offline(asset.name, config)
+                continue
+            self.total += 1
+            account.expect(config)
+            self._queue.append(asset)
+            self._waits[config.name] = waiting = PendingPublishes(account, config, self._owner.room)
+            for _ in waiting.starting():
+                yield
+                if self._stopped:
+                    return
+
+    def _expected(self, error: BaseException | None) -> None:
+        """All that was found is known; with an error: there may be more."""
+        self._busy -= 1
+        self._found.clear()
+        if self._stopped:
+            self._leave()
+            return
+        if error is not None:
+            self.account.alarm(f"Streams of account '{self.account.name}' cannot be listed: {_text(error)}")
+            self._owner.unlisted(self.account.name, _text(error))
+        self.account.surveyed, self.known = error is None, True
+        self._owner.surveyed()
+
+    def open(self) -> None:
+        """Open the streams."""
+        if self._opening:
+            return
+        self._opening = True
+        for _ in range(max(1, min(SIDE_BY_SIDE, len(self._queue)))):
+            self._next()
+
+    def _next(self) -> None:
+        """Read one more stream, if there is one; then let the loop take it over."""
+        if self._stopped:
+            self._leave()
+        elif self._queue:
+            self._busy += 1
+            asset, found = self._queue.popleft(), _Found()
+            self._runner.work(
+                lambda: found.load(self.account, asset), lambda error: self._loaded(asset, found, error)
+            )
+        elif not self._busy and not self.account.unopened:
+            self._owner.opened(self.account.name)
+
+    def _leave(self) -> None:
+        if not self._busy:
+            self._owner.release(self.account.name)
+
+    def _loaded(self, asset: StoredConfig, found: _Found, error: BaseException | None) -> None:
+        loaded = found.loaded
+        if error is not None or loaded is None:
+            self._failed(asset.name, None, error or StoreError("it was not read"))
+        else:  # whatever goes wrong, the other streams are to be opened
+            Slices(
+                self._runner,
+                paced(self._starting(loaded)),
+                lambda _: self._started(loaded),
+                lambda fault: self._failed(asset.name, loaded, fault),
+            )
+
+    def _starting(self, loaded: LoadedStream) -> Steps[None]:
+        """Let a stream that was read begin, and give it what has waited."""
+        stream = loaded.stream
+        for steps in (adopt(loaded), stream.starting()):
+            for _ in steps:
+                if self._stopped:
+                    return
+                yield
+        if not self._stopped:
+            yield from self._waits[stream.name].drain(stream.ingest.receive)
+
+    def _started(self, loaded: LoadedStream) -> None:
+        self._busy -= 1
+        if self._stopped:
+            close(loaded)
+        else:
+            loaded.stream.hearing.take(self._waits.pop(loaded.stream.name).hand_over())
+            at_once(loaded.stream.serving())
+            self.account.opened(loaded.stream)
+        self._next()
+
+    def _failed(self, name: str, loaded: LoadedStream | None, fault: BaseException) -> None:
+        self._busy -= 1
+        if loaded is not None:
+            close(loaded)
+        if not self._stopped:
+            self.account.put_offline(name, _text(fault))
+            self._waits.pop(name).refuse(self.account.offline[name])
+        self._next()
+
+
+class _Found:
+    """What a worker thread has read."""
+
+    __slots__ = ("loaded",)
+
+    def __init__(self) -> None:
+        self.loaded: LoadedStream | None = None
+
+    def load(self, account: JetStreamAccount, asset: StoredConfig) -> None:
+        """Read it."""
+        self.loaded = load(account, asset)
+
+
+def close(loaded: LoadedStream) -> None:
+    """Let go of a stream that is not going to be served."""
+    try:
+        loaded.stream.stop()
+    except (OSError, StoreError) as fault:
+        loaded.stream.alarm(f"was not closed well: {fault}")

@@ -1,0 +1,62 @@
+"""StreamCloser: streams that stop, written out side by side.
+
+Promises: what is stored is on the disk when `closed` tells so; the loop does little of it at a time, worker
+threads do what blocks; what a stream could not write is told to the log, and does not keep the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...slices import Slices, Steps, paced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..streams.commit import TaskExecutor
+    from ..streams.core import Stream
+
+
+class StreamCloser:
+    """The streams of one account, on their way to the disk. closed: is called once all of them are there."""
+
+    def __init__(self, runner: TaskExecutor, streams: Sequence[Stream], closed: Callable[[], None]) -> None:
+        self._runner = runner
+        self._left = 1 + len(streams)
+        self._closed = closed
+        Slices(runner, paced(self._halting(streams)), self._ended, self._failed)
+
+    def _halting(self, streams: Sequence[Stream]) -> Steps[None]:
+        """Silence one stream after the other, and have each written out."""
+        for stream in streams:
+            if not stream.stopped:
+                yield from stream.silencing()
+            if stream.stopped:
+                self._ended()
+            else:
+                self._halt(stream)
+            yield
+
+    def _halt(self, stream: Stream) -> None:
+        try:
+            stream.halt()
+        except Exception as fault:  # whatever it is, the other streams are to be closed
+            stream.alarm(f"was not halted well: {type(fault).__name__}: {fault}")
+        self._write_out(stream)
+
+    def _write_out(self, stream: Stream) -> None:
+        def written(error: BaseException | None) -> None:
+            if error is not None:
+                stream.alarm(f"was not closed well: {error}")
+            stream.answer()
+            self._ended()
+
+        self._runner.work(stream.write_out, written)
+
+    def _ended(self, _: None = None) -> None:
+        self._left -= 1
+        if not self._left:
+            self._closed()
+
+    def _failed(self, fault: Exception) -> None:
+        raise fault

@@ -1,0 +1,248 @@
+"""ClusterApiRouter: which of the servers serves a request of the API.
+
+Promises: a request is served here, refused here, or left to another server, as `answering.action_for` says;
+whatwaits first is judged again before it is refused. Members hold what they leave to a leader until they have
+heard of it since: one that is gone already is known to be so only a while later. So the next leader serves
+what came between the two, as soon as there is one, and without one it is refused; what the leader could not
+hear is sent to it later. A request that the former leader may have served is not served twice, unless that
+does no harm (`HARMLESS`), but refused where the meta group has decided something about the same since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .....protocol import gojson
+from ....clock import SECOND
+from ....cluster.ticker import TICK
+from ...meta.effect import (
+    ConsumerCreated,
+    ConsumerDeleted,
+    ConsumerUpdated,
+    Effect,
+    StreamCreated,
+    StreamDeleted,
+    StreamUpdated,
+)
+from ...meta.responder import (
+    DELAY,
+    PATIENCE,
+    ResponderAction,
+    ResponderRule,
+    action_for,
+    error_of,
+    rule_for,
+)
+from ..request import Request
+from ..table import Row
+from .consumer_api import ConsumerApi
+from .forwarded_request import ForwardedRequest, is_unheard
+from .info_api import InfoApi
+from .restore_api import RestoreApi
+from .step_down_api import StepDownApi
+from .stream_api import StreamApi
+from .unsupported_api import UnsupportedApi
+
+if TYPE_CHECKING:
+    from ....cluster.raft_node import RaftNode
+    from ...cluster.cluster import JetStreamCluster
+
+OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream has to be opened, and between two looks
+HOLD = PATIENCE + SECOND  # ns that a request is held at most: then there is a leader, or it is refused
+MOST_HELD = 1000  # requests; more are left to the leader that is believed in
+# What a stream's next leader may do once more after the former one. Not so: to purge again would remove what
+# was published since, to step down again would take the lead from who was just given it.
+HARMLESS = frozenset(
+    {
+        "STREAM.INFO.*",
+        "STREAM.MSG.GET.*",
+        "CONSUMER.INFO.*.*",
+        "CONSUMER.CREATE.*",
+        "CONSUMER.CREATE.*.>",
+        "CONSUMER.DURABLE.CREATE.*.*",
+    }
+)
+Matter = tuple[str, str, str]  # account, stream, consumer ("" for what is not named)
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """A request. since, tick: when it came, in ns and in ticks. decided: something was, about its matter."""
+
+    pattern: str
+    request: Request
+    serve: Callable[[], None]
+    matter: Matter
+    since: int
+    tick: int
+    decided: bool = False
+
+
+class ClusterApiRouter:
+    """The gate of a domain's API, for all accounts."""
+
+    def __init__(self, domain: JetStreamCluster) -> None:
+        self._domain = domain
+        self._held: dict[Matter, list[_Waiting]] = {}
+        self._count = 0
+
+    def table(self) -> dict[str, Row]:
+        """See api.table.Gate."""
+        domain = self._domain
+        return {
+            **StreamApi(domain).table(),
+            **ConsumerApi(domain).table(),
+            **InfoApi(domain).table(),
+            **StepDownApi(domain).table(),
+            **RestoreApi(domain).table(),
+            **UnsupportedApi(domain).table(),
+        }
+
+    def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
+        """See api.table.Gate."""
+        domain, account = self._domain, request.account
+        matter = (account.name, *_names(pattern, request.tokens))
+        tick = domain.surroundings.pacemaker.count
+        waiting = _Waiting(pattern, request, serve, matter, account.host.clock.now(), tick)
+        if is_unheard(domain, request.message) and self._rule(pattern, request)[0] is ResponderRule.META:
+            ForwardedRequest(domain, request.message, lambda: self._look(waiting)).start()
+        else:
+            self._look(waiting)
+
+    def decided(self, effect: Effect) -> None:
+        """The meta group has decided something: what is held about the same was served by its leader."""
+        if not self._held or self._domain.is_leader:
+            return
+        if isinstance(effect, StreamCreated | StreamUpdated | StreamDeleted):
+            matter = (effect.stream.account, effect.stream.name, "")
+        elif isinstance(effect, ConsumerCreated | ConsumerUpdated | ConsumerDeleted):
+            matter = (effect.consumer.account, effect.consumer.stream, effect.consumer.name)
+        else:
+            return
+        for waiting in self._held.get(matter, ()):
+            waiting.decided = True
+
+    def _look(self, waiting: _Waiting) -> None:
+        """See whose the request is now."""
+        pattern, request = waiting.pattern, waiting.request
+        rule, stream, consumer = self._rule(pattern, request)
+        account, clock = request.account.name, request.account.host.clock
+        act = action_for(rule, self._domain.standing(account, stream, consumer))
+        pause = self._pause(waiting, rule, act, stream)
+        if pause and self._hold(waiting):
+            clock.call_later(pause, lambda: self._look(waiting))
+            return
+        self._let_go(waiting)
+        if act is ResponderAction.ANSWER:
+            if waiting.decided:
+                _refuse(request, ResponderAction.UNAVAILABLE)
+            else:
+                waiting.serve()
+        elif act.later:
+            clock.call_later(DELAY, lambda: self._refuse_again(pattern, request, act))
+        else:
+            _refuse(request, act)
+
+    def _hold(self, waiting: _Waiting) -> bool:
+        """Whether it can wait."""
+        held = self._held.setdefault(waiting.matter, [])
+        if waiting in held:
+            return True
+        if self._count < MOST_HELD:
+            held.append(waiting)
+            self._count += 1
+            return True
+        if not held:
+            del self._held[waiting.matter]
+        return False
+
+    def _let_go(self, waiting: _Waiting) -> None:
+        held = self._held.get(waiting.matter, [])
+        if waiting in held:
+            held.remove(waiting)
+            self._count -= 1
+            if not held:
+                del self._held[waiting.matter]
+
+    def _refuse_again(self, pattern: str, request: Request, act: ResponderAction) -> None:
+        """Refuse what would have been refused a moment ago, if it still would be."""
+        rule, stream, consumer = self._rule(pattern, request)
+        if action_for(rule, self._domain.standing(request.account.name, stream, consumer)) is act:
+            _refuse(request, act)
+
+    def _rule(self, pattern: str, request: Request) -> tuple[ResponderRule, str, str]:
+        """Whose a request is, and what it is about: (rule, stream, consumer)."""
+        stream, consumer = _names(pattern, request.tokens)
+        retention = self._asks_inside(pattern, request, stream)
+        rule = rule_for(pattern, internal=bool(retention), retention=retention)
+        return rule, stream, "" if rule_for(pattern) is not rule else consumer
+
+    def _pause(self, waiting: _Waiting, rule: ResponderRule, act: ResponderAction, stream: str) -> int:
+        """How long to wait for the next look, in ns; 0 where it is known whose the request is.
+
+        It may be this server's matter in a moment: nobody leads, or who leads may be gone, or what it leads
+        is not open yet. All who hold a request look again; who leads by then serves it.
+        """
+        domain, account = self._domain, waiting.request.account
+        age = account.host.clock.now() - waiting.since
+        if age >= HOLD:
+            return 0
+        if rule is ResponderRule.META:
+            if act is not ResponderAction.SILENT:
+                return 0
+            none = domain.led.leader in ("", domain.me)
+            return PAUSE if none else self._until_heard(waiting, domain.group)
+        assigned = domain.state.stream(account.name, stream)
+        if assigned is None or domain.me not in assigned.members:
+            return 0
+        asset = domain.assets.get((account.name, stream))
+        if act is ResponderAction.ANSWER:
+            return PAUSE if (asset is None or asset.stream is None) and age < OPENING else 0
+        if waiting.pattern not in HARMLESS or act is not ResponderAction.SILENT or not assigned.replicated:
+            return 0
+        led = None if asset is None else asset.led()
+        if asset is None or led is None or not led.leader:
+            return PAUSE
+        return self._until_heard(waiting, None if asset.membership is None else asset.membership.group)
+
+    def _until_heard(self, waiting: _Waiting, group: RaftNode | None) -> int:
+        """How long to wait for a word of a group's leader that it may have said after the request came."""
+        ticks = self._domain.surroundings.pacemaker.count - waiting.tick
+        return 0 if group is None or group.silence().get(group.leader, ticks) + 2 <= ticks else TICK
+
+    def _asks_inside(self, pattern: str, request: Request, stream: str) -> str:
+        """The retention by which it counts who serves a mirror's or source's consumer; "" for any other."""
+        if (
+            not pattern.startswith(("CONSUMER.CREATE.", "CONSUMER.DURABLE."))
+            or b'"direct"' not in request.body
+        ):
+            return ""
+        try:
+            config = gojson.decode(request.body)["config"]
+            direct, sourcing = config.get("direct"), config.get("sourcing")
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return ""  # who judges the request says what is wrong with it
+        if direct is not True:
+            return ""
+        found = self._domain.state.stream(request.account.name, stream)
+        if found is None or sourcing is not True:
+            return "limits"
+        return found.config.get("retention") or "limits"
+
+
+def _refuse(request: Request, act: ResponderAction) -> None:
+    error = error_of(act)
+    if error is not None:
+        request.fail(error)
+
+
+def _names(pattern: str, tokens: list[str]) -> tuple[str, str]:
+    """(stream, consumer) of a request; "" for what its subject does not name."""
+    parts = pattern.split(".")
+    if "*" not in parts:
+        return "", ""
+    at = parts.index("*")
+    named = len(parts) > at + 1 and len(tokens) > at + 1
+    return tokens[at], tokens[at + 1] if named else ""

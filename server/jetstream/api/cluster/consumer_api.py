@@ -1,0 +1,298 @@
+"""The wishes about consumers that the meta leader judges: create and change, delete, pause.
+
+The consumers that mirrors and sources of other streams read by are their stream's own matter, as on a single
+server; unless that stream waits for acks: then they last, and are decided on like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from .....protocol import headers
+from .....protocol.api.consumer import ConsumerConfig, ConsumerInfo
+from .....protocol.api.messages import CreateConsumerRequest, response
+from .....protocol.api.stream import StreamConfig
+from .....protocol.errors import ApiError, api_error
+from .....protocol.identifier import name_hash
+from .....protocol.timestamp import format_rfc3339
+from ...consumers import lifecycle
+from ...consumers.advisories import ConsumerAdvisories
+from ...consumers.config import check
+from ...consumers.info import shown, stamped
+from ...meta.assignment import ConsumerAssignment, StreamAssignment
+from ...meta.command import Command, DeleteConsumer, PutConsumer
+from ...meta.effect import AlreadyExists, ConsumerCreated, ConsumerUpdated, Effect
+from ...meta.report import cluster_info
+from ...meta.state import AccountView
+from .. import consumer as consumer_api
+from ..request import Request, Response
+from ..table import PREFIX, Row
+from .propose import (
+    ASK_AGAIN,
+    ServedWait,
+    answer_through_leader,
+    guarded,
+    is_gone,
+    patient,
+    propose,
+    requester,
+    tier_limits,
+)
+
+if TYPE_CHECKING:
+    from ....accounts.message import Message
+    from ....clock import Timer
+    from ...account.account import JetStreamAccount
+    from ...cluster.cluster import JetStreamCluster
+
+Json = dict[str, Any]
+RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to let a source's consumer begin anew
+
+
+class ConsumerApi:
+    """The handlers."""
+
+    def __init__(self, domain: JetStreamCluster) -> None:
+        self._domain = domain
+
+    def table(self) -> dict[str, Row]:
+        """By pattern, see api.table."""
+        return {
+            "CONSUMER.CREATE.*": ("consumer_create", self.create, True),
+            "CONSUMER.CREATE.*.>": ("consumer_create", self.create, True),
+            "CONSUMER.DURABLE.CREATE.*.*": ("consumer_create", self.create_durable, True),
+            "CONSUMER.DELETE.*.*": ("consumer_delete", self.delete, True),
+            "CONSUMER.PAUSE.*.*": ("consumer_pause", self.pause, True),
+        }
+
+    # --- create
+
+    def create(self, request: Request) -> Response:
+        """Answer CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]]."""
+        asked = consumer_api.read_create(request)
+        if self._is_inside(request, asked):
+            return consumer_api.create(request)
+        return self._create(request, asked)
+
+    def create_durable(self, request: Request) -> Response:
+        """Answer CONSUMER.DURABLE.CREATE.<stream>.<consumer>."""
+        return self._create(request, consumer_api.read_create_durable(request))
+
+    def _is_inside(self, request: Request, asked: CreateConsumerRequest) -> bool:
+        """Whether it is the stream's own matter; see the module."""
+        config = asked.config
+        if not config.direct:
+            return False
+        stream = self._domain.state.stream(request.account.name, asked.stream_name)
+        return not config.sourcing or stream is None or stream.config.get("retention") == "limits"
+
+    def _create(self, request: Request, asked: CreateConsumerRequest) -> Response:
+        held, domain = request.account, self._domain
+        if asked.config.direct and asked.config.sourcing and asked.config.name:
+            consumer_api.make_lasting(asked.config)
+        created, who = held.host.clock.now(), requester(domain, request)
+        served: dict[str, ServedWait] = {}
+
+        def think() -> Command:
+            view = domain.state.view(held.name)
+            stream = view.stream(asked.stream_name)
+            if stream is None:
+                raise api_error("JSStreamNotFoundErr")
+            config = validate(held, view, stream, asked)
+            self._check_identity(request, asked.config, stream)
+            limits = tier_limits(held, _replicas(config, stream))
+            command = domain.desk().put_consumer(
+                view, stream.name, config.to_json(), who, created, action=asked.action, share=limits
+            )
+            if command.name not in served:
+                served[command.name] = ServedWait(domain, held.name, stream.name, command.name)
+            return command
+
+        def done(effect: Effect) -> None:
+            assert isinstance(effect, ConsumerCreated | ConsumerUpdated | AlreadyExists)
+            made = effect.assignment if isinstance(effect, AlreadyExists) else effect.consumer
+            assert isinstance(made, ConsumerAssignment)
+            if isinstance(effect, ConsumerCreated):
+                _tell_created(held, made)
+            self._answer(request, served[made.name], made, there=isinstance(effect, AlreadyExists))
+
+        return propose(domain, request, think, done)
+
+    def _check_identity(self, request: Request, config: ConsumerConfig, stream: StreamAssignment) -> None:
+        """Let other streams' sources know by the answer which stream of this name it is."""
+        if not (config.direct or config.sourcing):
+            return
+        identity = name_hash(format_rfc3339(stream.created))
+        expected = request.header(consumer_api.IDENTITY)
+        if expected and expected.decode("utf-8", "replace") != identity:
+            raise api_error("JSConsumerStreamIdentityMismatchF", msg=identity)
+        request.header_block = headers.set(b"", consumer_api.IDENTITY, identity.encode())
+
+    def _answer(self, request: Request, served: ServedWait, made: ConsumerAssignment, *, there: bool) -> None:
+        """Answer with the info of the consumer's leader; without one, with what was decided."""
+        config, created = ConsumerConfig.from_json(made.config), format_rfc3339(made.created)
+
+        def fits(info: Json) -> bool:
+            if info.get("created") != created:
+                return False
+            return stamped(ConsumerConfig.from_json(info["config"])) == config
+
+        def done(info: Json | None) -> None:
+            found = self.known(request.account, made) if info is None else ConsumerInfo.from_json(info)
+            found.config = shown(found.config or config)
+            if config.sourcing:
+                self._begin_anew(request, made)
+            else:
+                answer_through_leader(self._domain, request, info or {})
+                request.respond(response(request.kind, found))
+
+        served.then(fits, guarded(request, done), ask_in=patient(there=there))
+
+    def known(self, held: JetStreamAccount, consumer: ConsumerAssignment) -> ConsumerInfo:
+        """What can be said of a consumer without its leader."""
+        domain = self._domain
+        stream = domain.state.stream(consumer.account, consumer.stream)
+        info = ConsumerInfo(
+            stream_name=consumer.stream,
+            name=consumer.name,
+            created=consumer.created,
+            config=ConsumerConfig.from_json(consumer.config),
+            ts=held.host.clock.now(),
+        )
+        if stream is not None:
+            info.cluster = cluster_info(domain.state, domain.sights, stream, None, domain.me, stream.cluster)
+        return info
+
+    def _begin_anew(self, request: Request, made: ConsumerAssignment) -> None:
+        """A source that asks again goes on after its last ack: its stream's leader resets the consumer."""
+        account, host = request.account.account, request.account.host
+        reply, since = f"$JSC.R.{host.new_id(8)}", host.clock.now()
+        timers: list[Timer] = []
+
+        def ask() -> None:
+            if host.clock.now() - since > RESET_PATIENCE:
+                account.unsubscribe(subscription)
+                request.fail(api_error("JSClusterNotAvailErr"))
+                return
+            timers.append(host.clock.call_later(ASK_AGAIN, ask))
+            account.publish(f"{PREFIX}CONSUMER.RESET.{made.stream}.{made.name}", b"", reply=reply, own=True)
+
+        def answered(message: Message) -> None:
+            if not message.body:
+                return  # nobody hears; it is asked again
+            account.unsubscribe(subscription)
+            for timer in timers:
+                timer.cancel()
+            answer = json.loads(message.body)
+            if "error" in answer:
+                raise ApiError.from_json(answer["error"])
+            answer["type"] = response(request.kind)["type"]
+            request.respond(answer)
+
+        subscription = account.subscribe(reply, guarded(request, answered))
+        ask()
+
+    # --- the others
+
+    def delete(self, request: Request) -> Response:
+        """Answer CONSUMER.DELETE.<stream>.<consumer>."""
+        request.must_be_empty()
+        wanted = self._find(request)
+        gone = ServedWait(self._domain, wanted.account, wanted.stream, wanted.name)
+
+        def think() -> Command:
+            found = self._find(request)
+            return DeleteConsumer(found.account, found.stream, found.name, found.created)
+
+        def deleted(_: Json | None) -> None:
+            request.respond(response(request.kind, success=True))
+
+        def done(_: Effect) -> None:
+            stream = self._domain.state.stream(wanted.account, wanted.stream)
+            if stream is None or self._domain.desk().offline(stream):
+                gone.drop()
+                deleted(None)
+            else:
+                gone.then(is_gone, deleted)
+
+        return propose(self._domain, request, think, done)
+
+    def _find(self, request: Request) -> ConsumerAssignment:
+        state, account = self._domain.state, request.account.name
+        stream, name = request.tokens[2:4]
+        if state.stream(account, stream) is None:
+            raise api_error("JSStreamNotFoundErr")
+        found = state.consumer(account, stream, name)
+        if found is None:
+            raise api_error("JSConsumerNotFoundErr")
+        return found
+
+    def pause(self, request: Request) -> Response:
+        """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
+        until, who = consumer_api.read_pause(request), requester(self._domain, request)
+
+        def think() -> Command:
+            found = self._find(request)
+            view = self._domain.state.view(found.account)
+            view.consumer(found.stream, found.name)
+            config = stamped(ConsumerConfig.from_json(found.config).replace(pause_until=until))
+            return PutConsumer(
+                found.account,
+                found.stream,
+                found.name,
+                config.to_json(),
+                found.created,
+                "update",
+                who.info,
+                reads=dict(view.reads),
+            )
+
+        def done(_: Effect) -> None:
+            request.respond(consumer_api.paused_response(request, until))
+
+        return propose(self._domain, request, think, done)
+
+
+def validate(
+    held: JetStreamAccount, view: AccountView, stream: StreamAssignment, asked: CreateConsumerRequest
+) -> ConsumerConfig:
+    """The configuration that a request comes to, complete. Raises ApiError."""
+    within = StreamConfig.from_json(stream.config)
+    replicas = _replicas(asked.config, stream)
+    held.must_limits(replicas)
+    config = asked.config.replace()
+    name = config.durable_name or config.name
+    existing = view.consumer(stream.name, name) if name else None
+    old = None if existing is None else ConsumerConfig.from_json(existing.config)
+    if old is not None:
+        consumer_api.keep_from(old, config)
+    config = check(stamped(config), within, lifecycle.bounds(held, replicas), pedantic=asked.pedantic)
+
+    def siblings() -> list[ConsumerConfig]:
+        others = [one for one in view.consumers(stream.name) if one.name != name]
+        return [ConsumerConfig.from_json(one.config) for one in others]
+
+    if old is not None:
+        if asked.action == "create":
+            lifecycle.must_be_same(old, config)
+        lifecycle.check_change(within, old, config, siblings, held.account)
+    elif asked.action == "update":
+        raise api_error("JSConsumerDoesNotExist")
+    else:
+        lifecycle.check_new(within, config, name, siblings)
+    return lifecycle.settled(config)
+
+
+def _replicas(config: ConsumerConfig, stream: StreamAssignment) -> int:
+    """By which tier's limits a consumer is judged."""
+    wanted = ConsumerAssignment(stream.account, stream.name, "", config.to_json(), 0, 0)
+    return wanted.replicas(stream)
+
+
+def _tell_created(held: JetStreamAccount, made: ConsumerAssignment) -> None:
+    config = ConsumerConfig.from_json(made.config)
+    notices = ConsumerAdvisories(held.account, held.host, made.stream, made.name)
+    notices.created()
+    if config.pause_until > held.host.clock.now():
+        notices.paused(True, config.pause_until)

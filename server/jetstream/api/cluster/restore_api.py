@@ -1,0 +1,157 @@
+"""RESTORE in a cluster: the meta leader takes the stream in, and has the group decide that it is one.
+
+What was sent becomes a stream with one copy, on this server; then its consumers are decided on, and at last
+the replicas and the place that were asked for, as for any stream that is changed. Promises: the last chunk is
+answered when that is decided; if a server ends, or another one leads, before that, the stream may be there
+with one copy and without its consumers, and the restore fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .....protocol.errors import ApiError, api_error
+from .....protocol.identifier import new_id
+from ...meta.command import Command, CreateStream, PutConsumer
+from ...meta.effect import CommandRejected, Effect, StaleCommand
+from ...streams.stream_info import stamped
+from ...streams.validation.create import check
+from .. import snapshot as snapshot_api
+from .propose import requester, tier_limits
+from .stream_api import validation_context
+
+if TYPE_CHECKING:
+    from .....protocol.api.stream import StreamConfig
+    from ...account.account import JetStreamAccount
+    from ...account.backup.restore import Restored
+    from ...account.backup.staged import StagedStream
+    from ...cluster.cluster import JetStreamCluster
+    from ...meta.planner import Requester
+    from ..request import Request, Response
+    from ..table import Row
+
+_GROUP = 8  # characters of a group's name, after what it is
+
+
+class RestoreApi:
+    """The handler."""
+
+    def __init__(self, domain: JetStreamCluster) -> None:
+        self._domain = domain
+
+    def table(self) -> dict[str, Row]:
+        """By pattern, see api.table."""
+        return {"STREAM.RESTORE.*": ("stream_restore", self.restore, True)}
+
+    def restore(self, request: Request) -> Response:
+        """Answer STREAM.RESTORE.<stream>."""
+        held, domain = request.account, self._domain
+        asked = stamped(snapshot_api.read_restore(request))
+        view = domain.state.view(held.name)
+        if view.stream(asked.name) is not None:
+            raise api_error("JSStreamNameExistRestoreFailedErr")
+        config = check(asked, validation_context(held, view, asked.num_replicas, pedantic=False))
+        who = requester(domain, request)
+        domain.desk().create_stream(view, config.to_json(), who, 0, tier_limits(held, config.num_replicas))
+
+        def complete(staged: StagedStream, done: Restored) -> None:
+            _Steps(domain, held, config, who, staged, done).start()
+
+        return snapshot_api.receive(request, config, complete)
+
+
+class _Steps:
+    """What follows when a stream is whole."""
+
+    def __init__(
+        self,
+        domain: JetStreamCluster,
+        held: JetStreamAccount,
+        config: StreamConfig,
+        who: Requester,
+        staged: StagedStream,
+        done: Restored,
+    ) -> None:
+        self._domain = domain
+        self._held = held
+        self._config = config
+        self._alone = replace(config, num_replicas=1, placement=None)
+        self._who = who
+        self._staged = staged
+        self._done = done
+        self._created = held.host.clock.now()
+        self._consumers = list(staged.consumers)
+
+    def start(self) -> None:
+        """Let it be a stream, here."""
+        self._held.staged[self._config.name] = self._staged
+        self._staged.config = self._alone
+        self._decide(self._creation, self._next)
+
+    def _creation(self) -> Command:
+        domain = self._domain
+        view = domain.state.view(self._held.name)
+        limits = tier_limits(self._held, self._config.num_replicas)
+        made = domain.desk().create_stream(view, self._config.to_json(), self._who, self._created, limits)
+        me = domain.state.servers[domain.me]
+        return CreateStream(
+            self._held.name,
+            self._alone.to_json(),
+            f"S-R1-{new_id(self._held.host.random_bytes, _GROUP)}",
+            me.cluster,
+            (domain.me,),
+            self._created,
+            client=made.client,
+            share=made.share,
+            reads=made.reads,
+        )
+
+    def _next(self) -> None:
+        """The next consumer, or, after the last one, the place."""
+        asset = self._domain.assets.get((self._held.name, self._config.name))
+        if asset is None or asset.stream is None:
+            self._fail(api_error("JSStreamRestoreErrF", err="it was not opened; the log says why"))
+        elif self._consumers:
+            consumer = self._consumers.pop(0)
+            put = PutConsumer(
+                self._held.name,
+                self._config.name,
+                consumer.name,
+                consumer.config.to_json(),
+                self._created,
+                share=tier_limits(self._held, self._config.num_replicas),
+            )
+            self._decide(lambda: put, self._next)
+        elif self._alone != self._config:
+            stream = asset.stream
+            self._decide(self._placing, lambda: self._done(stream))
+        else:
+            self._done(asset.stream)
+
+    def _placing(self) -> Command:
+        view = self._domain.state.view(self._held.name)
+        limits = tier_limits(self._held, self._config.num_replicas)
+        return self._domain.desk().update_stream(view, self._config.to_json(), self._who, limits)
+
+    def _decide(self, think: Callable[[], Command], then: Callable[[], None], tries: int = 5) -> None:
+        def decided(outcome: list[Effect] | ApiError) -> None:
+            effect = outcome if isinstance(outcome, ApiError) else next(iter(outcome), None)
+            if isinstance(effect, StaleCommand) and tries:
+                self._decide(think, then, tries - 1)
+            elif isinstance(effect, CommandRejected):
+                self._fail(effect.error)
+            elif effect is None or isinstance(effect, ApiError | StaleCommand):
+                self._fail(api_error("JSClusterNotAvailErr"))
+            else:
+                self._domain.surroundings.runner.soon(then)  # when it is done here, too
+
+        try:
+            self._domain.propose(think(), decided)
+        except ApiError as error:
+            self._fail(error)
+
+    def _fail(self, error: ApiError) -> None:
+        self._held.staged.pop(self._config.name, None)
+        self._done(error)

@@ -1,0 +1,218 @@
+"""The wishes about streams that the meta leader judges: create, update, delete, remove a peer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .....protocol.api.messages import RemovePeerRequest, response
+from .....protocol.api.stream import StreamConfig, StreamInfo, StreamState
+from .....protocol.errors import api_error
+from .....protocol.timestamp import format_rfc3339
+from ....slices import at_once
+from ... import advisories
+from ...meta.assignment import StreamAssignment
+from ...meta.command import Command, DeleteStream
+from ...meta.effect import AlreadyExists, Effect, StreamCreated, StreamDeleted, StreamUpdated
+from ...meta.report import cluster_info
+from ...meta.state import AccountView
+from ...meta.tier_limits import UNLIMITED
+from ...streams.stream_info import shown, stamped
+from ...streams.validation.create import check
+from ...streams.validation.update import check_update
+from .. import stream as stream_api
+from ..request import Request, Response
+from ..table import Row
+from .propose import (
+    ServedWait,
+    answer_through_leader,
+    guarded,
+    is_gone,
+    patient,
+    propose,
+    requester,
+    tier_limits,
+)
+
+if TYPE_CHECKING:
+    from ...account.account import JetStreamAccount
+    from ...cluster.cluster import JetStreamCluster
+    from ...streams.validation.context import ValidationContext
+
+Json = dict[str, Any]
+
+
+class StreamApi:
+    """The handlers."""
+
+    def __init__(self, domain: JetStreamCluster) -> None:
+        self._domain = domain
+
+    def table(self) -> dict[str, Row]:
+        """By pattern, see api.table."""
+        return {
+            "STREAM.CREATE.*": ("stream_create", self.create, True),
+            "STREAM.UPDATE.*": ("stream_update", self.update, True),
+            "STREAM.DELETE.*": ("stream_delete", self.delete, True),
+            "STREAM.PEER.REMOVE.*": ("stream_remove_peer", self.remove_peer, True),
+        }
+
+    # --- create
+
+    def create(self, request: Request) -> Response:
+        """Answer STREAM.CREATE.<stream>."""
+        asked = at_once(stream_api.reading_create(request))
+        held, domain, wanted = request.account, self._domain, stamped(asked.config())
+        created, who = held.host.clock.now(), requester(domain, request)
+        served: ServedWait | None = None
+
+        def think() -> Command:
+            nonlocal served
+            view = domain.state.view(held.name)
+            config = check(
+                wanted, validation_context(held, view, wanted.num_replicas, pedantic=asked.pedantic)
+            )
+            new = view.stream(config.name) is None
+            limits = tier_limits(held, config.num_replicas) if new else UNLIMITED
+            command = domain.desk().create_stream(view, config.to_json(), who, created, limits)
+            if served is None:
+                served = ServedWait(domain, held.name, config.name)
+            return command
+
+        def done(effect: Effect) -> None:
+            assert isinstance(effect, StreamCreated | AlreadyExists)
+            made = effect.stream if isinstance(effect, StreamCreated) else effect.assignment
+            assert served is not None and isinstance(made, StreamAssignment)
+            new = isinstance(effect, StreamCreated)
+            if new:
+                advisories.stream_action(held.account, held.host, made.name, "create")
+            self._answer(request, served, made, there=not new, **({"did_create": True} if new else {}))
+
+        return propose(domain, request, think, done)
+
+    def _answer(
+        self, request: Request, served: ServedWait, made: StreamAssignment, *, there: bool, **more: Any
+    ) -> None:
+        """Answer with the info of the stream's leader; without one, with what was decided."""
+        config, created = StreamConfig.from_json(made.config), format_rfc3339(made.created)
+
+        def fits(info: Json) -> bool:
+            if info.get("created") != created:
+                return False
+            return stamped(StreamConfig.from_json(info["config"])) == config
+
+        def done(info: Json | None) -> None:
+            found = info if info is not None else self.known(request.account, made).to_json()
+            answer_through_leader(self._domain, request, found)
+            request.respond(response(request.kind) | found | more)
+
+        served.then(fits, guarded(request, done), ask_in=patient(there=there))
+
+    def known(self, held: JetStreamAccount, stream: StreamAssignment) -> StreamInfo:
+        """What can be said of a stream without its leader."""
+        domain, host = self._domain, held.host
+        return StreamInfo(
+            config=shown(StreamConfig.from_json(stream.config)),
+            created=stream.created,
+            state=StreamState(),
+            domain=host.domain,
+            cluster=cluster_info(domain.state, domain.sights, stream, None, domain.me, stream.cluster),
+            ts=host.clock.now(),
+        )
+
+    # --- update
+
+    def update(self, request: Request) -> Response:
+        """Answer STREAM.UPDATE.<stream>."""
+        asked = at_once(stream_api.reading_update(request))
+        held, domain, wanted = request.account, self._domain, asked.config()
+        who = requester(domain, request)
+        served: ServedWait | None = None
+
+        def think() -> Command:
+            nonlocal served
+            view = domain.state.view(held.name)
+            surroundings = validation_context(held, view, wanted.num_replicas, pedantic=asked.pedantic)
+            check(wanted, surroundings)
+            before = view.stream(wanted.name)
+            if before is None:
+                raise api_error("JSStreamNotFoundErr")
+            desk = domain.desk()
+            if desk.offline(before):
+                raise api_error("JSStreamOfflineErr")
+            config = check_update(StreamConfig.from_json(before.config), stamped(wanted), surroundings)
+            leader, lags = domain.lags(held.name, config.name)
+            limits = tier_limits(held, config.num_replicas)
+            command = desk.update_stream(view, config.to_json(), who, limits, leader=leader, lags=lags)
+            if served is None:
+                served = ServedWait(domain, held.name, config.name)
+            return command
+
+        def done(effect: Effect) -> None:
+            assert isinstance(effect, StreamUpdated | AlreadyExists)
+            made = effect.stream if isinstance(effect, StreamUpdated) else effect.assignment
+            assert served is not None and isinstance(made, StreamAssignment)
+            advisories.stream_action(held.account, held.host, made.name, "modify")
+            self._answer(request, served, made, there=isinstance(effect, AlreadyExists))
+
+        return propose(domain, request, think, done)
+
+    # --- the others
+
+    def delete(self, request: Request) -> Response:
+        """Answer STREAM.DELETE.<stream>."""
+        request.must_be_empty()
+        held, name, domain = request.account, request.tokens[2], self._domain
+        if domain.state.stream(held.name, name) is None:
+            raise api_error("JSStreamNotFoundErr")
+        gone = ServedWait(domain, held.name, name)
+
+        def think() -> Command:
+            found = domain.state.stream(held.name, name)
+            if found is None:
+                raise api_error("JSStreamNotFoundErr")
+            return DeleteStream(held.name, name, found.created)
+
+        def deleted(_: Json | None) -> None:
+            request.respond(response(request.kind, success=True))
+
+        def done(effect: Effect) -> None:
+            assert isinstance(effect, StreamDeleted)
+            advisories.stream_action(held.account, held.host, name, "delete")
+            if domain.desk().offline(effect.stream):
+                gone.drop()
+                deleted(None)
+            else:
+                gone.then(is_gone, deleted)
+
+        return propose(self._domain, request, think, done)
+
+    def remove_peer(self, request: Request) -> Response:
+        """Answer STREAM.PEER.REMOVE.<stream>: another server is to hold it instead of this one."""
+        if request.empty:
+            raise api_error("JSBadRequestErr")
+        peer = request.read(RemovePeerRequest).peer
+        if not peer:
+            raise api_error("JSBadRequestErr")
+        think: Callable[[], Command] = lambda: self._domain.desk().remove_peer(  # noqa: E731
+            request.account.name, request.tokens[3], peer
+        )
+        return propose(
+            self._domain,
+            request,
+            think,
+            lambda _: request.respond(response(request.kind, success=True)),
+        )
+
+
+def validation_context(
+    held: JetStreamAccount, view: AccountView, replicas: int, *, pedantic: bool
+) -> ValidationContext:
+    """What a configuration is judged against: the account's limits, and the streams that were decided on."""
+
+    def lookup(name: str) -> StreamConfig | None:
+        document = view.config(name)
+        return None if document is None else StreamConfig.from_json(document)
+
+    return replace(held.world(replicas, pedantic=pedantic), lookup=lookup, clustered=True)

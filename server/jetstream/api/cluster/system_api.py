@@ -1,0 +1,97 @@
+"""The JetStream API of the system account: the meta leader's steps, servers and accounts removed for good.
+
+Promises: only the meta leader answers, and only requests of the system account reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .....protocol.api.messages import LeaderStepDownRequest, MetaRemoveRequest
+from .....protocol.errors import ApiError, api_error
+from ...meta.command import PurgeAccount
+from ...meta.effect import CommandRejected, Effect
+from ...meta.responder import ResponderAction, action_for, rule_for
+from ..system import PURGE, SystemApi, SystemRequest, purged_account
+from .unsupported_api import OF_THE_SYSTEM, refusal
+
+if TYPE_CHECKING:
+    from ....accounts.account import Account
+    from ...cluster.cluster import JetStreamCluster
+    from ...host import JetStreamHost
+
+
+class ClusterApi:
+    """See the module."""
+
+    def __init__(self, domain: JetStreamCluster, account: Account, host: JetStreamHost) -> None:
+        self._domain = domain
+        self._account = account
+        self._host = host
+        table = {
+            "META.LEADER.STEPDOWN": ("meta_leader_stepdown", self._step_down),
+            "SERVER.REMOVE": ("meta_server_remove", self._remove_server),
+            PURGE: ("account_purge", self._purge_account),
+            **{pattern: (kind, _refused(text)) for pattern, (kind, text) in OF_THE_SYSTEM.items()},
+        }
+        api = SystemApi(account, host, table, self._admits)
+        self.start, self.stop = api.start, api.stop
+
+    def _admits(self, pattern: str) -> bool:
+        return (
+            action_for(rule_for(pattern), self._domain.standing(self._account.name)) is ResponderAction.ANSWER
+        )
+
+    # --- handlers
+
+    def _step_down(self, asked: SystemRequest) -> None:
+        placement = asked.read(LeaderStepDownRequest, strict=self._host.strict).placement
+        if placement is not None:
+            preferred = self._domain.successor(placement.preferred, placement.cluster, placement.tags)
+        else:
+            try:
+                preferred = self._domain.successor()
+            except ApiError:  # nobody is there: then whoever comes
+                preferred = ""
+
+        def done(error: ApiError | None) -> None:
+            if error is None:
+                asked.respond(success=True)
+            else:
+                asked.fail(error)
+
+        self._domain.step_down(preferred, done)
+
+    def _remove_server(self, asked: SystemRequest) -> None:
+        if asked.body in {b"", b"{}"}:
+            raise api_error("JSBadRequestErr")
+        wanted = asked.read(MetaRemoveRequest, strict=self._host.strict)
+        self._domain.remove_server(
+            wanted.peer, wanted.peer_id, lambda result: _tell(asked, result, "success")
+        )
+
+    def _purge_account(self, asked: SystemRequest) -> None:
+        name = purged_account(asked)
+        self._domain.propose(PurgeAccount(name), lambda result: _tell(asked, result, "initiated"))
+
+
+def _refused(text: str) -> Callable[[SystemRequest], None]:
+    def refuse(_: SystemRequest) -> None:
+        raise refusal(text)
+
+    return refuse
+
+
+def _tell(asked: SystemRequest, result: list[Effect] | ApiError, word: str) -> None:
+    refused = (
+        next((one for one in result if isinstance(one, CommandRejected)), None)
+        if isinstance(result, list)
+        else None
+    )
+    if isinstance(result, ApiError):
+        asked.fail(result)
+    elif refused is not None:
+        asked.fail(refused.error)
+    else:
+        asked.respond(**{word: True})

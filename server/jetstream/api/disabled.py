@@ -1,0 +1,78 @@
+"""The API of an account without JetStream: every request is told so.
+
+Promises: an account with leaf connections hears nothing from here, since another domain may answer; nor does
+one that imports `$JS.API.INFO`: the API is the exporter's then, and what is not imported has no responders
+(the reference: enableJetStreamInfoServiceImportOnly).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....protocol.api.messages import error_response
+from ....protocol.errors import api_error
+from ....protocol.subject import is_subset
+from ...accounts.source import ConnectionKind
+from .request import REFUSED
+from .table import PREFIX, all_handlers
+
+if TYPE_CHECKING:
+    from ...accounts.account import Account, InterestWatch
+    from ...accounts.message import Message
+    from ...accounts.subscription import InterestChange, Subscription
+
+INFO = PREFIX + "INFO"
+
+
+class DisabledApi:
+    """Refuses for one account."""
+
+    def __init__(self, account: Account, answers: Callable[[], bool] = lambda: True) -> None:
+        """answers: whether it is this server, of several that hear a request, that refuses it."""
+        self._account = account
+        self._answers = answers
+        self._subscriptions: list[Subscription] = []
+        self._watch: InterestWatch | None = None
+
+    def start(self) -> None:
+        """Listen, as long as the account imports no API of another."""
+        self._watch = self._account.watch_interest(self._changed, INFO)
+        self._arrange()
+
+    def _changed(self, change: InterestChange) -> None:
+        if change.kind is ConnectionKind.IMPORT:
+            self._arrange()
+
+    def _arrange(self) -> None:
+        imported = any(is_subset(INFO, each.local) for each in self._account.imports_services)
+        if imported:
+            self._silence()
+        elif not self._subscriptions:
+            self._listen()
+
+    def _listen(self) -> None:
+        for pattern, (kind, _, _) in all_handlers().items():
+            self._subscriptions.append(self._account.subscribe(PREFIX + pattern, self._refuse(kind)))
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._silence()
+
+    def _silence(self) -> None:
+        for subscription in self._subscriptions:
+            self._account.unsubscribe(subscription)
+        self._subscriptions.clear()
+
+    def _refuse(self, kind: str) -> Callable[[Message], None]:
+        answer = error_response(kind, api_error("JSNotEnabledForAccountErr"), **REFUSED.get(kind, {}))
+        body = json.dumps(answer, separators=(",", ":")).encode()
+
+        def refuse(message: Message) -> None:
+            if message.reply and not self._account.leafs and self._answers():
+                self._account.publish(message.reply, body)
+
+        return refuse

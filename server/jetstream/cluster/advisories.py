@@ -1,0 +1,74 @@
+"""Notices: the advisories about leaders, to the system account, and, of streams and consumers, to theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...cluster.announce import node_of
+from .. import advisories
+from . import local_info
+
+if TYPE_CHECKING:
+    from ...accounts.account import Account
+    from ..host import JetStreamHost
+    from .cluster import JetStreamCluster
+    from .local_stream import LocalStream
+
+
+def leader_elected(asset: LocalStream) -> None:
+    """This server leads a stream, and with it the stream's consumers."""
+    fields = {"leader": asset.held.host.server_name, "replicas": _replicas(asset)}
+    _publish(asset, "leader_elected", fields)
+    for consumer in asset.consumers():
+        consumer_leader_elected(asset, consumer.name)
+
+
+def consumer_leader_elected(asset: LocalStream, name: str) -> None:
+    """This server leads a consumer."""
+    fields = {"leader": asset.held.host.server_name, "replicas": _replicas(asset)}
+    _publish(asset, "leader_elected", fields, name)
+
+
+def quorum_lost(asset: LocalStream) -> None:
+    """This server led, and is not heard by a majority any more."""
+    replicas = _replicas(asset)
+    _publish(asset, "quorum_lost", {"replicas": replicas})
+    for consumer in asset.consumers():
+        _publish(asset, "quorum_lost", {"replicas": replicas}, consumer.name)
+
+
+def meta_leader_elected(domain: JetStreamCluster, host: JetStreamHost) -> None:
+    """This server leads the meta group."""
+    document = domain.meta_cluster()
+    here = {"name": host.server_name, "current": True, "active": 0, "peer": node_of(domain.me)}
+    fields = {
+        "leader": node_of(domain.me),
+        "replicas": [here, *document.get("replicas", [])],
+        "cluster": host.cluster_name,
+    }
+    advisories.publish(domain.system, host, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
+
+
+def server_removed(system: Account, host: JetStreamHost) -> None:
+    """This server was removed from the cluster."""
+    fields = {"server": host.server_name, "server_id": host.server_id, "cluster": host.cluster_name}
+    advisories.publish(system, host, "SERVER.REMOVED", "server_removed", fields)
+
+
+def _replicas(asset: LocalStream) -> list[dict[str, Any]]:
+    """All members, this one included."""
+    host, node = asset.held.host, node_of(asset.domain.me)
+    here = {"name": host.server_name, "current": True, "active": 0, "peer": node}
+    others = [peer.to_json() for peer in local_info.cluster(asset).replicas if peer.peer != node]
+    return sorted([here, *others], key=lambda peer: str(peer["name"]))
+
+
+def _publish(asset: LocalStream, what: str, fields: dict[str, Any], consumer: str = "") -> None:
+    account, host, stream = asset.held.account, asset.held.host, asset.assignment.name
+    family = "CONSUMER" if consumer else "STREAM"
+    subject = f"{family}.{what.upper()}.{stream}" + (f".{consumer}" if consumer else "")
+    kind = f"{family.lower()}_{what}"
+    named = {"stream": stream, **({"consumer": consumer} if consumer else {}), **fields}
+    advisories.publish(account, host, subject, kind, named)
+    system = asset.domain.system
+    advisories.publish(system, host, subject, kind, {"account": asset.held.name, **named})

@@ -1,0 +1,248 @@
+"""LeaderQueries: what the meta leader asks the leaders of streams, and what these tell it unasked.
+
+`$JSC.UP` tells that a new stream or consumer is served, for the request that waits for it; `$JSC.ASK` asks
+for infos, answered to `$JSC.TELL.<node>` in slices. Nothing is promised of delivery: who waits gives up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from ....protocol.errors import ApiError
+from ...slices import Shared, Slices, Steps, paced
+from ..meta.info_gather import TIMEOUT
+from ..meta.responder import DELAY, PATIENCE
+
+if TYPE_CHECKING:
+    from ...accounts.message import Message
+    from ...clock import Clock, Timer
+    from ...cluster.task_executor import TaskExecutor
+    from ...cluster.transport import PubSub
+    from .local_stream import LocalStream
+
+Json = dict[str, Any]
+Kind = Literal["SI", "CI"]
+Key = tuple[str, str, str]  # account, stream, consumer ("" for the stream itself)
+Take = Callable[[str, Json], None]
+UP, ASK, TELL = "$JSC.UP", "$JSC.ASK", "$JSC.TELL."
+
+
+class LeaderQueries:
+    """One per server. assets: by (account, stream)."""
+
+    def __init__(
+        self,
+        node: str,
+        carrier: PubSub,
+        clock: Clock,
+        runner: TaskExecutor,
+        assets: dict[tuple[str, str], LocalStream],
+    ) -> None:
+        self._node = node
+        self._carrier = carrier
+        self._clock = clock
+        self._runner = runner
+        self._turns = Shared(runner.soon)
+        self._assets = assets
+        self._waiting: dict[Key, list[_Wait]] = {}
+        self._asked: dict[int, Take] = {}
+        self._timers: dict[int, Timer] = {}
+        self._number = 0
+        self._subscriptions: list[Any] = []
+
+    def start(self) -> None:
+        """Hear the others."""
+        for subject, heard, count in (
+            (UP, self._up, 4),
+            (ASK, self._answer, 7),
+            (TELL + self._node, self._told, 3),
+        ):
+            self._subscriptions.append(self._carrier.subscribe(subject, _reader(heard, count)))
+
+    def stop(self) -> None:
+        """Hear nothing more, and leave no timer; who waits is not called any more."""
+        for subscription in self._subscriptions:
+            self._carrier.unsubscribe(subscription)
+        self._subscriptions.clear()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._waiting.clear()
+        self._asked.clear()
+
+    # --- a new one is served
+
+    def when_up(self, key: Key, done: Callable[[Json | None], None]) -> Callable[[], None]:
+        """Call `done` once: with the info that its leader tells from now on, or with None after TIMEOUT.
+
+        Gives what ends the waiting without a call.
+        """
+        wait = _Wait(done)
+        self._waiting.setdefault(key, []).append(wait)
+
+        def cancel() -> bool:
+            waiting = self._waiting.get(key, [])
+            if wait not in waiting:
+                return False
+            waiting.remove(wait)
+            if not waiting:
+                del self._waiting[key]
+            return True
+
+        def over() -> None:
+            if cancel():
+                done(None)
+
+        self._later(TIMEOUT, over)
+
+        def end() -> None:
+            cancel()
+
+        return end
+
+    def say_up(self, key: Key, info: Json) -> None:
+        """The leader of a new stream or consumer serves it now."""
+        body = json.dumps([*key, info], separators=(",", ":")).encode("utf-8", "surrogateescape")
+        # Here it is heard after what is being handled now: who proposed it may not wait for it yet.
+        self._runner.soon(lambda: self._is_up(key, info))
+        self._carrier.publish(UP, body)
+
+    def _up(self, told: list[Any]) -> None:
+        account, stream, consumer, info = told
+        self._is_up((account, stream, consumer), info)
+
+    def _is_up(self, key: Key, info: Json) -> None:
+        account, stream, consumer = key
+        if info and not consumer:
+            for (where, _), asset in self._assets.items():
+                if where == account and asset.stream is not None and asset.stream.inflow is not None:
+                    asset.stream.inflow.origin_led(stream)
+        for wait in self._waiting.pop(key, ()):
+            wait.done(info)
+
+    # --- infos
+
+    def ask(
+        self, kind: Kind, account: str, stream: str, consumer: str, take: Take, names: Collection[str] = ()
+    ) -> Callable[[], None]:
+        """Ask the leaders for the infos of an account's streams, or of a stream's consumers.
+
+        stream, consumer: "" for all; names: only those of them, () for all. take: is given (name, info) of
+        each that comes within TIMEOUT; calling what this gives ends it earlier.
+        """
+        self._number = number = self._number + 1
+        self._asked[number] = take
+
+        def end() -> None:
+            self._asked.pop(number, None)
+            pending = self._timers.pop(timer, None)
+            if pending is not None:
+                pending.cancel()
+
+        timer = self._later(TIMEOUT, end)
+        self._say(ASK, [kind, account, stream, consumer, sorted(names), self._node, number])
+        return end
+
+    def _answer(self, question: list[Any]) -> None:
+        """Answer for what this server leads; for a group without a leader later, as others may, too."""
+        kind, account, stream, consumer, names, node, number = question
+        wanted = set(names) | ({consumer} if consumer else set())
+        here, late = [], []
+        for (held, name), asset in list(self._assets.items()):
+            if held != account or (stream and name != stream):
+                continue
+            if kind == "SI" and wanted and name not in wanted:
+                continue
+            if asset.leads():
+                here.append(asset)
+            elif (led := asset.led()) is not None and not led.leader and led.since > PATIENCE:
+                late.append(asset)
+
+        def tell(assets: list[LocalStream]) -> None:
+            steps = self._telling(assets, lambda asset: _infos(kind, asset, wanted), node, number)
+            Slices(self._turns, paced(steps), lambda _: None, _fail)
+
+        tell(here)
+        if late:
+            self._later(DELAY, lambda: tell(late))
+
+    def _telling(
+        self,
+        assets: list[LocalStream],
+        infos: Callable[[LocalStream], Iterator[tuple[str, Json]]],
+        node: str,
+        number: int,
+    ) -> Steps[None]:
+        for asset in assets:
+            for name, info in infos(asset):
+                self._say(TELL + node, [number, name, info])
+                yield
+
+    def _told(self, told: list[Any]) -> None:
+        number, name, info = told
+        take = self._asked.get(number)
+        if take is not None:
+            take(name, info)
+
+    def _say(self, subject: str, told: list[Any]) -> None:
+        """Say it to all who listen, this server too, when what is being handled is done."""
+        body = json.dumps(told, separators=(",", ":")).encode("utf-8", "surrogateescape")
+
+        def publish() -> None:
+            self._carrier.publish(subject, body)
+
+        self._runner.soon(publish)
+
+    # --- time
+
+    def _later(self, delay: int, callback: Callable[[], None]) -> int:
+        self._number = number = self._number + 1
+
+        def run() -> None:
+            self._timers.pop(number, None)
+            callback()
+
+        self._timers[number] = self._clock.call_later(delay, run)
+        return number
+
+
+class _Wait:
+    """Who waits for one to be served."""
+
+    def __init__(self, done: Callable[[Json | None], None]) -> None:
+        self.done = done
+
+
+def _fail(error: Exception) -> None:
+    raise error
+
+
+def _infos(kind: Kind, asset: LocalStream, names: Collection[str]) -> Iterator[tuple[str, Json]]:
+    """What can be told: one that goes away meanwhile is left out."""
+    if kind == "SI":
+        yield asset.assignment.name, asset.info().to_json()
+        return
+    stream = asset.stream
+    for name in sorted(stream.consumers) if stream is not None else ():
+        if names and name not in names:
+            continue
+        try:
+            yield name, asset.consumer_info(name).to_json()
+        except ApiError:
+            continue
+
+
+def _reader(heard: Callable[[list[Any]], None], count: int) -> Callable[[Message], None]:
+    """Take messages that are lists of so many; a peer's that makes no sense must not end the route."""
+
+    def hear(message: Message) -> None:
+        try:
+            told = json.loads(message.body)
+        except ValueError:
+            return
+        if isinstance(told, list) and len(told) == count:
+            heard(told)
+
+    return hear

@@ -1,0 +1,499 @@
+"""LocalStream: one stream of the cluster on this server, replicated or not.
+
+A stream with one copy is a plain `Stream`; one with more has a `ReplicaMembership` in its group. Promises:
+what isserved here is what the meta group assigned, in one of these two forms at a time, and on the way from
+one tothe other nothing that was acknowledged gets lost; `close` leaves nothing of it on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError, api_error
+from ....store.errors import StoreError
+from ...cluster.announce import node_of
+from ..account.cluster_mark import ClusterMark
+from ..account.stream_closer import StreamCloser
+from ..consumers import lifecycle
+from ..meta.command import PeersConfirmed
+from ..meta.health import HOPELESS
+from ..meta.responder import LeaderStatus
+from ..replication import conversion
+from ..replication.membership import ReplicaMembership
+from . import advisories, local_info, r1
+from .leadership import Leadership, has_begun
+
+if TYPE_CHECKING:
+    from ....protocol.api.consumer import ConsumerInfo
+    from ....protocol.api.stream import StreamInfo
+    from ....store.stream import StreamStore
+    from ..account.account import JetStreamAccount
+    from ..consumers.core import Consumer
+    from ..meta.assignment import ConsumerAssignment, StreamAssignment
+    from ..meta.health import StreamHealth
+    from ..meta.reconcile import ChangeReplica
+    from ..meta.report import GroupView
+    from ..replication import Replica
+    from ..replication.entry import Entry
+    from ..replication.stream import Outcome, ReplicatedStream
+    from ..streams.core import Stream
+    from .ports import LocalStreamHost
+
+_EVERY = 4  # ticks between two looks at what is to be seen to
+_HEARD = 6  # ticks after which a member should have answered its leader
+
+
+class LocalStream:
+    """stream: what the API works on; None while it cannot be served at all."""
+
+    def __init__(self, domain: LocalStreamHost, held: JetStreamAccount, assignment: StreamAssignment) -> None:
+        self.domain = domain
+        self.held = held
+        self.assignment = assignment
+        self.stream: Stream | None = None
+        self.membership: ReplicaMembership | None = None
+        self.opening: r1.StreamOpening | None = None
+        self.error = ""
+        self._leadership = Leadership(self)
+        self.leader = ""  # a member of the group
+        self.since = held.host.clock.now()  # of the leader, or of there being none
+        self.ever = False  # whether there was one
+        self._led = False
+        self._ticks = 0
+        self._hopeless = False  # whether it was told that no server can give what is missing here
+        self._reserved: StreamConfig | None = None
+        self._changing = False  # from replicated to plain
+        self._closed = False
+
+    # --- beginning
+
+    def open(self, *, lost: bool, consumers: list[ConsumerAssignment]) -> None:
+        """Begin with nothing. lost: it was here before.
+
+        Raises ApiError, OSError, StoreError.
+        """
+        if lost:
+            others = self.assignment.replicated
+            begun = (
+                "is begun anew, from what the others have"
+                if others
+                else "was the only copy, and begins empty"
+            )
+            self.warn(f"was here, and is not any more: it {begun}")
+        if self.assignment.replicated:
+            self._join(self.assignment.group)
+            return
+        config = self._config()
+        self.held.marks[self.name] = ClusterMark(self.assignment.group)
+        staged = self.held.staged.pop(self.name, None)
+        if staged is not None:  # its consumers are decided on next
+            self._serve(staged.adopt(self.assignment.created, self.ended))
+            return
+        stream = self.held.make(config, self.assignment.created)
+        self._serve(stream)
+        r1.sync_consumers(self, stream, consumers)
+
+    def keep(self, consumers: list[ConsumerAssignment], kept: Callable[[str], None]) -> None:
+        """Go on with what the disk has; `kept` is told "", or why that cannot be."""
+        found = self.held.directory.read_stream(self.name)
+        if found is None or found.document is None:
+            raise StoreError("it cannot be read" if found is None else found.damage)
+        mark = ClusterMark.of(found.document)
+        if mark is not None and mark.replicated:
+            self._recover_replica(mark.group)
+            kept("")
+            return
+        self.held.marks[self.name] = ClusterMark(self.assignment.group if mark is None else mark.group)
+
+        def opened(stream: Stream) -> None:
+            self.opening, why = None, ""
+            self._serve(stream)
+            r1.sync_consumers(self, stream, consumers)
+            try:
+                if self.assignment.replicated:
+                    self._found()
+            except (OSError, StoreError) as fault:
+                why = str(fault)
+            kept(why)
+
+        self.opening = r1.StreamOpening(self, found, opened, kept)
+        self.opening.start()
+
+    def _recover_replica(self, group: str) -> None:
+        """Go on as a member of the group, or end it where it has ended."""
+        around = self.domain.surroundings
+        ours = self.assignment.replicated and group == self.assignment.group
+        if ours or around.lives(group).begun():
+            self._join(group)
+            return
+        self._reserve(self._config())
+        self._alone(ReplicaMembership(self.held, around, self, group).alone())
+
+    def _join(self, group: str, store: StreamStore | None = None) -> None:
+        """Take this server's place in the group. store: what it is founded over."""
+        self.since = self.held.host.clock.now()
+        self.membership = ReplicaMembership(self.held, self.domain.surroundings, self, group, store)
+        self._reserve(self._config())
+        self.membership.start()
+        self._begin_ticks()
+
+    def _serve(self, stream: Stream) -> None:
+        """Serve a plain stream."""
+        self.stream = stream
+        self._reserved = stream.config
+        if not has_begun(self.assignment):
+            self._settle_alone()
+            self._begin_ticks()
+        self.say_up()
+
+    def _found(self) -> None:
+        """Begin a group over a plain stream. Raises OSError, StoreError."""
+        stream = self.stream
+        assert stream is not None
+        self.held.streams.pop(self.name, None)
+        self.stream = None
+        self._join(self.assignment.group, conversion.found(stream, self.assignment.group))
+
+    def _begin_ticks(self) -> None:
+        self.domain.surroundings.pacemaker.add(self._tick)
+
+    def _config(self) -> StreamConfig:
+        return StreamConfig.from_json(self.assignment.config)
+
+    def _reserve(self, config: StreamConfig | None) -> None:
+        """Count what the stream is promised, in the place of what it was."""
+        if self._reserved is not None:
+            self.held.reserve(self._reserved, -1)
+        self._reserved = config
+        if config is not None:
+            self.held.reserve(config, 1)
+
+    # --- changes
+
+    def change(self, duty: ChangeReplica) -> None:
+        """Take over another configuration, or other peers. Raises ApiError, OSError, StoreError."""
+        self.assignment = duty.stream
+        config = self._config()
+        if self.membership is not None:
+            if duty.before.config != duty.stream.config:
+                self._reserve(config)
+                if config.storage == "file":
+                    self.held.put_down(config, self.assignment.created)
+                self._leadership.configured()
+            return
+        stream = self.stream
+        if stream is None:
+            return
+        if duty.before.config != duty.stream.config:
+            self.held.change(stream, config)
+            self._reserved = config
+            self.say_up()
+        if self.assignment.replicated:
+            self._found()
+        elif not has_begun(self.assignment):
+            self._settle_alone()
+            self._begin_ticks()
+
+    def _dissolve(self) -> None:
+        """Go on without a group: this server is its only member, and is to stay so."""
+        membership = self.membership
+        if membership is None or self._changing:
+            return
+        self._changing = True
+        membership.release(self._alone)
+
+    def _alone(self, replica: Replica) -> None:
+        """The group has ended, and this is what is left of it."""
+        self._changing = False
+        if self._closed:
+            replica.stop()
+            return
+        self.membership = None
+        mark = self.held.marks[self.name]
+        try:
+            self.stream = conversion.dissolve(replica, self.ended)
+            self.held.marks[self.name] = ClusterMark(mark.group)
+            if self.stream.config.storage == "file":
+                positions = self.stream.positions.to_json()
+                self.held.put_down(self.stream.config, self.assignment.created, positions)
+            if self.assignment.replicated:
+                self._found()
+                return
+        except (ApiError, OSError, StoreError) as fault:
+            self.error = str(fault)
+            self.warn(f"cannot go on by itself: {self.error}")
+            return
+        r1.sync_consumers(self, self.stream, self.consumers())
+        self._settle_alone()
+
+    # --- the end
+
+    def close(self, gone: bool, done: Callable[[], None]) -> None:
+        """End, and delete what is here. gone: the stream is no more; else it lives on elsewhere."""
+        tells = gone and self.leads()
+        self._end()
+
+        def removed() -> None:
+            self.held.marks.pop(self.name, None)
+            try:
+                if self.assignment.storage == "file":
+                    self.held.remove_files(self.name)
+            except OSError as fault:
+                self.warn(f"cannot be removed: {fault}")
+            if tells:
+                self.say_gone()
+            done()
+
+        membership, self.membership = self.membership, None
+        if membership is not None:
+            self.held.streams.pop(self.name, None)
+            self._reserve(None)
+            membership.delete(removed)
+            return
+        if self.name in self.held.streams:
+            self._reserved = None
+            try:
+                self.held.remove(self.name)
+            except ApiError as fault:
+                self.warn(f"cannot be removed: {fault.description}")
+        removed()
+
+    def stop(self, done: Callable[[], None]) -> None:
+        """End; files stay."""
+        opening, self.opening = self.opening, None
+        if opening is not None:
+            opening.stop(lambda: self.stop(done))
+            return
+        self._end()
+        self.held.streams.pop(self.name, None)
+        self._reserve(None)
+        membership, self.membership = self.membership, None
+        if membership is not None:
+            membership.stop(done)
+            return
+        StreamCloser(self.held.host.runner, [] if self.stream is None else [self.stream], done)
+
+    def _end(self) -> None:
+        self._closed = True
+        self.domain.surroundings.pacemaker.remove(self._tick)
+
+    def warn(self, text: str) -> None:
+        """Tell the log of something that is not as it should be."""
+        self.held.host.log.warning(f"Stream '{self.held.name} > {self.name}' {text}")
+
+    # --- consumers
+
+    def consumers(self) -> list[ConsumerAssignment]:
+        """The stream's consumers, as decided."""
+        return self.domain.state.consumers_of(self.assignment.account, self.name)
+
+    def consumer(self, name: str) -> ConsumerAssignment | None:
+        """One of them."""
+        return self.domain.state.consumer(self.assignment.account, self.name, name)
+
+    def consumer_made(self, consumer: ConsumerAssignment) -> None:
+        """A consumer is to be there; harmless when it is."""
+        if self.membership is not None:
+            self._leadership.consumer_made(consumer)
+        elif self.stream is not None:
+            r1.sync_consumer(self, self.stream, consumer)
+
+    def consumer_changed(self, consumer: ConsumerAssignment) -> None:
+        """It has another configuration."""
+        self.consumer_made(consumer)
+
+    def consumer_gone(self, consumer: ConsumerAssignment) -> None:
+        """It goes."""
+        if self.membership is not None:
+            self._leadership.consumer_gone(consumer)
+        elif self.stream is not None:
+            there = self.stream.consumers.get(consumer.name)
+            if there is not None and there.created == consumer.created:
+                there.delete()
+            elif consumer.name in self.stream.offline_consumers:
+                try:
+                    lifecycle.remove_offline(self.stream, consumer.name)
+                except ApiError as fault:
+                    self.warn(f"keeps files of consumer '{consumer.name}': {fault.description}")
+            self.say_gone(consumer.name)
+
+    def seated(self, name: str, *, new: bool) -> None:
+        """A consumer is in the stream's log."""
+        if new:
+            advisories.consumer_leader_elected(self, name)
+        self.say_up(name)
+
+    def ended(self, consumer: Consumer) -> None:
+        """A consumer of a plain stream has come to its end."""
+        lifecycle.remove(consumer.stream, consumer)
+        if not self._closed:
+            self.unused(consumer)
+            self._begin_ticks()
+
+    # --- the membership's watcher
+
+    @property
+    def me(self) -> str:
+        """This server's id in the meta group."""
+        return self.domain.me
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.assignment.name
+
+    def opened(self, stream: ReplicatedStream) -> None:
+        """The replica is this stream now."""
+        self.stream = self.held.streams[self.name] = stream
+
+    def leading(self) -> None:
+        """This server leads the stream."""
+        self._led = True
+        self.held.host.log.info(f"JetStream cluster new stream leader for '{self.held.name} > {self.name}'")
+        self._leadership.begin()
+        advisories.leader_elected(self)
+        self.held.appeared(self.name)
+        self.say_up()
+
+    def following(self) -> None:
+        """It leads it no more."""
+        membership = self.membership
+        group = None if membership is None else membership.group
+        if self._led and group is not None and not group.leader:
+            heard = {member for member, silent in group.silence().items() if silent <= _HEARD}
+            if len((heard | {group.member}) & group.members.voters) < group.members.quorum:
+                self.warn("has NO quorum, stalled")
+                advisories.quorum_lost(self)
+        self._led = False
+
+    def leader_changed(self) -> None:
+        """The group has another leader, or none."""
+        membership = self.membership
+        group = None if membership is None else membership.group
+        leader = "" if group is None else group.leader
+        if bool(leader) != bool(self.leader) or leader:
+            self.since = self.held.host.clock.now()
+        self.leader = leader
+        self.ever = self.ever or bool(leader)
+
+    def unused(self, consumer: Consumer) -> None:
+        """Nobody uses a consumer any more."""
+        self._leadership.unused(consumer)
+
+    # --- time
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        membership = self.membership
+        if membership is not None and membership.leads and self._ticks % _EVERY:
+            self._leadership.settle(again=False)
+            return
+        if self._ticks % _EVERY:
+            return
+        if membership is None:
+            if not has_begun(self.assignment):
+                self._settle_alone()
+            elif not self._leadership.ask_deletions():
+                self.domain.surroundings.pacemaker.remove(self._tick)
+            return
+        hopeless = membership.hopeless
+        if hopeless and not self._hopeless:
+            self.warn(f"has no leader: {HOPELESS}")
+        self._hopeless = hopeless
+        if membership.leads:
+            self._leadership.tick()
+            if self._has_ended(membership):
+                self._dissolve()
+
+    def _has_ended(self, membership: ReplicaMembership) -> bool:
+        """Whether the group is not needed any more: this server is its only member, and is to stay so."""
+        group, assignment = membership.group, self.assignment
+        if assignment.replicated and assignment.group == membership.name:
+            return False
+        return group is not None and group.members.all == frozenset({group.member})
+
+    def _settle_alone(self) -> None:
+        """The only copy is here, and on the disk."""
+        if not self.assignment.replicated and self.stream is not None:
+            self.domain.tell(PeersConfirmed(self.assignment.account, self.name, self.assignment.placed))
+
+    def server_lost(self, server_id: str) -> None:
+        """There is no route to the server of that id any more."""
+        if self.membership is not None:
+            self.membership.server_lost(server_id)
+
+    # --- orders
+
+    def order(self, entry: Entry, done: Callable[[Outcome | Exception], None]) -> None:
+        """Have an entry agreed on by a replicated stream that is led here; `done` gets what it came to."""
+        membership = self.membership
+        if membership is None or membership.replica is None or not membership.leads:
+            done(api_error("JSClusterNotAvailErr"))
+        else:
+            membership.replica.order(entry, done)
+
+    def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
+        """Hand the lead over, to `preferred` (a member of the meta group) or to who has most."""
+        group = None if self.membership is None else self.membership.group
+        if group is not None and group.ready:
+            node = node_of(preferred)
+            alive = group.members.voters & group.alive() - {group.member}
+            chosen = [voter for voter in alive if preferred and node_of(voter) == node]
+            if chosen:
+                group.transfer(chosen[0])
+            else:
+                group.resign()
+        done(None)
+
+    # --- what it says of itself
+
+    def leads(self) -> bool:
+        """Whether this server speaks for the stream."""
+        if self.membership is not None:
+            return self.membership.leads
+        return self.stream is not None and not self._closed
+
+    def led(self) -> LeaderStatus | None:
+        """Who leads the group, by the ids of the meta group; None for a stream without a group."""
+        if not self.assignment.replicated and self.membership is None:
+            return None
+        return local_info.leader_status(self)
+
+    def view(self) -> GroupView | None:
+        """The group as its member here sees it, by the ids of the meta group; None for a plain stream."""
+        return local_info.group_view(self)
+
+    def facts(self) -> StreamHealth:
+        """For healthz."""
+        return local_info.health(self)
+
+    def has_consumer(self, name: str) -> bool:
+        """Whether a consumer is here, as a leader's or as all replicas know it."""
+        if self.membership is not None:
+            replica = self.membership.replica
+            return replica is not None and name in replica.stream.standings
+        return self.stream is not None and name in self.stream.consumers
+
+    def info(self) -> StreamInfo:
+        """The stream's info, with what the meta group decided where it is not open."""
+        return local_info.info(self)
+
+    def consumer_info(self, name: str) -> ConsumerInfo:
+        """A consumer's info. Raises ApiError 10014."""
+        return local_info.consumer_info(self, name)
+
+    def say_up(self, consumer: str = "") -> None:
+        """Tell who waits for it that the stream, or one of its consumers, is served."""
+        if not self.leads():
+            return
+        try:
+            info = self.consumer_info(consumer).to_json() if consumer else self.info().to_json()
+        except ApiError:
+            return
+        self.domain.say_up(self.assignment.account, self.name, consumer, info)
+
+    def say_gone(self, consumer: str = "") -> None:
+        """Tell who waits for it that the stream, or one of its consumers, is served no more."""
+        self.domain.say_up(self.assignment.account, self.name, consumer, {})

@@ -1,0 +1,126 @@
+"""Plain: a stream with one copy is opened beside what is served; its consumers are what was decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.errors import ApiError
+from ....store.errors import StoreError
+from ...slices import Slices, Steps, paced
+from ..account import recovery
+from ..consumers import lifecycle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....store.configs import StoredConfig as Found
+    from ..meta.assignment import ConsumerAssignment
+    from ..streams.core import Stream
+    from .local_stream import LocalStream
+
+
+class StreamOpening:
+    """A stream with one copy, on its way from the disk.
+
+    opened: takes it when it is served; failed: takes why it cannot be. One of them is called, unless it is
+    stopped. What `start` raises: ApiError, ValueError, KeyError.
+    """
+
+    def __init__(
+        self,
+        asset: LocalStream,
+        found: Found,
+        opened: Callable[[Stream], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        self._asset = asset
+        self._held = asset.held
+        self._found = found
+        self._opened = opened
+        self._failed = failed
+        self._loaded: recovery.LoadedStream | None = None
+        self._stopped: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Have it read by a worker."""
+        around = self._asset.domain.surroundings
+        self._held.expect(recovery.read_config(self._found))
+        (around.reader or around.runner).work(self._load, self._read)
+
+    def stop(self, done: Callable[[], None]) -> None:
+        """Do no more; `done` is called when nothing is under way."""
+        self._stopped = done
+
+    def _load(self) -> None:
+        self._loaded = recovery.load(self._held, self._found)
+
+    def _read(self, error: BaseException | None) -> None:
+        loaded = self._loaded
+        if error is not None or loaded is None:
+            self._fail(error or StoreError("it was not read"))
+        else:
+            Slices(
+                self._asset.domain.surroundings.runner,
+                paced(self._starting(loaded)),
+                lambda _: self._started(loaded),
+                self._fail,
+            )
+
+    def _starting(self, loaded: recovery.LoadedStream) -> Steps[None]:
+        for steps in (recovery.adopt(loaded, self._asset.ended), loaded.stream.beginning()):
+            for _ in steps:
+                if self._stopped is not None:
+                    return
+                yield
+
+    def _started(self, loaded: recovery.LoadedStream) -> None:
+        if self._stopped is not None:
+            self._fail(StoreError("it is stopped"))
+            return
+        self._held.opened(loaded.stream)
+        self._opened(loaded.stream)
+
+    def _fail(self, fault: BaseException) -> None:
+        if self._loaded is not None:
+            recovery.close(self._loaded)
+        why = str(fault) or type(fault).__name__
+        if self._stopped is not None:
+            self._held.forget_unopened(self._found.name)
+            self._stopped()
+        else:
+            self._held.put_offline(self._found.name, why)
+            del self._held.offline[self._found.name]  # the cluster tells it in its own way
+            self._failed(why)
+
+
+def sync_consumers(asset: LocalStream, stream: Stream, wanted: list[ConsumerAssignment]) -> None:
+    """Let there be these, and no others."""
+    known = {consumer.name: consumer.created for consumer in wanted}
+    for consumer in stream.public_consumers():
+        if known.get(consumer.name) != consumer.created:
+            consumer.delete()
+    for assignment in wanted:
+        sync_consumer(asset, stream, assignment)
+
+
+def sync_consumer(asset: LocalStream, stream: Stream, assignment: ConsumerAssignment) -> None:
+    """Make one, or change it; harmless when it is as it shall be."""
+    name, config = assignment.name, ConsumerConfig.from_json(assignment.config)
+    if name in stream.offline_consumers:
+        return  # told already: what it confirmed is not to be begun anew
+    there = stream.consumers.get(name)
+    try:
+        if there is not None and there.created == assignment.created:
+            if there.config == config:
+                return
+            lifecycle.replace(there, config)
+        else:
+            if there is not None:
+                there.delete()
+            store = lifecycle.open_store(stream, name, config, assignment.created)
+            lifecycle.adopt(stream, name, config, assignment.created, store, asset.ended)
+    except ApiError as fault:
+        asset.warn(f"has no consumer '{name}': {fault.description}")
+        return
+    asset.say_up(name)

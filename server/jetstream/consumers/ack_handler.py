@@ -1,0 +1,208 @@
+"""The intake: what receivers say about messages, judged against the ledger.
+
+Promises: an answer to an ack that asks for one goes out when the ack is durable (file consumers) or done
+(memory); only a message that was delivered can be acked; what is acked is told to the stream.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...accounts.message import message_of
+from . import acks
+from .acks import AckReplyInfo, AckType
+from .advisories import chosen
+from .delivery_state import STEP
+
+if TYPE_CHECKING:
+    from ...accounts.message import Message
+    from ...accounts.subscription import Publish
+    from ...slices import Steps
+    from .core import Consumer
+_PLAIN = (b"+ACK", b"+OK")
+FEW = 16  # messages acknowledged at once by one ack; there may be hundreds of acks in a read
+
+
+class AckHandler:
+    """Acks of one consumer."""
+
+    __slots__ = ("_confirms", "_consumer", "_ledger", "_through", "acked_at", "sampling")
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._ledger = consumer.ledger
+        # An ack of very many, in slices: (consumer sequence, stream sequence), and who wants to hear.
+        self._through: tuple[int, int] | None = None
+        self._confirms: list[str] = []
+        self.acked_at = 0
+        self.sampling = 0  # percent of acks that make a metric
+
+    @property
+    def releases(self) -> bool:
+        """Whether the stream wants to hear of acks; that may change while the consumer lives."""
+        return self._consumer.stream.config.retention != "limits"
+
+    def read(self, run: list[Publish]) -> None:
+        """Take messages on the ack subject that came together, as `receive` does one by one."""
+        simple = self._consumer.config.ack_policy == "explicit" and not self.sampling
+        acked: list[int] = []
+        for publish in run:
+            subject, reply, header_size, size, tail = publish
+            if not simple or reply or header_size or (size and tail[-size - 2 : -2] not in _PLAIN):
+                self._ack_run(acked)
+                self.receive(message_of(publish, self._consumer.account))
+            elif sequence := acks.stream_sequence(subject):
+                acked.append(sequence)
+        self._ack_run(acked)
+
+    def _ack_run(self, sequences: list[int]) -> None:
+        """Acknowledge messages, each by itself, and empty the list."""
+        if not sequences:
+            return
+        consumer, ledger, releases = self._consumer, self._ledger, self.releases
+        stalled = consumer.feed.stalled()
+        known = max(consumer.feed.next_seq - 1, ledger.stream_seq)
+        changed = False
+        for seq in sequences:
+            if seq > known:
+                continue
+            if ledger.ack(seq):
+                changed = True
+            if releases:
+                consumer.stream.remove_acked(seq, consumer)
+        sequences.clear()
+        if changed:
+            self.acked_at = consumer.clock.now()
+            consumer.changed()
+        if stalled:
+            consumer.delivery.run()
+
+    def receive(self, message: Message) -> None:
+        """Take a message on the ack subject."""
+        delivery = acks.parse_subject(message.subject)
+        if delivery is None or not delivery.stream_seq:
+            return
+        body = message.body
+        verb, rest = acks.parse_body(body) if body else (AckType.ACK, b"")
+        if verb is AckType.ACK:
+            if not self._known(delivery):
+                return
+            self._ack(delivery, sample=True)
+        elif verb is AckType.NEXT:
+            if self._known(delivery):
+                self._ack(delivery, sample=True)
+            self._consumer.next_request(rest, message.reply)
+            return
+        elif verb is AckType.NAK:
+            self._nak(delivery, rest)
+        elif verb is AckType.PROGRESS:
+            if self._ledger.touch(delivery.stream_seq, self._consumer.clock.now()):
+                self._consumer.ack_waits.arm()  # the wait may be shorter than a delay asked for before
+                self._consumer.changed()
+        elif verb is AckType.TERM:
+            if not self._known(delivery):
+                return
+            self._ack(delivery, sample=False)
+            reason = rest.decode("utf-8", "replace")
+            notices = self._consumer.notices
+            notices.terminated(delivery.consumer_seq, delivery.stream_seq, delivery.deliveries, reason)
+        if message.reply:
+            self._confirm(message.reply)
+
+    def _known(self, delivery: AckReplyInfo) -> bool:
+        return (
+            delivery.stream_seq < self._consumer.feed.next_seq
+            or delivery.stream_seq <= self._ledger.stream_seq
+        )
+
+    def _confirm(self, reply: str) -> None:
+        account = self._consumer.account
+
+        def confirm() -> None:
+            account.publish(reply)
+
+        if self._through is not None:
+            self._confirms.append(reply)
+        else:
+            self._consumer.after_save(confirm)
+
+    def _ack(self, delivery: AckReplyInfo, *, sample: bool) -> None:
+        if self._consumer.config.ack_policy == "all":
+            self.ack_through(delivery.consumer_seq, delivery.stream_seq)
+            return
+        consumer, ledger, seq = self._consumer, self._ledger, delivery.stream_seq
+        stalled = consumer.feed.stalled()
+        if sample and self.sampling:
+            self._sample(delivery)
+        if ledger.ack(seq):
+            self.acked_at = consumer.clock.now()
+            consumer.changed()
+        if self.releases:
+            consumer.stream.remove_acked(seq, consumer)
+        if stalled:
+            consumer.delivery.run()
+
+    def ack_through(self, number: int, seq: int) -> None:
+        """Acknowledge all up to stream sequence `seq`, delivered as `number`; what is much goes in slices."""
+        seq = min(seq, self._ledger.stream_seq)
+        if self._through is not None:
+            self._through = max(self._through, (number, seq))
+        elif not self._acked_through(number, seq, FEW):
+            self._through = (number, seq)
+            self._consumer.spread(self._acking(), self._all_acked)
+
+    def _acking(self) -> Steps[None]:
+        while self._through is not None and not self._acked_through(*self._through, STEP):
+            yield
+
+    def _acked_through(self, number: int, seq: int, most: int) -> bool:
+        """Acknowledge up to `most` messages; whether those are all up to `seq`."""
+        consumer, ledger = self._consumer, self._ledger
+        stalled, floor = consumer.feed.stalled(), ledger.floor_consumer
+        acked, over = ledger.ack_through(number, seq, most)
+        if not acked and ledger.floor_consumer == floor:
+            return over
+        self.acked_at = consumer.clock.now()
+        consumer.changed()
+        if self.releases:
+            consumer.stream.remove_all_acked(acked, consumer)
+        if stalled:
+            consumer.delivery.run()
+        return over
+
+    def _all_acked(self) -> None:
+        self._through = None
+        confirms, self._confirms = self._confirms, []
+        for reply in confirms:
+            self._confirm(reply)
+
+    def restart(self) -> None:
+        """Forget the ack that is under way: the consumer begins anew."""
+        self._through = None
+
+    def _sample(self, delivery: AckReplyInfo) -> None:
+        entry = self._ledger.entry(delivery.stream_seq)
+        if entry is not None and chosen(self.sampling):
+            waited = self._consumer.clock.now() - entry[1]
+            notices = self._consumer.notices
+            notices.sample(delivery.consumer_seq, delivery.stream_seq, waited, delivery.deliveries)
+
+    def _nak(self, delivery: AckReplyInfo, argument: bytes) -> None:
+        consumer, ledger, seq = self._consumer, self._ledger, delivery.stream_seq
+        if not ledger.floor_consumer < delivery.consumer_seq <= ledger.consumer_seq:
+            return
+        if ledger.entry(seq) is None:
+            return
+        consumer.notices.naked(delivery.consumer_seq, seq, delivery.deliveries)
+        try:
+            delay = acks.nak_delay(argument)
+        except ValueError:
+            consumer.host.log.warning(f"{consumer.label}: bad NAK delay value: {argument!r}")
+            delay = 0
+        consumer.changed()
+        if delay > 0:
+            ledger.delay(seq, consumer.clock.now(), delay)
+            consumer.ack_waits.arm()
+            return
+        ledger.queue(seq)
+        consumer.delivery.run()

@@ -1,0 +1,93 @@
+"""Ack waits: what becomes of messages whose ack is late, or that need none any more.
+
+Promises: however many waits end at one moment, each turn of the loop sees to a few hundred of them, so that
+nobody else waits; each message that is out of deliveries gets its advisory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .advisories import LIMITS_REASON
+from .deadline_timer import DeadlineTimer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...slices import Steps
+    from .core import Consumer
+
+
+class AckWaits:
+    """The ack waits of one consumer."""
+
+    __slots__ = ("_alarm", "_consumer", "_ledger")
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._ledger = consumer.ledger
+        self._alarm = DeadlineTimer(consumer.clock, self._expire)
+
+    def arm(self) -> None:
+        """See that the timer rings for the first ack that is late."""
+        deadline = self._ledger.next_deadline()
+        if deadline is not None:
+            self._alarm.at(deadline)
+
+    def stop(self) -> None:
+        """Drop the timer."""
+        self._alarm.clear()
+
+    def delivered(self) -> None:
+        """Hear that a round of deliveries is over."""
+        ledger = self._ledger
+        if ledger.outstanding and (ledger.irregular or not self._alarm.pending):
+            self.arm()
+
+    def _expire(self) -> None:
+        ledger = self._ledger
+        for seq in ledger.expire(self._consumer.clock.now()):
+            self.give_up(seq)
+        self.arm()  # at once, where more is due
+        if ledger.queued:
+            self._consumer.changed()
+            self._consumer.delivery.run()
+
+    def retime(self) -> None:
+        """Work the deadlines out anew: the waits have changed."""
+        self._alarm.clear()
+        self._consumer.spread(self._ledger.retiming(), self.arm)
+        self.arm()
+
+    def end_all(self, then: Callable[[], None]) -> None:
+        """Let all that is pending come again, and then call `then`."""
+        self._consumer.spread(self._ending_all(), then)
+
+    def _ending_all(self) -> Steps[None]:
+        for exhausted in self._ledger.expiring_all():
+            for seq in exhausted:
+                self.give_up(seq)
+            if exhausted:
+                yield
+
+    def dropped(self, seq: int) -> None:
+        """A pending message is gone from the stream."""
+        consumer = self._consumer
+        stalled = consumer.feed.stalled()
+        entry = self._ledger.gone(seq)
+        if entry is not None:
+            consumer.notices.terminated(entry[0], seq, entry[1], LIMITS_REASON)
+            self._freed(stalled=stalled)
+
+    def give_up(self, seq: int) -> None:
+        """A pending message is out of deliveries."""
+        consumer = self._consumer
+        stalled = consumer.feed.stalled()
+        consumer.notices.max_deliveries(seq, self._ledger.give_up(seq))
+        self._freed(stalled=stalled)
+
+    def _freed(self, *, stalled: bool) -> None:
+        """A message is pending no more."""
+        self._consumer.changed()
+        if stalled:
+            self._consumer.run_later()

@@ -1,0 +1,500 @@
+"""A consumer's ledger: what was delivered, what is acknowledged, what waits for an ack, what is due again.
+
+Promises (the numbers are used in the tests):
+ 1. the ack floor never passes the lowest pending message, and never the last delivered one;
+ 2. a message is pending from its first delivery until it is acked, terminated, gone, or out of deliveries;
+ 3. a message keeps the consumer sequence of its first delivery while it is pending;
+ 4. nothing is offered for redelivery that is not pending.
+Costs: each operation is O(1) amortized, or goes in steps of `STEP` messages; the ledger is whole after each.
+No per-message timer or object: an entry is a tuple in a dict. Never reads a clock, a stream or a store: times
+(ns) and sequences are arguments.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from ....store.consumer_state import ConsumerChange, ConsumerState
+from .sequence_heap import SequenceHeap
+
+# The reference lets the timer come a little late, so that a burst expires in one go.
+GRACE = 1_000_000
+STEP = 256  # messages of one step
+MANY = 8192  # from so many on, a save costs by what changed: to copy all of them takes too long
+
+Entry = tuple[int, int]
+
+
+class DeliveryState:
+    """The delivery and ack state of one consumer.
+
+    `ack_wait` and `backoff` in ns (ack_wait 0: nothing expires), `max_deliver` < 1 for no limit.
+    """
+
+    __slots__ = (
+        "_changes",
+        "_deadlines",
+        "_given_up",
+        "_latest",
+        "_remains",
+        "_window",
+        "ack_wait",
+        "aside",
+        "backoff",
+        "consumer_seq",
+        "floor_consumer",
+        "floor_stream",
+        "max_deliver",
+        "pending",
+        "queued",
+        "redelivered",
+        "stream_seq",
+        "track",
+    )
+
+    def __init__(
+        self, *, track: bool, ack_wait: int = 0, backoff: tuple[int, ...] = (), max_deliver: int = -1
+    ) -> None:
+        self.track = track
+        self.ack_wait = ack_wait
+        self.backoff = backoff
+        self.max_deliver = max_deliver
+        self.consumer_seq = 0
+        self.stream_seq = 0
+        self.floor_consumer = 0
+        self.floor_stream = 0
+        # What is pending is in one of these: stream seq -> (consumer seq of the first delivery, time of the
+        # last one). `pending` is in order of that time, and so of the deadlines; `aside` has what is queued,
+        # delayed, or under a backoff.
+        self.pending: dict[int, Entry] = {}
+        self.aside: dict[int, Entry] = {}
+        # stream seq -> how often it was delivered again
+        self.redelivered: dict[int, int] = {}
+        # offered for redelivery, in that order
+        self.queued: OrderedDict[int, None] = OrderedDict()
+        # pending and delivered sequences in stream order; may hold what is not pending any more
+        self._window: deque[int] = deque()
+        self._deadlines = SequenceHeap()  # of what is aside and not queued
+        self._latest = 0  # no deadline of what is aside is later
+        self._given_up = SequenceHeap()  # what is redelivered and not pending, by sequence
+        self._changes: ConsumerChange | None = None  # since the last save, while much is outstanding
+        self._remains: list[Any] = []
+
+    @property
+    def outstanding(self) -> int:
+        """How many messages are pending."""
+        return len(self.pending) + len(self.aside)
+
+    def entry(self, seq: int) -> Entry | None:
+        """Give (consumer seq, time of the last delivery) of a pending message."""
+        return self.pending.get(seq) or self.aside.get(seq)
+
+    def remains(self) -> list[Any]:
+        """Give what held much and is of no use any more, to be let go of bit by bit."""
+        remains, self._remains = self._remains, []
+        return remains
+
+    # -- position ---------------------------------------------------------------------------------
+
+    def start(self, stream_seq: int) -> None:
+        """Begin after `stream_seq`: nothing is delivered, the next delivery is number 1."""
+        self.consumer_seq = self.floor_consumer = 0
+        self.stream_seq = self.floor_stream = stream_seq
+        self.drop_all()
+
+    def pass_by(self, stream_seq: int) -> None:
+        """Move on to after `stream_seq` with nothing pending: what was up to there is gone."""
+        self.stream_seq = stream_seq
+        self.settle()
+
+    def drop_all(self) -> None:
+        """Forget what is pending and how often things were delivered, whatever it is, in no time."""
+        self._remains += [self.pending, self.aside, self.redelivered, self.queued]
+        self._remains += [*self._deadlines.remains(), *self._given_up.remains()]
+        self.pending, self.aside, self.redelivered, self.queued = {}, {}, {}, OrderedDict()
+        self._window = deque()
+        self._changes = None
+
+    def restore(self, state: ConsumerState, now: int) -> None:
+        """Take over a saved state; all pending messages keep the time of their last delivery."""
+        self.drop_all()
+        self.consumer_seq, self.stream_seq = state.delivered
+        self.floor_consumer, self.floor_stream = state.ack_floor
+        self.redelivered.update(state.redelivered)
+        for seq, entry in sorted(state.pending.items(), key=lambda item: item[1][1]):
+            if entry[1] > now:  # delayed: see `delay`
+                self._set_aside(seq, entry, entry[1] + self.wait(seq))
+            else:
+                self._wait(seq, entry)
+        for seq in state.redelivered:
+            if seq not in state.pending:
+                self._given_up.set(seq, seq)
+        self._window.extend(sorted(state.pending))
+
+    def state(self) -> ConsumerState:
+        """Give the whole state; it shares nothing with the ledger."""
+        return ConsumerState(
+            (self.consumer_seq, self.stream_seq),
+            (self.floor_consumer, self.floor_stream),
+            {**self.pending, **self.aside},
+            dict(self.redelivered),
+        )
+
+    def to_save(self) -> ConsumerState | ConsumerChange:
+        """Give what is to be saved, sharing nothing: the whole state, or what changed since the last call."""
+        changes = self._changes
+        self.saved()
+        if changes is None:
+            return self.state()
+        changes.delivered = (self.consumer_seq, self.stream_seq)
+        changes.ack_floor = (self.floor_consumer, self.floor_stream)
+        return changes
+
+    def saved(self) -> None:
+        """What it holds now is saved: if that is much, `to_save` gives what changes from here on."""
+        much = self.outstanding + len(self.redelivered) > MANY
+        self._changes = ConsumerChange() if much else None
+
+    # -- delivery ---------------------------------------------------------------------------------
+
+    def deliver(self, seq: int, now: int) -> int:
+        """Record the first delivery of `seq`, which is above all before; gives its consumer sequence."""
+        self.consumer_seq = number = self.consumer_seq + 1
+        self.stream_seq = seq
+        if self.track:
+            if self.backoff or self._changes is not None:
+                self._wait(seq, (number, now))
+            else:
+                self.pending[seq] = (number, now)
+            self._window.append(seq)
+        else:
+            self.floor_consumer, self.floor_stream = number, seq
+        return number
+
+    def deliver_run(self, last_seq: int, count: int) -> None:
+        """Record first deliveries that ask for no acks, up to `last_seq`."""
+        assert not self.track
+        self.consumer_seq += count
+        self.floor_consumer = self.consumer_seq
+        self.stream_seq = self.floor_stream = last_seq
+
+    def redeliver(self, seq: int, now: int) -> int:
+        """Record one more delivery of the pending `seq`; gives the consumer sequence of this delivery."""
+        self.consumer_seq = number = self.consumer_seq + 1
+        self.recount(seq, self.redelivered.get(seq, 0) + 1)
+        self._wait(seq, (self._take_out(seq)[0], now))
+        return number
+
+    def undo(self, seq: int, count: int, before: Entry) -> None:
+        """Take back the last delivery, which reached nobody. `before` is (consumer_seq, stream_seq) then."""
+        self.consumer_seq, self.stream_seq = before
+        if count > 1:
+            self.recount(seq, max(self.redelivered.get(seq, 1) - 1, 0))
+            if self.entry(seq) is not None:
+                self.queue_first(seq)
+        elif self.track:
+            self.forget(seq)
+            if self._window and self._window[-1] == seq:
+                self._window.pop()
+        else:
+            self.floor_consumer, self.floor_stream = before
+
+    def deliveries(self, seq: int) -> int:
+        """Tell how often the pending `seq` was delivered."""
+        return self.redelivered.get(seq, 0) + 1
+
+    # -- the one place of a pending message -------------------------------------------------------
+
+    def _wait(self, seq: int, entry: Entry) -> None:
+        """Let a message wait for its ack from the time in `entry`, which is not before that of any other."""
+        if self.backoff:
+            self._set_aside(seq, entry, entry[1] + self.wait(seq))
+            return
+        self.pending[seq] = entry
+        if self._changes is not None:
+            self._changes.pending[seq] = entry
+
+    def _set_aside(self, seq: int, entry: Entry, deadline: int, *, queued: bool = False) -> None:
+        """Let a message wait until `deadline`, or in the queue, where the deadline counts no more."""
+        self.aside[seq] = entry
+        self._latest = max(self._latest, deadline)
+        if queued:
+            self.queued[seq] = None
+        else:
+            self._deadlines.set(seq, deadline)
+        if self._changes is not None:
+            self._changes.pending[seq] = entry
+
+    def _take_out(self, seq: int) -> Entry:
+        """Take a pending message from its place, for another one."""
+        entry = self.pending.pop(seq, None)
+        if entry is None:
+            entry = self.aside.pop(seq)
+            self.queued.pop(seq, None)
+            self._deadlines.drop(seq)
+        return entry
+
+    def forget(self, seq: int) -> Entry | None:
+        """Let a message be pending no more; gives its entry if it was."""
+        if seq not in self.pending and seq not in self.aside:
+            return None
+        if self._changes is not None:
+            self._changes.pending[seq] = None
+        return self._take_out(seq)
+
+    def recount(self, seq: int, count: int) -> None:
+        """Note how often a message was delivered again."""
+        if count:
+            self.redelivered[seq] = count
+        elif self.redelivered.pop(seq, None) is None:
+            return
+        else:
+            self._given_up.drop(seq)
+        if self._changes is not None:
+            self._changes.redelivered[seq] = count
+
+    # -- acknowledgement --------------------------------------------------------------------------
+
+    def ack(self, seq: int) -> bool:
+        """Acknowledge one message. False if it was not pending (acked before, gone, or never delivered)."""
+        if self.redelivered:
+            self.recount(seq, 0)
+        if self._changes is not None or self.aside:
+            if self.forget(seq) is None:
+                return False
+        elif self.pending.pop(seq, None) is None:
+            return False
+        self.settle(seq)
+        return True
+
+    def ack_through(self, number: int, seq: int, most: int = STEP) -> tuple[list[int], bool]:
+        """Acknowledge up to stream sequence `seq`, whose delivery was `number`: about `most` messages, the
+        oldest first.
+
+        Gives the sequences that were pending or given up until now, and whether that is all.
+        """
+        acked: list[int] = []
+        if number <= self.floor_consumer or seq <= self.floor_stream:
+            return acked, True
+        window = self._window
+        last = (self.floor_consumer, self.floor_stream)
+        for _ in range(most):
+            if not window or window[0] > seq:
+                break
+            one = window.popleft()
+            if (entry := self.forget(one)) is not None:
+                self.recount(one, 0)
+                acked.append(one)
+                last = (max(last[0], entry[0]), max(last[1], one))
+        bound = min(seq, window[0]) if window else seq
+        while len(acked) < 2 * most and (one := self._given_up.take(bound)):
+            self.recount(one, 0)
+            acked.append(one)
+        done = not (window and window[0] <= seq) and (self._given_up.first() or seq + 1) > seq
+        self.floor_consumer, self.floor_stream = (number, seq) if done else last
+        return acked, done
+
+    def touch(self, seq: int, now: int) -> bool:
+        """Start the ack wait of a pending message anew (+WPI)."""
+        if self.entry(seq) is None:
+            return False
+        if seq in self.queued:
+            self._set_aside(seq, (self.aside[seq][0], now), now, queued=True)
+        else:
+            self._wait(seq, (self._take_out(seq)[0], now))
+        return True
+
+    def delay(self, seq: int, now: int, delay: int) -> None:
+        """Let a pending message come again after `delay` ns (-NAK with a delay)."""
+        # The time is such that a restart finds the same deadline in the saved state.
+        entry = (self._take_out(seq)[0], now + delay - self.wait(seq))
+        self._set_aside(seq, entry, now + delay)
+
+    def gone(self, seq: int) -> Entry | None:
+        """Drop a message that left the stream; gives (consumer seq, deliveries) if it was pending."""
+        entry = self.entry(seq)
+        if entry is None:
+            self.recount(seq, 0)
+            return None
+        count = self.deliveries(seq)
+        self.ack(seq)
+        return entry[0], count
+
+    def purging(self, first_seq: int, gone: Iterable[int] | None) -> Iterator[None]:
+        """Drop messages that left the stream, in steps: these, or (None) all below `first_seq`."""
+        if gone is not None:
+            for seq in gone if self.outstanding or self.redelivered else ():
+                self.gone(seq)
+        elif first_seq > self.stream_seq:
+            self.drop_all()
+            self.settle()
+        else:
+            yield from self._dropping(first_seq)
+
+    def _dropping(self, first_seq: int) -> Iterator[None]:
+        window, given_up = self._window, self._given_up
+        while window and window[0] < first_seq:
+            for seq in list(islice(window, STEP)):
+                if seq < first_seq:
+                    self.gone(seq)
+            while window and window[0] < first_seq and self.entry(window[0]) is None:
+                window.popleft()
+            yield
+            window = self._window
+        while seq := given_up.take(first_seq - 1):
+            self.recount(seq, 0)
+            if len(given_up) % STEP == 0:
+                yield
+
+    def give_up(self, seq: int) -> int:
+        """Stop delivering a pending message that is out of deliveries; gives how often it was delivered.
+
+        Its count is kept: a stream that keeps messages for its consumers keeps this one. The floor stays
+        until the next ack, as the reference tells it.
+        """
+        count = self.deliveries(seq)
+        self.recount(seq, count)
+        self.forget(seq)
+        self._given_up.set(seq, seq)
+        return count
+
+    def settle(self, done: int = 0) -> None:
+        """Move the floor up to just below the lowest pending message.
+
+        As on the reference, only when `done` was the lowest one (0: whatever it was).
+        """
+        pending, aside, window = self.pending, self.aside, self._window
+        if not pending and not aside:
+            self.floor_consumer, self.floor_stream = self.consumer_seq, self.stream_seq
+            if window:
+                window.clear()
+            return
+        lowest = window[0]
+        while lowest not in pending and lowest not in aside:
+            window.popleft()
+            lowest = window[0]
+        if done < lowest and lowest - 1 > self.floor_stream:
+            entry = pending.get(lowest) or aside[lowest]
+            self.floor_consumer, self.floor_stream = entry[0] - 1, lowest - 1
+        if len(window) > 2 * (len(pending) + len(aside)) + 1024:
+            self._window = deque([seq for seq in window if seq in pending or seq in aside])
+
+    # -- redelivery -------------------------------------------------------------------------------
+
+    def wait(self, seq: int) -> int:
+        """Tell how long (ns) the last delivery of `seq` may go without an ack."""
+        if self.backoff:
+            return self.backoff[min(self.redelivered.get(seq, 0), len(self.backoff) - 1)] + GRACE
+        return self.ack_wait + GRACE
+
+    def queue(self, seq: int) -> None:
+        """Offer a pending message for redelivery, if it is not yet."""
+        if seq not in self.queued:
+            entry = self._take_out(seq)
+            self._set_aside(seq, entry, entry[1] + self.wait(seq), queued=True)
+
+    def queue_first(self, seq: int) -> None:
+        """Offer a message before all others: it was taken and could not be sent."""
+        self.queue(seq)
+        self.queued.move_to_end(seq, last=False)
+
+    def take(self) -> int:
+        """Take the next message to be delivered again; 0 if there is none."""
+        return self.queued.popitem(last=False)[0] if self.queued else 0
+
+    def unqueueing(self) -> Iterator[None]:
+        """Take all offers back, in steps: the messages wait for their acks again."""
+        queued, self.queued = self.queued, OrderedDict()
+        while queued:
+            seq, _ = queued.popitem(last=False)
+            entry = self.aside.get(seq)
+            if entry is not None and seq not in self.queued and seq not in self._deadlines:
+                self._set_aside(seq, entry, entry[1] + self.wait(seq))
+            if queued and len(queued) % STEP == 0:
+                yield
+
+    def exhausted(self, seq: int) -> bool:
+        """Tell whether a pending message has been delivered as often as it may be."""
+        return self.max_deliver > 0 and self.deliveries(seq) >= self.max_deliver
+
+    def expire(self, now: int, most: int = STEP) -> list[int]:
+        """Queue up to `most` pending messages whose wait is over; gives those that are out of deliveries
+        instead.
+
+        The caller gives those up one by one (`give_up`), each with its advisory.
+        """
+        expired: list[int] = []
+        if not self.backoff:
+            limit = now - self.ack_wait - GRACE
+            for seq, entry in self.pending.items():
+                if entry[1] > limit or len(expired) >= most:
+                    break
+                expired.append(seq)
+        while len(expired) < most and (seq := self._deadlines.take(now)):
+            expired.append(seq)
+        expired.sort()
+        exhausted = []
+        for seq in expired:
+            if self.exhausted(seq):
+                exhausted.append(seq)
+            else:
+                self._set_aside(seq, (self._take_out(seq)[0], now), now + self.wait(seq), queued=True)
+        return exhausted
+
+    def expiring_all(self) -> Iterator[list[int]]:
+        """As `expire`, in steps, with every wait over (the delivery subject changed)."""
+        exhausted: list[int] = []
+        for place, seq in enumerate(list(self._window), 1):
+            if seq not in self.queued and self.entry(seq) is not None:
+                if self.exhausted(seq):
+                    exhausted.append(seq)
+                else:
+                    self.queue(seq)
+            if place % STEP == 0:
+                yield exhausted
+                exhausted = []
+        yield exhausted
+
+    def retiming(self) -> Iterator[None]:
+        """Work all deadlines out anew, in steps: the waits have changed."""
+        self._latest = 0
+        for place, seq in enumerate(list(self.aside), 1):
+            entry = self.aside.get(seq)
+            if entry is not None:
+                self._set_aside(seq, entry, entry[1] + self.wait(seq), queued=seq in self.queued)
+            if place % STEP == 0:
+                yield
+        while self.backoff and self.pending:
+            for seq in list(islice(self.pending, STEP)):
+                self._wait(seq, self._take_out(seq))
+            if self.pending:
+                yield
+
+    def next_deadline(self) -> int | None:
+        """Tell when `expire` will next find something; None if nothing waits."""
+        if not self.ack_wait and not self.backoff:
+            return None
+        nearest = self._deadlines.first()
+        if self.pending and not self.backoff:
+            oldest = next(iter(self.pending.values()))[1] + self.ack_wait + GRACE
+            nearest = oldest if nearest is None else min(nearest, oldest)
+        return nearest
+
+    @property
+    def irregular(self) -> bool:
+        """Whether a later delivery may be due before an earlier one."""
+        return bool(self.aside) or bool(self.backoff)
+
+    def last_deadline(self) -> int:
+        """Tell a time when all of the pending waits are over; 0 if nothing waits."""
+        last = self._latest if self.aside else 0
+        if self.pending:
+            last = max(last, next(reversed(self.pending.values()))[1] + self.ack_wait + GRACE)
+        return last
+
+    # -- questions --------------------------------------------------------------------------------
+
+    def needs(self, seq: int) -> bool:
+        """Tell whether this consumer still wants the message `seq` kept (interest and work queue streams)."""
+        return seq in self.redelivered or seq > self.stream_seq or seq in self.pending or seq in self.aside

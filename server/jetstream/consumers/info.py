@@ -1,0 +1,62 @@
+"""What a consumer says of itself: ConsumerInfo, and the metadata that servers stamp on configurations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequenceInfo
+from ....protocol.limits import API_LEVEL
+from ....version import NATS_VERSION
+from .pull_delivery import PullDelivery
+
+if TYPE_CHECKING:
+    from .core import Consumer
+
+_OWN = ("_nats.ver", "_nats.level")
+
+
+def stamped(config: ConsumerConfig) -> ConsumerConfig:
+    """Give the configuration as it is kept: with the API level that its features need."""
+    level = 0
+    priority = config.priority_policy != "none" or config.priority_timeout or config.priority_groups
+    if config.pause_until or priority:
+        level = 1
+    if config.ack_policy == "flow_control":
+        level = 4
+    kept = {k: v for k, v in config.metadata.items() if k not in _OWN}
+    return config.replace(metadata={**kept, "_nats.req.level": str(level)})
+
+
+def shown(config: ConsumerConfig) -> ConsumerConfig:
+    """Give the configuration as it is answered: with the server's version and API level."""
+    metadata = {**config.metadata, "_nats.ver": NATS_VERSION, "_nats.level": str(API_LEVEL)}
+    return config.replace(metadata=metadata)
+
+
+def describe(consumer: Consumer) -> ConsumerInfo:
+    """Give the consumer's info; without a cluster, which a single server has not."""
+    ledger, config, now = consumer.ledger, consumer.config, consumer.clock.now()
+    delivery = consumer.delivery
+    paused = consumer.paused(now)
+    groups = []
+    if config.priority_groups and isinstance(delivery, PullDelivery):
+        pin = delivery.pin
+        groups = [PriorityGroupState(config.priority_groups[0], pin.identifier, pin.since)]
+    return ConsumerInfo(
+        stream_name=consumer.stream.name,
+        name=consumer.name,
+        created=consumer.created,
+        config=config,
+        delivered=SequenceInfo(ledger.consumer_seq, ledger.stream_seq, consumer.sender.delivered_at),
+        ack_floor=SequenceInfo(ledger.floor_consumer, ledger.floor_stream, consumer.intake.acked_at),
+        num_ack_pending=ledger.outstanding,
+        # with a single delivery there is no redelivery, only the memory of a message given up
+        num_redelivered=0 if config.max_deliver == 1 else len(ledger.redelivered),
+        num_waiting=delivery.waiting() if isinstance(delivery, PullDelivery) else 0,
+        num_pending=consumer.pending_messages(),
+        push_bound=not isinstance(delivery, PullDelivery) and delivery.active,
+        paused=paused,
+        pause_remaining=config.pause_until - now if paused else 0,
+        ts=now,
+        priority_groups=groups,
+    )

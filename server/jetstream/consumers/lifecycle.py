@@ -1,0 +1,301 @@
+"""How consumers come and go: made, changed, brought back and removed, with their files.
+
+Promises: a durable consumer of a file stream is on the disk before its creation is answered; internal
+(direct) consumers are neither counted nor stored; what cannot be read at a start is reported and left on
+the disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.errors import ApiError, api_error
+from ....protocol.timestamp import format_rfc3339, parse_rfc3339
+from ....store.errors import StoreError
+from .config import MAX_NAME, FilterCheck, check, check_work_queue, is_asset_name
+from .core import Consumer
+from .defaults import INACTIVE, ConsumerBounds
+from .info import stamped
+from .update import check_update, same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....protocol.api.stream import StreamConfig
+    from ....store.configs import StoredConfig
+    from ....store.consumer import ConsumerStore
+    from ....store.consumer_state import ConsumerState
+    from ...accounts.account import Account
+    from ..account.account import JetStreamAccount
+    from ..streams.core import Stream
+    from .start import Picks
+
+NAME_LENGTH = 8
+UNLIMITED = -1
+
+
+def _alarm(stream: Stream, text: str) -> None:
+    stream.host.log.error(text)
+
+
+def bounds(account: JetStreamAccount, replicas: int) -> ConsumerBounds:
+    """Give the limits that the server and the account set, for so many replicas."""
+    host, share = account.host, account.limits(replicas)
+    account_most = UNLIMITED if share is None else share.max_ack_pending
+    return ConsumerBounds(host.max_ack_pending, account_most, host.max_request_batch)
+
+
+def create(
+    stream: Stream,
+    asked: ConsumerConfig,
+    action: str = "",
+    *,
+    pedantic: bool = False,
+    picks: Picks | None = None,
+    judged: FilterCheck | None = None,
+) -> Consumer:
+    """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError.
+
+    picks: see `start.choose`. judged: what is known already about its filters.
+    """
+    stream.account.must_limits(stream.config.num_replicas)
+    within = bounds(stream.account, stream.config.num_replicas)
+    config = check(stamped(asked), stream.config, within, pedantic=pedantic, judged=judged)
+    name = config.durable_name or config.name
+    stream.must_be_readable(name)
+    existing = stream.consumers.get(name) if name else None
+    if existing is not None:
+        if action == "create":
+            # A filled-in inactive threshold must be named (the reference: addConsumerWithAssignment).
+            must_be_same(existing.config, config)
+        return _update(stream, existing, config)
+    if action == "update":
+        raise api_error("JSConsumerDoesNotExist")
+    _check_count(stream)
+    check_new(stream.config, config, name, lambda: _siblings(stream, name))
+    if not name:
+        name = _new_name(stream)
+    config = settled(config)
+    created = stream.clock.now()
+    consumer = adopt(stream, name, config, created, open_store(stream, name, config, created), picks=picks)
+    if not config.direct:
+        consumer.notices.created()
+        if consumer.paused(created):
+            consumer.notices.paused(True, config.pause_until)
+    return consumer
+
+
+def adopt(
+    stream: Stream,
+    name: str,
+    config: ConsumerConfig,
+    created: int,
+    store: ConsumerStore | None,
+    ended: Callable[[Consumer], None] | None = None,
+    state: ConsumerState | None = None,
+    picks: Picks | None = None,
+) -> Consumer:
+    """Let a consumer begin, or go on with the state in its store, or with `state`, which was loaded from it.
+
+    ended: is called when it has come to its end, in the place of `remove`. Raises StoreError, OSError.
+    """
+    if state is None and store is not None:
+        state = store.load()
+    consumer = Consumer(stream, name, config, created, store)
+    stream.consumers[name] = consumer
+    consumer.start(ended or (lambda one: remove(stream, one)), state, picks)
+    return consumer
+
+
+def must_be_same(old: ConsumerConfig, config: ConsumerConfig) -> None:
+    """Raise ApiError 10148 when a consumer that is to be new is there, and another one."""
+    if not same(old, config):
+        raise api_error("JSConsumerAlreadyExists")
+
+
+def check_new(
+    stream: StreamConfig,
+    config: ConsumerConfig,
+    name: str,
+    siblings: Callable[[], list[ConsumerConfig]],
+) -> None:
+    """Judge one consumer more; its name, if it has one, and that it does not get in its siblings' way.
+
+    Raises ApiError.
+    """
+    if stream.retention == "workqueue" and not config.direct and not config.sourcing:
+        check_work_queue(config, siblings(), update=False)
+    if len(name) > MAX_NAME:
+        raise api_error("JSConsumerNameTooLongErrF", max=MAX_NAME)
+    if name and not is_asset_name(name):
+        raise api_error("JSConsumerBadDurableNameErr")
+
+
+def check_change(
+    stream: StreamConfig,
+    old: ConsumerConfig,
+    config: ConsumerConfig,
+    siblings: Callable[[], list[ConsumerConfig]],
+    account: Account,
+) -> None:
+    """Judge another configuration of a consumer. Raises ApiError."""
+    if stream.retention == "workqueue":
+        check_work_queue(config, siblings(), update=True)
+    bound = bool(old.deliver_subject) and account.has_interest(old.deliver_subject)
+    check_update(old, config, bound=bound)
+
+
+def settled(config: ConsumerConfig) -> ConsumerConfig:
+    """Fill in what depends on whether the consumer is durable."""
+    if not config.durable_name and config.inactive_threshold <= 0:
+        config.inactive_threshold = INACTIVE
+    return config
+
+
+def _new_name(stream: Stream) -> str:
+    while (name := stream.host.new_id(NAME_LENGTH)) in stream.consumers:
+        continue
+    return name
+
+
+def _siblings(stream: Stream, name: str) -> list[ConsumerConfig]:
+    return [one.config for one in stream.consumers.values() if one.name != name and not one.config.direct]
+
+
+def _check_count(stream: Stream) -> None:
+    share = stream.account.must_limits(stream.config.num_replicas)
+    most, account_most = stream.config.max_consumers, share.max_consumers
+    if most <= 0 or 0 < account_most < most:
+        most = account_most
+    if 0 < most <= len(stream.public_consumers()):
+        raise api_error("JSMaximumConsumersLimitErr")
+
+
+def _update(stream: Stream, consumer: Consumer, config: ConsumerConfig) -> Consumer:
+    old = consumer.config
+    check_change(stream.config, old, config, lambda: _siblings(stream, consumer.name), stream.account.account)
+    config = settled(config)
+    if config == old:
+        return consumer
+    replace(consumer, config)
+    return consumer
+
+
+def replace(consumer: Consumer, config: ConsumerConfig) -> None:
+    """Give a consumer another configuration, on the disk first. Raises ApiError 10104."""
+    if _is_stored(consumer.stream, config):
+        _write(consumer.stream, consumer.name, config, consumer.created)
+    consumer.update(config)
+
+
+def pause(consumer: Consumer, until: int) -> None:
+    """Pause a consumer until the time `until` (ns; 0 or past: let it go on)."""
+    replace(consumer, stamped(consumer.config.replace(pause_until=until)))
+
+
+def _is_stored(stream: Stream, config: ConsumerConfig) -> bool:
+    return stream.config.storage == "file" and not config.direct and not config.mem_storage
+
+
+def _write(stream: Stream, name: str, config: ConsumerConfig, created: int) -> None:
+    document = {"config": config.to_json(), "created": format_rfc3339(created)}
+    try:
+        stream.account.directory.write_consumer(stream.name, name, document)
+    except (OSError, StoreError) as error:
+        _alarm(stream, f"Consumer '{stream.name} > {name}' can not be written: {error}")
+        raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
+
+
+def open_store(stream: Stream, name: str, config: ConsumerConfig, created: int) -> ConsumerStore | None:
+    """Put a consumer down on the disk, if it belongs there, and open its state. Raises ApiError 10104."""
+    if not _is_stored(stream, config):
+        return None
+    _write(stream, name, config, created)
+    try:
+        return stream.account.directory.open_consumer(stream.name, name)
+    except (OSError, StoreError) as error:
+        raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
+
+
+def remove(stream: Stream, consumer: Consumer) -> None:
+    """Forget a consumer that has ended, and its files."""
+    if stream.consumers.get(consumer.name) is consumer:
+        del stream.consumers[consumer.name]
+    if stream.stopped or stream.deleting:
+        return  # the stream's folder goes as a whole
+    if _is_stored(stream, consumer.config):
+        try:
+            stream.account.directory.remove_consumer(stream.name, consumer.name)
+        except OSError as error:
+            _alarm(stream, f"{consumer.label}: its files can not be removed: {error}")
+    stream.consumer_changed()
+
+
+def remove_offline(stream: Stream, name: str) -> None:
+    """Forget a consumer that cannot be read, and its files. Raises ApiError."""
+    try:
+        stream.account.directory.remove_consumer(stream.name, name)
+    except OSError as error:
+        raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
+    del stream.offline_consumers[name]
+    stream.consumer_changed()
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredConsumer:
+    """A consumer as the disk has it. state: None, it has none yet."""
+
+    name: str
+    config: ConsumerConfig
+    created: int
+    store: ConsumerStore
+    state: ConsumerState | None
+
+
+def read(stream: Stream) -> list[RecoveredConsumer]:
+    """Read the consumers of a stream that is being opened. Blocks; in any thread.
+
+    Those that cannot be read are told to the log, and are `offline_consumers` of the stream. What others were
+    given and the stream does not have is lost, and is told by it.
+    """
+    found = [
+        one for asset in stream.account.directory.consumers(stream.name) if (one := _read(stream, asset))
+    ]
+    states = [one.state for one in found if one.state is not None and one.state.delivered[0]]
+    known, last = max((state.delivered[1] for state in states), default=0), stream.store.last_seq
+    if known > last:
+        stream.alarm(f"ends at {last}, and its consumers were given messages up to {known}: they are lost")
+    stream.store.account_for(known)
+    return found
+
+
+def _read(stream: Stream, asset: StoredConfig) -> RecoveredConsumer | None:
+    """A consumer as the disk has it; None: it is offline now."""
+    what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
+    if asset.mended:
+        stream.host.log.warning(f"{what}: {asset.mended}: written anew from the other file")
+    if asset.document is None:
+        _put_offline(stream, asset.name, f"it cannot be read: {asset.damage}")
+        return None
+    try:
+        config = ConsumerConfig.from_json(asset.document["config"])
+        limits = bounds(stream.account, stream.config.num_replicas)
+        config = check(config, stream.config, limits, recovering=True)
+        created = parse_rfc3339(asset.document["created"])
+        store = stream.account.directory.open_consumer(stream.name, asset.name)
+        state = store.load()
+    except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
+        _put_offline(stream, asset.name, f"it cannot be recovered: {error}")
+        return None
+    if store.mended:
+        stream.host.log.warning(f"{what}: {store.mended}")
+    if store.fault:
+        _alarm(stream, f"{what}: {store.fault}")
+    return RecoveredConsumer(asset.name, config, created, store, state)
+
+
+def _put_offline(stream: Stream, name: str, reason: str) -> None:
+    stream.offline_consumers[name] = reason
+    _alarm(stream, f"Consumer '{stream.account.name} > {stream.name} > {name}' is offline: {reason}")

@@ -1,0 +1,230 @@
+"""Which message a consumer gets next: those due again first, then those picked, then the stream in order.
+
+Promises: a message that is not committed, or fails its checksum, is never given out; what cannot be sent
+can be given back and comes again first. Reads the stream; sends nothing.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+from ....store.errors import Damaged, NotFound
+from ....store.message import StoredMessage
+from ....store.sequences import Sequences
+from .delivery_state import DeliveryState
+from .start import StartPosition
+from .stream_view import StreamView
+
+AHEAD_SIZE = 1 << 18  # bytes that are read ahead, at most, but for one message
+
+
+class MessageSelector:
+    """The reading position of a consumer in its stream.
+
+    `lost(seq, text)` is told of a message that cannot be read, `dropped(seq)` of one that was due again
+    but is gone from the stream, `exhausted(seq)` of one that is out of deliveries.
+    """
+
+    __slots__ = (
+        "_ahead",
+        "_dropped",
+        "_exhausted",
+        "_held",
+        "_ledger",
+        "_lost",
+        "_picked",
+        "_resume",
+        "_stream",
+        "ahead",
+        "filters",
+        "limit",
+        "next_seq",
+    )
+
+    def __init__(
+        self,
+        stream: StreamView,
+        ledger: DeliveryState,
+        filters: Sequence[str],
+        *,
+        lost: Callable[[int, str], None],
+        dropped: Callable[[int], None],
+        exhausted: Callable[[int], None],
+    ) -> None:
+        self._stream = stream
+        self._ledger = ledger
+        self.filters = tuple(filters)
+        self.limit = 0  # max ack pending, 0 for none
+        self.next_seq = 1
+        self.ahead = 1  # how many messages are worth reading at once
+        self._ahead: deque[StoredMessage] = deque()  # those read and not taken: at or after next_seq
+        self._picked = Sequences()
+        self._resume = 0
+        self._held: StoredMessage | None = None
+        self._lost = lost
+        self._dropped = dropped
+        self._exhausted = exhausted
+
+    def start(self, start: StartPosition) -> None:
+        """Begin where `start` says."""
+        self.next_seq = start.next_seq
+        picked = start.picked
+        self._picked = picked if isinstance(picked, Sequences) else Sequences(picked)
+        self._resume = start.resume
+        self.rest()
+        self._held = None
+
+    def restart(self, seq: int) -> None:
+        """Go on at `seq`, whatever was to come."""
+        self.start(StartPosition(seq, []))
+
+    @property
+    def picked(self) -> int:
+        """How many picked messages are still to come."""
+        return len(self._picked)
+
+    @property
+    def tail(self) -> int:
+        """The sequence from which on everything is still to come."""
+        return max(self.next_seq, self._resume) if self._picked else self.next_seq
+
+    def stalled(self) -> bool:
+        """Tell whether no new message may be delivered before some are acked."""
+        return 0 < self.limit <= self._ledger.outstanding
+
+    def take(self) -> tuple[StoredMessage, int] | None:
+        """Give the next message and which delivery of it this is; None at the end, or when stalled."""
+        if self._ledger.queued:
+            again = self._take_again()
+            if again is not None:
+                return again
+        if 0 < self.limit <= self._ledger.outstanding:
+            return None
+        if self._held is not None:
+            message, self._held = self._held, None
+            self.next_seq = message.seq + 1
+            return message, 1
+        if self._picked:
+            return self._take_picked()
+        return self._take_new()
+
+    def peek(self, most: int) -> list[StoredMessage]:
+        """Give up to `most` of the next messages if they are the next ones of the stream; none are taken."""
+        ledger, store = self._ledger, self._stream.store
+        if ledger.queued or self._held is not None or self._picked or self.stalled() or store.damaged():
+            return []
+        committed = self._stream.committed_seq
+        if not self._ahead and self.next_seq <= committed:
+            self._ahead.extend(store.next_run(self.filters, self.next_seq, committed, most, AHEAD_SIZE))
+        return list(islice(self._ahead, most))
+
+    def skip(self, count: int) -> None:
+        """Take messages that `peek` gave."""
+        self.next_seq = self._ahead[count - 1].seq + 1
+        if count == len(self._ahead):
+            self._ahead.clear()
+        else:
+            for _ in range(count):
+                self._ahead.popleft()
+
+    def _take_again(self) -> tuple[StoredMessage, int] | None:
+        ledger = self._ledger
+        while seq := ledger.take():
+            if ledger.exhausted(seq):
+                self._exhausted(seq)
+                continue
+            try:
+                return self._stream.store.get(seq), ledger.deliveries(seq) + 1
+            except NotFound:
+                self._dropped(seq)
+            except Damaged as damage:
+                self._lost(seq, damage.where)
+                self._dropped(seq)
+        return None
+
+    def _take_picked(self) -> tuple[StoredMessage, int] | None:
+        while self._picked:
+            seq = self._picked.pop_first()
+            self.next_seq = seq + 1 if self._picked else max(self._resume, seq + 1)
+            try:
+                return self._stream.store.get(seq), 1
+            except NotFound:
+                continue
+            except Damaged as damage:
+                self._lost(seq, damage.where)
+        return self._take_new()
+
+    def rest(self) -> None:
+        """Let go of what was read ahead; it will be read again."""
+        self._ahead.clear()
+
+    def _take_new(self) -> tuple[StoredMessage, int] | None:
+        if self._ahead:
+            read = self._ahead.popleft()
+            self.next_seq = read.seq + 1
+            return read, 1
+        committed = self._stream.committed_seq
+        if self.next_seq > committed:
+            return None
+        store = self._stream.store
+        if self.ahead > 1 and not store.damaged():
+            self._ahead.extend(store.next_run(self.filters, self.next_seq, committed, self.ahead, AHEAD_SIZE))
+            if self._ahead:
+                return self._take_new()
+        message = store.next(self.filters, self.next_seq)
+        if (lost := store.damaged()) and (message is None or message.seq > self.next_seq):
+            self._tell_lost(lost, message.seq if message is not None else committed + 1)
+        if message is None:
+            self.next_seq = max(self.next_seq, store.last_seq + 1)
+            return None
+        if message.seq > committed:
+            self._held, self.next_seq = None, message.seq
+            return None
+        self.next_seq = message.seq + 1
+        return message, 1
+
+    def _tell_lost(self, lost: list[int], end: int) -> None:
+        for seq in lost:
+            if self.next_seq <= seq < end:
+                self._lost(seq, "it is damaged")
+
+    def give_back(self, message: StoredMessage, count: int) -> None:
+        """Take back a message that was taken and not delivered: it comes first next time."""
+        if count > 1:
+            self._ledger.queue_first(message.seq)
+        elif self._resume and message.seq < self._resume:
+            self._picked.prepend(message.seq)
+            self.next_seq = message.seq
+        else:
+            # kept, so that a message which waits for its time is read once
+            self._held, self.next_seq = message, message.seq
+
+    def removed(self, seq: int) -> bool:
+        """Take note that a message left the stream; True if it was picked and not delivered yet."""
+        if self._held is not None and self._held.seq == seq:
+            self._held = None
+        if self._ahead and seq >= self._ahead[0].seq:
+            self.rest()
+        if self._picked.discard(seq):
+            if not self._picked:
+                self.next_seq = max(self.next_seq, self._resume)
+            return True
+        return False
+
+    def purged(self, first_seq: int, gone: Iterable[int]) -> None:
+        """Take note that these, and everything below `first_seq`, left the stream."""
+        self._held = None
+        self.rest()
+        self.next_seq = max(self.next_seq, first_seq)
+        if self._picked:
+            self._picked.drop_before(first_seq)
+            for seq in gone:
+                self._picked.discard(seq)
+            if not self._picked:
+                self.next_seq = max(self.next_seq, self._resume)
+
+    def refilter(self, filters: Sequence[str]) -> None:
+        """Read on with other filters."""
+        self.filters = tuple(filters)
+        self.rest()
+        self._held = None

@@ -1,0 +1,404 @@
+"""Delivery to pull requests.
+
+Promises: a request gets what it asked for or a status that says why not; no request outlives its time;
+the loop is given back after `slices.SECONDS` or `BYTES_BUDGET`, and consumers with more to do take turns.
+One timer for all requests.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ....protocol import headers
+from ....protocol.limits import KNOWN_API_LEVEL
+from ..host import serves_level
+from . import statuses
+from .batch_delivery import BatchDelivery
+from .deadline_timer import DeadlineTimer
+from .delivery_rate import DeliveryRate
+from .priority import PinnedClient, PriorityDecision, overflow_turn
+from .pull import Pull, PullError, WaitQueue, parse, refuse
+from .reentrant import ReentrantRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .core import Consumer
+
+BYTES_BUDGET = 4 << 20
+AHEAD = 128
+SLICE = 150  # requests answered or looked at in one turn of the loop
+FULL_CHECK_EVERY = 1_000_000_000
+
+
+class PullDelivery:
+    """The waiting pull requests of a consumer, and what is delivered to them."""
+
+    __slots__ = (
+        "_account",
+        "_alarm",
+        "_bulk",
+        "_checked_at",
+        "_consumer",
+        "_due",
+        "_not_before",
+        "_pin_alarm",
+        "_rounds",
+        "_unswept",
+        "last_request",
+        "pace",
+        "pin",
+        "queue",
+    )
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._account = consumer.account
+        config = consumer.config
+        self.queue = WaitQueue(config.max_waiting, prioritized=config.priority_policy == "prioritized")
+        self.pin = PinnedClient()
+        self.pace = DeliveryRate(0, None)
+        self.last_request = consumer.clock.now()
+        self._alarm = DeadlineTimer(consumer.clock, self._tick)
+        self._due = False
+        self._pin_alarm = DeadlineTimer(consumer.clock, self._pin_expired)
+        self._checked_at = 0
+        self._not_before = 0
+        self._unswept: Iterator[Pull] | None = None
+        self._rounds = ReentrantRunner(self._serve, consumer.host.deliveries)
+        self._bulk = BatchDelivery(consumer) if config.ack_policy == "none" else None
+
+    @property
+    def ready(self) -> bool:
+        """Whether anybody waits for a message."""
+        return len(self.queue) > 0
+
+    # -- requests
+
+    def request(self, body: bytes, reply: str, header: bytes = b"") -> None:
+        """Take a pull request."""
+        if not reply:
+            return
+        if header and not serves_level(header, KNOWN_API_LEVEL):
+            self._say(reply, statuses.API_LEVEL)
+            return
+        now = self._consumer.clock.now()
+        try:
+            pull = parse(body, reply, now)
+        except PullError as error:
+            self._say(reply, statuses.error(400, f"Bad Request - {error}"))
+            return
+        refusal = refuse(pull, self._consumer.config, self.pin.identifier)
+        if refusal:
+            self._say(reply, refusal)
+            return
+        if self.pin.identifier and pull.pin == self.pin.identifier:
+            self._rest_pin(now)
+        if self.queue.full() and now - self._checked_at > FULL_CHECK_EVERY:
+            self._sweep(now)
+        if pull.no_wait and self._answered(pull, now):
+            return
+        if not self.queue.add(pull):
+            # A client that watches for heartbeats asks again by itself; a refusal would make it a hot loop.
+            if not pull.heartbeat:
+                self._say(reply, statuses.MAX_WAITING)
+            return
+        self.last_request = now
+        if self.queue.prioritized:
+            self._rounds.later()  # once all that ask at this moment stand in line
+        else:
+            self.run()
+        if len(self.queue) and (deadline := pull.deadline()):
+            self._alarm.at(deadline)
+
+    def _answered(self, pull: Pull, now: int) -> bool:
+        """Answer a no_wait request that cannot have anything; False if it may wait for its turn."""
+        pending = self._consumer.waiting_messages()
+        if not pending:
+            if pull.expires:
+                return False
+            self.last_request = now
+            self._say(pull.reply, statuses.NO_MESSAGES)
+            return True
+        self._sweep(now)
+        if pending < self.queue.wanted():
+            self.last_request = now
+            self._say(pull.reply, statuses.REQUESTS_PENDING)
+            return True
+        return False
+
+    def _say(self, reply: str, status: bytes) -> None:
+        self._account.publish(reply, header=status)
+
+    def _refuse(self, pull: Pull, status: str) -> None:
+        self._say(pull.reply, statuses.with_pending(status, pull.left, pull.max_bytes))
+        self.queue.remove(pull)
+
+    # -- delivery
+
+    def run(self) -> None:
+        """Deliver what can be delivered now, answer what is over, and set the timer for the rest."""
+        self._rounds.run()
+
+    def _serve(self) -> None:
+        consumer, queue = self._consumer, self.queue
+        now = consumer.clock.now()
+        at_end = True
+        if len(queue) and not consumer.paused(now):
+            at_end = False
+            if now >= self._not_before:
+                consumer.feed.ahead = self._worth_reading()
+                at_end = self._deliver(now)
+                consumer.feed.rest()
+                consumer.delivered()
+            else:
+                self._alarm.at(self._not_before)
+        due, self._due = self._due, False
+        # Who is held back by what is not acked has all that no_wait gives when the timer rings.
+        if queue.ending and (at_end or (due and consumer.feed.stalled())):
+            self._end_no_wait(now)
+        if due:
+            self._answer_due(now)
+            if deadline := queue.deadline():
+                self._alarm.at(max(deadline, now))
+
+    def _tick(self) -> None:
+        deadline, now = self.queue.deadline(), self._consumer.clock.now()
+        if deadline > now:  # heartbeats move to later with each delivery
+            self._alarm.at(deadline)
+            self.run()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._due = True
+        self.run()
+
+    def _worth_reading(self) -> int:
+        """How many messages those who wait may take at once, roughly."""
+        head = self.queue.head()
+        return min(head.left * len(self.queue), AHEAD) if head is not None and self.pace.free else 1
+
+    def _deliver(self, now: int) -> bool:
+        """Deliver until nothing is left, nobody takes more, or the budget is used; True at the end of it."""
+        consumer, queue, pace = self._consumer, self.queue, self.pace
+        feed, sender = consumer.feed, consumer.sender
+        consumer.backlog.grow()
+        trusted: set[Pull] = set()  # somebody listened to them when this round looked
+        policy = consumer.config.priority_policy
+        pinned, in_turn = policy == "pinned_client", policy == "none"
+        tracked, free = consumer.ledger.track, pace.free
+        if in_turn and self._bulk is not None and self._deliver_run(now):
+            if len(queue):
+                self._rounds.later()
+            return not len(queue)
+        spent, until = 0, self._consumer.host.deliveries.until()
+        while spent <= BYTES_BUDGET and perf_counter() < until:
+            taken = feed.take()
+            if taken is None:
+                return not feed.stalled()
+            message, count = taken
+            out = sender.trim(message) if sender.headers_only else message
+            ack_subject = sender.ack_subject(message, count)
+            size = sender.size(out, ack_subject)
+            if not free and (wait := pace.delay(message, size, now)):
+                feed.give_back(message, count)
+                self._not_before = now + wait
+                self._alarm.at(self._not_before)
+                return False
+            pull = queue.head()
+            if pull is None or not in_turn or pull.max_bytes or pull not in trusted:
+                pull = self._choose(size, now, trusted)
+                if pull is None:
+                    feed.give_back(message, count)
+                    return True
+                trusted.add(pull)
+            header = out.header
+            if pinned:
+                header = headers.add(header, b"Nats-Pin-Id", self.pin.identifier.encode())
+            if not sender.send(out, count, pull.reply, ack_subject, header, now):
+                feed.give_back(message, count)
+                queue.drop_head()
+                trusted.clear()
+                continue
+            spent += size
+            if not tracked:
+                consumer.sent(message.seq)
+            self._served(pull, now)
+            if not len(queue):
+                return True
+        self._rounds.later()
+        return False
+
+    def _deliver_run(self, now: int) -> bool:
+        """Deliver many messages at once, if that is possible now."""
+        consumer, queue, bulk = self._consumer, self.queue, self._bulk
+        plain = self.pace.free and not consumer.sender.headers_only and not consumer.intake.releases
+        if bulk is None or not plain or not bulk.serve(pulls := list(queue), now):
+            return False
+        for pull in pulls:
+            if pull.left > 0:
+                queue.got(pull)
+                continue
+            queue.remove(pull)
+            if pull.max_bytes > 0:
+                self._say(pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, 0, pull.max_bytes))
+        return True
+
+    def _served(self, pull: Pull, now: int) -> None:
+        self.queue.served()
+        if pull.left > 0:
+            if pull.heartbeat:
+                pull.heartbeat_at = now + pull.heartbeat
+        elif pull.max_bytes > 0:
+            self._say(pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, pull.left, pull.max_bytes))
+
+    def _choose(self, size: int, now: int, trusted: set[Pull]) -> Pull | None:
+        """Find the request that gets the next message, of `size` bytes; answer those that cannot."""
+        queue = self.queue
+        policy = self._consumer.config.priority_policy
+        passed = 0
+        while (pull := queue.head()) is not None:
+            if pull.expires and now >= pull.expires:
+                self._refuse(pull, statuses.REQUEST_TIMEOUT)
+                continue
+            turn = PriorityDecision.SERVE if policy == "none" else self._turn(pull, policy)
+            if turn is PriorityDecision.WRONG_PIN:
+                self._refuse(pull, statuses.WRONG_PIN)
+                continue
+            if turn is PriorityDecision.PASS:
+                queue.cycle()
+                passed += 1
+                if passed >= len(queue):
+                    return None
+                continue
+            if pull.max_bytes > 0 and size > pull.max_bytes:
+                self._refuse(pull, statuses.MAX_BYTES)
+                continue
+            if pull not in trusted and not self._account.has_interest(pull.reply):
+                queue.drop_head()
+                continue
+            if turn is PriorityDecision.PIN:
+                self._pin(pull, now)
+            if pull.max_bytes > 0:
+                pull.max_bytes -= size
+                if not pull.max_bytes:
+                    pull.left = 1
+            return pull
+        return None
+
+    def _turn(self, pull: Pull, policy: str) -> PriorityDecision:
+        if policy == "pinned_client":
+            return self.pin.turn(pull)
+        if policy == "overflow":
+            return overflow_turn(pull, self._consumer.backlog.count, self._consumer.ledger.outstanding)
+        return PriorityDecision.SERVE
+
+    # -- the end of requests
+
+    def _end_no_wait(self, now: int) -> None:
+        """Tell those that do not wait that there is no more for them; whoever is too many, next time."""
+        for pull in list(islice(self.queue.ending, SLICE)):
+            if pull.expires and now >= pull.expires:
+                self._is_over(pull, now)
+            else:
+                self._say(pull.reply, statuses.NO_MESSAGES)
+                self.queue.remove(pull)
+        if self.queue.ending:
+            self._due = True
+            self._rounds.later()
+
+    def _answer_due(self, now: int) -> None:
+        """Let go of requests that are over, beat the heart of the others; whoever is too many, next time."""
+        queue = self.queue
+        for _ in range(SLICE):
+            pull = queue.due(now)
+            if pull is None:
+                return
+            if self._is_over(pull, now):
+                continue
+            ledger, feed = self._consumer.ledger, self._consumer.feed
+            self._say(pull.reply, statuses.idle_heartbeat(ledger.consumer_seq, feed.next_seq - 1))
+            pull.heartbeat_at = now + pull.heartbeat
+            queue.watch(pull)
+        self._consumer.host.deliveries.soon(self._tick)
+
+    def _is_over(self, pull: Pull, now: int) -> bool:
+        """Let go of a request whose time has come, or that nobody listens for."""
+        if pull.expires and now >= pull.expires:
+            self._say(pull.reply, statuses.with_pending(statuses.REQUEST_TIMEOUT, pull.left, pull.max_bytes))
+        elif self._account.has_interest(pull.reply):
+            return False
+        self.queue.remove(pull)
+        return True
+
+    def _sweep(self, now: int) -> None:
+        """Look whether those who wait are still there: some at once, many in the next turns."""
+        self._checked_at = now
+        if self._unswept is None:
+            self._unswept = iter(self.queue)
+            self._sweep_on()
+
+    def _sweep_on(self) -> None:
+        if self._unswept is None:
+            return  # stopped meanwhile
+        now, looked = self._consumer.clock.now(), 0
+        for pull in islice(self._unswept, SLICE):
+            looked += 1
+            self._is_over(pull, now)
+        if looked == SLICE:
+            self._consumer.host.deliveries.soon(self._sweep_on)
+        else:
+            self._unswept = None
+
+    def waiting(self) -> int:
+        """Count the requests that still wait."""
+        self._sweep(self._consumer.clock.now())
+        return len(self.queue)
+
+    def dismiss(self) -> None:
+        """Send everybody away because the server shuts down."""
+        while (pull := self.queue.head()) is not None:
+            self._refuse(pull, statuses.SERVER_SHUTDOWN)
+
+    def stop(self, status: bytes) -> None:
+        """Send everybody away with `status`."""
+        self._alarm.clear()
+        self._pin_alarm.clear()
+        self._unswept = None
+        leaving = [pull.reply for pull in self.queue]
+        self.queue = WaitQueue(self.queue.limit, prioritized=self.queue.prioritized)
+
+        def tell(first: int) -> None:
+            for reply in leaving[first : first + SLICE]:
+                self._say(reply, status)
+            if first + SLICE < len(leaving):
+                self._consumer.host.deliveries.soon(lambda: tell(first + SLICE))
+
+        tell(0)
+
+    # -- the pinned client
+
+    def _pin(self, pull: Pull, now: int) -> None:
+        consumer = self._consumer
+        self.pin.set(consumer.host.new_id(), now)
+        pull.pin = self.pin.identifier
+        self._rest_pin(now)
+        consumer.notices.pinned(pull.group, self.pin.identifier)
+
+    def _rest_pin(self, now: int) -> None:
+        self._pin_alarm.again(now + self._consumer.config.priority_timeout)
+
+    def _pin_expired(self) -> None:
+        self.unpin("timeout")
+
+    def unpin(self, reason: str) -> None:
+        """Pin nobody, so that the next request may be."""
+        self._pin_alarm.clear()
+        if not self.pin.identifier:
+            return
+        self.pin.clear()
+        self._consumer.notices.unpinned(self._consumer.config.priority_groups[0], reason)
+        self.run()

@@ -1,0 +1,29 @@
+"""ConsumerReplication: what the leader of a replicated consumer is given: where others agree that it
+stands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ....store.consumer_state import ConsumerState
+    from .delivery_state import DeliveryState
+    from .start import StartPosition
+    from .state_writer import ConsumerPersistence
+
+
+class ConsumerReplication(Protocol):
+    """One consumer's."""
+
+    def state(self) -> ConsumerState:
+        """What is agreed on."""
+
+    def start(self) -> StartPosition:
+        """Where to read on."""
+
+    def last_active(self) -> tuple[int, int]:
+        """When the last message was delivered and acknowledged, ns; 0 for never."""
+
+    def keeper(self, ledger: DeliveryState) -> ConsumerPersistence:
+        """Who lets the others agree on what becomes of `ledger`."""

@@ -1,0 +1,194 @@
+"""The saver: carries a consumer's ledger to the disk.
+
+Promises: at most one commit runs at a time; a change is on its way to the disk within `INTERVAL`; those
+who must know (`after`) are called when all that had happened before is durable. When a write fails, that
+is logged and nothing more is written or confirmed: the state on the disk is then older, so that messages
+come again rather than get lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from ....store.consumer import ConsumerStore
+from ....store.errors import StoreError
+from ....store.stream import Commit
+from .deadline_timer import DeadlineTimer
+from .delivery_state import DeliveryState
+
+if TYPE_CHECKING:
+    from ..host import JetStreamHost
+    from ..streams.commit import Job
+
+INTERVAL = 100_000_000
+
+
+class ConsumerPersistence(Protocol):
+    """Keeps a ledger's state where a crash does not reach it."""
+
+    def changed(self) -> None:
+        """Keep it soon."""
+
+    def after(self, done: Callable[[], None]) -> None:
+        """Call `done` when all that has happened is kept."""
+
+    def close(self) -> None:
+        """Keep what is not kept yet, if that can be, and end. Blocks."""
+
+    # The same in two steps, of which only the second one blocks:
+
+    def halt(self) -> None:
+        """Take no more."""
+
+    def write_out(self) -> None:
+        """Keep what is not kept yet; in any thread."""
+
+    def abandon(self) -> None:
+        """End and keep nothing: the consumer is deleted."""
+
+
+class ConsumerStateWriter:
+    """Saves one consumer's ledger in its store."""
+
+    __slots__ = (
+        "_alarm",
+        "_broken",
+        "_closed",
+        "_dirty",
+        "_ending",
+        "_host",
+        "_job",
+        "_last",
+        "_ledger",
+        "_running",
+        "_store",
+        "_waiting",
+        "_what",
+    )
+
+    def __init__(self, store: ConsumerStore, ledger: DeliveryState, host: JetStreamHost, what: str) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._host = host
+        self._what = what
+        self._alarm = DeadlineTimer(host.clock, self._begin)
+        self._waiting: list[Callable[[], None]] = []
+        self._dirty = False
+        self._closed = self._broken = False
+        # the commit that runs, and the work it is
+        self._running: Commit | None = None
+        self._job: Job | None = None
+        self._ending: tuple[Commit, Job | None] | None = None  # what ran when it was halted
+        self._last = 0
+
+    def changed(self) -> None:
+        """Save soon."""
+        if self._dirty or self._closed or self._broken:
+            return
+        self._dirty = True
+        if self._running is None:
+            self._arm()
+
+    def _arm(self) -> None:
+        self._alarm.at(max(self._last + INTERVAL, self._host.clock.now()))
+
+    def after(self, done: Callable[[], None]) -> None:
+        """Save as soon as the disk is free, and then call `done`."""
+        if self._closed or self._broken:
+            return
+        self._waiting.append(done)
+        self._dirty = True
+        if self._running is None:
+            # not at once: acks that came in the same read go in the same write
+            self._alarm.at(self._host.clock.now())
+
+    def _begin(self) -> None:
+        if self._running is not None or not self._dirty:
+            return
+        self._dirty = False
+        waiting, self._waiting = self._waiting, []
+        self._last = self._host.clock.now()
+        try:
+            self._store.save(self._ledger.to_save())
+            commit = self._store.begin_commit()
+        except (OSError, StoreError) as error:
+            self._failed(error)
+            return
+        if commit is None:
+            for done in waiting:
+                done()
+            return
+        self._running = commit
+
+        def finished(error: BaseException | None) -> None:
+            if self._running is not commit:
+                return  # closed meanwhile
+            self._end_commit()
+            if error is not None:
+                self._failed(error)
+            else:
+                for done in waiting:
+                    done()
+            if self._waiting:
+                self._alarm.at(self._host.clock.now())
+            elif self._dirty:
+                self._arm()
+
+        job = self._host.runner.work(commit.run, finished)
+        self._job = job if self._running is commit else None
+
+    def _end_commit(self) -> None:
+        commit, self._running, self._job = self._running, None, None
+        if commit is not None:
+            self._store.finish(commit)
+
+    def _failed(self, error: BaseException) -> None:
+        self._broken = True
+        self._waiting.clear()
+        self._host.log.error(f"{self._what}: its state can not be written: {error}")
+
+    def halt(self) -> None:
+        """Take no more."""
+        self._closed = True
+        self._alarm.clear()
+        self._waiting.clear()
+        if self._running is not None:
+            self._ending = (self._running, self._job)
+            self._running = self._job = None
+
+    def _wait(self) -> None:
+        """Wait for the write that was going on when it was halted."""
+        ending, self._ending = self._ending, None
+        if ending is None:
+            return
+        commit, job = ending
+        error = None if job is None else job.wait()
+        self._store.finish(commit)
+        if error is not None:
+            self._failed(error)
+
+    def close(self) -> None:
+        """Save what is not saved and let go of the file."""
+        self.halt()
+        self.write_out()
+
+    def write_out(self) -> None:
+        """Save what is not saved and let go of the file, once it is halted; in any thread."""
+        self._wait()
+        try:
+            if self._dirty and not self._broken:
+                self._store.save(self._ledger.to_save())
+                self._store.commit_sync()
+            self._store.close()
+        except (OSError, StoreError) as error:
+            self._failed(error)
+
+    def abandon(self) -> None:
+        """Let go of the file, saving nothing: the consumer is deleted."""
+        self.halt()
+        self._wait()
+        try:
+            self._store.delete()
+        except (OSError, StoreError) as error:
+            self._failed(error)

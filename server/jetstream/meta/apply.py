@@ -1,0 +1,423 @@
+"""Applying: one command after the other, each judged against the state it meets.
+
+Promises:
+
+1. Deterministic: what comes out depends on the state and the entry only; no clock, no dice, no settings.
+2. An index is applied once; to apply it again does nothing.
+3. A command takes effect whole, or not at all and says why: Refused with the error of the API, or Stale when
+   it was judged by what has changed since.
+4. The invariants of `assignment` hold after each.
+
+Rules that need only one configuration were judged by who proposed; here are those that need the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ....protocol.errors import api_error
+from .assignment import ConsumerAssignment, Document, StreamAssignment
+from .command import (
+    ChangePeers,
+    Command,
+    CreateStream,
+    DeleteConsumer,
+    DeleteStream,
+    GroupStarted,
+    PeersConfirmed,
+    PreferLeader,
+    PurgeAccount,
+    PutConsumer,
+    PutServer,
+    RemoveServer,
+    ReplaceServer,
+    UpdateStream,
+    decode,
+)
+from .effect import (
+    AlreadyExists,
+    CommandRejected,
+    ConsumerCreated,
+    ConsumerDeleted,
+    ConsumerUpdated,
+    Effect,
+    ServerRemoved,
+    ServerReplaced,
+    ServerUpdated,
+    StaleCommand,
+    StreamCreated,
+    StreamDeleted,
+    StreamUpdated,
+)
+from .peers import in_new_life, moved, peers_fault, without
+from .state import MetaState, Read, is_held, lives
+from .tier_limits import consumer_fault, stream_fault
+
+Effects = list[Effect]
+
+
+def apply(state: MetaState, index: int, entry: bytes) -> Effects:
+    """Apply the entry at `index` to `state`. Raises EntryError, and then nothing has changed."""
+    if index <= state.index:
+        return []
+    command = decode(entry)
+    state.index = index
+    return _HANDLERS[type(command)](state, command)
+
+
+def _refused(constant: str, **placeholders: object) -> Effects:
+    return [CommandRejected(api_error(constant, **placeholders))]
+
+
+def _stale(state: MetaState, account: str, reads: dict[Read, int]) -> str:
+    """What of the reads has changed, "" for nothing."""
+    for read, revision in reads.items():
+        if state.revision(account, read) != revision:
+            return " ".join(part for part in read if part)
+    return ""
+
+
+# --- servers
+
+
+def _put_server(state: MetaState, command: PutServer) -> Effects:
+    server = command.server
+    before = state.servers.get(server.id)
+    if before == server:
+        return []
+    if server.id in state.retired:
+        return _refused("JSClusterServerNotMemberErr")
+    earlier = lives(state, server)
+    if earlier:
+        return [StaleCommand(f"server {earlier[0]}")]
+    state.servers[server.id] = server
+    return [ServerUpdated(server, before), *_waited_for(state, server.id)]
+
+
+def _waited_for(state: MetaState, server: str) -> Effects:
+    """A holder is back: streams that waited for it go on without the peers that were removed meanwhile."""
+    effects: Effects = []
+    for stream in list(state.held_by(server)):
+        absent = [peer for peer in stream.peers if peer not in state.servers]
+        if absent and is_held(state, stream):
+            after = stream
+            for gone in absent:
+                after = without(state, after, gone, None) or after
+            effects.append(_changed(state, stream, after))
+    return effects
+
+
+def _replace_server(state: MetaState, command: ReplaceServer) -> Effects:
+    server = command.server
+    if server.id in state.retired:
+        return _refused("JSClusterServerNotMemberErr")
+    effects: Effects = []
+    for old in lives(state, server):
+        state.servers.pop(old, None)
+        state.retired.add(old)
+        effects.append(ServerReplaced(old, server))
+        for stream in list(state.held_by(old)):
+            effects.append(_changed(state, stream, in_new_life(stream, old, server.id, state.index)))
+    if not effects:
+        return _put_server(state, PutServer(server))
+    state.servers[server.id] = server
+    return effects
+
+
+def _remove_server(state: MetaState, command: RemoveServer) -> Effects:
+    server = state.servers.pop(command.id, None)
+    if server is None:
+        return _refused("JSClusterServerNotMemberErr")
+    moves = {(move.account, move.stream): move for move in command.moves}
+    effects: Effects = [ServerRemoved(server)]
+    for stream in list(state.held_by(server.id)):
+        after = without(state, stream, server.id, moves.get((stream.account, stream.name)))
+        if after is not None:
+            effects.append(_changed(state, stream, after))
+    return effects
+
+
+# --- streams
+
+
+def _changed(state: MetaState, before: StreamAssignment, after: StreamAssignment) -> StreamUpdated:
+    members = after.members
+    after = replace(
+        after,
+        revision=state.index,
+        preferred=after.preferred if after.preferred in members else "",
+        seeds=tuple(seed for seed in after.seeds if seed in members),
+        holders=tuple(holder for holder in after.holders if holder in members),
+    )
+    state.streams[after.account][after.name] = after
+    return StreamUpdated(before, after)
+
+
+def _sound(config: Document) -> bool:
+    """Whether what is read here of a stream's configuration has its type; the rest was judged before."""
+    numbers = (config.get(name, 0) for name in ("num_replicas", "max_bytes", "max_consumers"))
+    subjects = config.get("subjects") or []
+    return (
+        isinstance(config.get("name"), str)
+        and all(type(number) is int for number in numbers)
+        and isinstance(subjects, list)
+        and all(isinstance(subject, str) for subject in subjects)
+        and isinstance(config.get("consumer_limits") or {}, dict)
+    )
+
+
+def _create_stream(state: MetaState, command: CreateStream) -> Effects:
+    account, config = command.account, command.config
+    if not _sound(config):
+        return _refused("JSStreamInvalidConfigF", err="stream configuration is damaged")
+    wanted = StreamAssignment(
+        account,
+        config,
+        command.group,
+        command.cluster,
+        command.peers,
+        command.created,
+        state.index,
+        state.index,
+        seeds=command.peers,
+        holders=command.peers,
+        preferred=command.preferred if command.preferred in command.peers else "",
+        client=command.client,
+    )
+    existing = state.stream(account, wanted.name)
+    if existing is not None:
+        if existing.config == config:
+            return [AlreadyExists(existing)]
+        return _refused("JSStreamNameExistErr")
+    if state.overlap(account, wanted.subjects, wanted.name):
+        return _refused("JSStreamSubjectOverlapErr")
+    fault = stream_fault(command.share, wanted, state.streams.get(account, {}).values(), new=True)
+    if fault is not None:
+        return [CommandRejected(fault)]
+    stale = _stale(state, account, command.reads) or peers_fault(state, wanted.peers)
+    if state.has_group(wanted.group):
+        stale = f"group {wanted.group}"
+    if stale:
+        return [StaleCommand(stale)]
+    if len(wanted.peers) != wanted.replicas:
+        return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
+    state.streams.setdefault(account, {})[wanted.name] = wanted
+    return [StreamCreated(wanted)]
+
+
+def _update_stream(state: MetaState, command: UpdateStream) -> Effects:
+    account, config = command.account, command.config
+    if not _sound(config):
+        return _refused("JSStreamInvalidConfigF", err="stream configuration is damaged")
+    before = state.stream(account, config["name"])
+    if before is None:
+        return _refused("JSStreamNotFoundErr")
+    after = replace(before, config=config, client=command.client or before.client)
+    if state.overlap(account, after.subjects, after.name):
+        return _refused("JSStreamSubjectOverlapErr")
+    violating = _violating(state, before, after)
+    if violating:
+        text = f"change to limits violates consumers: {', '.join(violating)}"
+        return _refused("JSStreamUpdateErrF", err=text)
+    if _weight(command, after) > _weight(command, before):
+        others = [one for one in state.streams[account].values() if one.name != after.name]
+        fault = stream_fault(command.share, after, others, new=False)
+        if fault is not None:
+            return [CommandRejected(fault)]
+    stale = _stale(state, account, command.reads)
+    if stale:
+        return [StaleCommand(stale)]
+    if command.peers:
+        return _place_anew(state, command, before, after)
+    if after.replicas != before.replicas:
+        return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
+    if after == before:
+        return [AlreadyExists(before)]
+    return [_changed(state, before, after)]
+
+
+def _weight(command: UpdateStream, stream: StreamAssignment) -> tuple[int, int]:
+    return command.share.reservation(stream.max_bytes, stream.replicas), stream.replicas
+
+
+def _violating(state: MetaState, before: StreamAssignment, after: StreamAssignment) -> list[str]:
+    """The consumers that would exceed the stream's new limits for consumers."""
+    old, new = before.config.get("consumer_limits") or {}, after.config.get("consumer_limits") or {}
+    if old == new:
+        return []
+    return [
+        consumer.name
+        for consumer in state.consumers_of(after.account, after.name)
+        if any(
+            0 < int(new.get(limit) or 0) < int(consumer.config.get(limit) or 0)
+            for limit in ("inactive_threshold", "max_ack_pending")
+        )
+    ]
+
+
+def _place_anew(
+    state: MetaState, command: UpdateStream, before: StreamAssignment, after: StreamAssignment
+) -> Effects:
+    if before.change == "move":
+        return _refused("JSStreamMoveInProgressErr")
+    if command.change == "move" and before.change:
+        return _refused("JSStreamReconfigureInProgressErr")
+    if not is_held(state, before):
+        return _refused("JSStreamOfflineErr")
+    fault = peers_fault(state, command.peers)
+    if fault or (command.group not in ("", before.group) and state.has_group(command.group)):
+        return [StaleCommand(fault or f"group {command.group}")]
+    if len(command.peers) != after.replicas:
+        return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
+    after = moved(state, after, command.peers, command.group, command.change)
+    after = replace(after, cluster=command.cluster or after.cluster, preferred=command.preferred)
+    if (after.peers, after.leaving) == (before.peers, before.leaving):
+        after = replace(after, change=before.change, placed=before.placed)
+    return [_changed(state, before, after)]
+
+
+def _change_peers(state: MetaState, command: ChangePeers) -> Effects:
+    move = command.move
+    before = state.stream(move.account, move.stream)
+    if before is None:
+        return _refused("JSStreamNotFoundErr")
+    if before.revision != move.revision:
+        return [StaleCommand(f"stream {before.name}")]
+    if not is_held(state, before):
+        return _refused("JSStreamOfflineErr")
+    fault = peers_fault(state, move.peers)
+    if fault or (move.group not in ("", before.group) and state.has_group(move.group)):
+        return [StaleCommand(fault or f"group {move.group}")]
+    if len(move.peers) > before.replicas:
+        return _refused("JSPeerRemapErr")
+    change = "move" if before.change == "move" else command.change
+    return [_changed(state, before, moved(state, before, move.peers, move.group, change))]
+
+
+def _begun(state: MetaState, command: GroupStarted) -> Effects:
+    before = state.stream(command.account, command.stream)
+    if before is None or before.placed != command.placed or not before.seeds:
+        return []
+    holders = tuple(seed for seed in before.seeds if seed in command.holders)
+    if not holders or peers_fault(state, before.peers):
+        return []
+    return [_changed(state, before, replace(before, seeds=(), holders=holders))]
+
+
+def _settle(state: MetaState, command: PeersConfirmed) -> Effects:
+    before = state.stream(command.account, command.stream)
+    if before is None or before.placed != command.placed:
+        return []
+    if not (before.change or before.leaving or before.seeds):
+        return []
+    if peers_fault(state, before.peers):
+        return []  # one was removed: it is not as the peers say after all
+    settled = replace(before, seeds=(), holders=before.peers, leaving=(), change="", preferred="")
+    return [_changed(state, before, settled)]
+
+
+def _prefer(state: MetaState, command: PreferLeader) -> Effects:
+    before = state.stream(command.account, command.stream)
+    if before is None:
+        return _refused("JSStreamNotFoundErr")
+    if command.peer not in before.peers:
+        return _refused("JSClusterPeerNotMemberErr")
+    if before.preferred == command.peer:
+        return []
+    return [_changed(state, before, replace(before, preferred=command.peer))]
+
+
+def _delete_stream(state: MetaState, command: DeleteStream) -> Effects:
+    stream = state.stream(command.account, command.stream)
+    if stream is None or command.created not in (0, stream.created):
+        return _refused("JSStreamNotFoundErr")
+    return [_drop(state, stream)]
+
+
+def _drop(state: MetaState, stream: StreamAssignment) -> StreamDeleted:
+    account, name = stream.account, stream.name
+    del state.streams[account][name]
+    if not state.streams[account]:
+        del state.streams[account]
+    state.consumers.pop((account, name), None)
+    state.consumer_changes.pop((account, name), None)
+    return StreamDeleted(stream)
+
+
+def _purge_account(state: MetaState, command: PurgeAccount) -> Effects:
+    return [_drop(state, stream) for stream in state.of_account(command.account)]
+
+
+# --- consumers
+
+
+def _put_consumer(state: MetaState, command: PutConsumer) -> Effects:
+    account, stream_name, name = command.account, command.stream, command.name
+    stream = state.stream(account, stream_name)
+    if stream is None:
+        return _refused("JSStreamNotFoundErr")
+    before = state.consumer(account, stream_name, name)
+    if before is not None:
+        if before.config == command.config:
+            return [AlreadyExists(before)]
+        if command.action == "create":
+            return _refused("JSConsumerAlreadyExists")
+        stale = _stale(state, account, command.reads)
+        if stale:
+            return [StaleCommand(stale)]
+        client = command.client or before.client
+        after = replace(before, config=command.config, client=client, revision=state.index)
+        _keep(state, after)
+        return [ConsumerUpdated(before, after)]
+    if command.action == "update":
+        return _refused("JSConsumerDoesNotExist")
+    made = ConsumerAssignment(
+        account, stream_name, name, command.config, command.created, state.index, command.client
+    )
+    fault = consumer_fault(command.share, stream, made, state.consumers_of(account, stream_name))
+    if fault is not None:
+        return [CommandRejected(fault)]
+    stale = _stale(state, account, command.reads)
+    if stale:
+        return [StaleCommand(stale)]
+    _keep(state, made)
+    return [ConsumerCreated(made)]
+
+
+def _keep(state: MetaState, consumer: ConsumerAssignment) -> None:
+    key = (consumer.account, consumer.stream)
+    state.consumers.setdefault(key, {})[consumer.name] = consumer
+    state.consumer_changes[key] = state.index
+
+
+def _delete_consumer(state: MetaState, command: DeleteConsumer) -> Effects:
+    account, stream, name = command.account, command.stream, command.name
+    if state.stream(account, stream) is None:
+        return _refused("JSStreamNotFoundErr")
+    consumer = state.consumer(account, stream, name)
+    if consumer is None or command.created not in (0, consumer.created):
+        return _refused("JSConsumerNotFoundErr")
+    del state.consumers[account, stream][name]
+    if not state.consumers[account, stream]:
+        del state.consumers[account, stream]
+    state.consumer_changes[account, stream] = state.index
+    return [ConsumerDeleted(consumer)]
+
+
+_HANDLERS: dict[type[Command], Callable[[MetaState, Any], Effects]] = {
+    PutServer: _put_server,
+    ReplaceServer: _replace_server,
+    RemoveServer: _remove_server,
+    CreateStream: _create_stream,
+    UpdateStream: _update_stream,
+    ChangePeers: _change_peers,
+    GroupStarted: _begun,
+    PeersConfirmed: _settle,
+    PreferLeader: _prefer,
+    DeleteStream: _delete_stream,
+    PurgeAccount: _purge_account,
+    PutConsumer: _put_consumer,
+    DeleteConsumer: _delete_consumer,
+}

@@ -1,0 +1,334 @@
+"""Placement: which servers are to hold a stream, and which of them had better lead it.
+
+Promises: the same state, sights and dice give the same peers. Never chooses a server twice, one outside the
+wanted cluster, or one that lacks a wanted tag; prefers servers that are online, then (for replicated streams)
+those with fewer of them, then those with more room, then those with fewer streams. Source: JetStream
+clustering, placement; the texts of the reasons are those of error 10005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from ....protocol.errors import ApiError, api_error
+from .assignment import StreamAssignment
+from .node_info import UNSEEN, NodeInfo, NodeStatus
+from .state import MetaState
+
+EXCLUDED = "!jetstream"  # the tag of a server that takes no streams
+ENDLESS = 1 << 62  # what a server without a limit has
+
+
+@dataclass(slots=True)
+class PeerSelectionErrors:
+    """Why servers were passed over, all of them together."""
+
+    offline: bool = False
+    excluded: bool = False
+    no_storage: bool = False
+    not_unique: bool = False
+    other: bool = False
+    no_servers: bool = False
+    missing_tags: set[str] = field(default_factory=set)
+    unwanted_tags: set[str] = field(default_factory=set)
+
+    def add(self, other: PeerSelectionErrors) -> None:
+        """Take over another cluster's reasons."""
+        for name in ("offline", "excluded", "no_storage", "not_unique", "other", "no_servers"):
+            setattr(self, name, getattr(self, name) or getattr(other, name))
+        self.missing_tags |= other.missing_tags
+        self.unwanted_tags |= other.unwanted_tags
+
+    def error(self) -> ApiError:
+        """Error 10005 with all of them."""
+        parts = ["no suitable peers for placement"]
+        for given, text in (
+            (self.offline, "peer offline"),
+            (self.excluded, "exclude tag set"),
+            (self.no_storage, "insufficient storage"),
+            (self.not_unique, "server tag not unique"),
+            (self.other, "miscellaneous issue"),
+            (self.no_servers, "jetstream not enabled in cluster"),
+        ):
+            if given:
+                parts.append(text)
+        for tags, text in ((self.missing_tags, "not matched"), (self.unwanted_tags, "excluded")):
+            if tags:
+                listed = ", ".join(f"'{tag}'" for tag in sorted(tags))
+                parts.append(f"tags {text} [{listed}]")
+        return api_error("JSClusterNoPeersErrF", err=", ".join(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRequest:
+    """What is to be placed. clusters: to be tried in this order. tags: wanted; with a "!" unwanted."""
+
+    replicas: int
+    clusters: Sequence[str]
+    storage: str = "file"
+    max_bytes: int = 0
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementPolicy:
+    """Of the server that leads. unique_tag: a prefix; of its tags no two peers may have the same.
+
+    max_ha_assets: how many replicated streams and consumers a server may hold, 0 for no limit.
+    """
+
+    unique_tag: str = ""
+    max_ha_assets: int = 0
+
+
+ANYWHERE = PlacementPolicy()
+
+
+@dataclass(slots=True)
+class NodeLoad:
+    """What one server holds, by assignment: streams, replicated ones, those with their consumers, bytes."""
+
+    streams: int = 0
+    replicated: int = 0
+    ha_assets: int = 0
+    memory: int = 0
+    store: int = 0
+
+
+def loads(state: MetaState) -> dict[str, NodeLoad]:
+    """The load of every server there is."""
+    found = {member: NodeLoad() for member in state.servers}
+    for stream in state.every_stream():
+        for member in stream.members:
+            load = found.get(member)
+            if load is None:
+                continue
+            load.streams += 1
+            if stream.storage == "memory":
+                load.memory += stream.max_bytes
+            else:
+                load.store += stream.max_bytes
+            if stream.replicated:
+                load.replicated += 1
+                load.ha_assets += 1 + len(state.consumers.get((stream.account, stream.name), ()))
+    return found
+
+
+def room(server: NodeInfo, sight: NodeStatus, load: NodeLoad, storage: str) -> int:
+    """The bytes a server has left: its limit less what is used or promised, whichever is more."""
+    if storage == "memory":
+        limit, taken = server.max_memory, max(sight.memory, load.memory)
+    else:
+        limit, taken = server.max_store, max(sight.store, load.store)
+    return ENDLESS if limit < 0 else max(0, limit - taken)
+
+
+def place(
+    state: MetaState,
+    sights: Mapping[str, NodeStatus],
+    wish: PlacementRequest,
+    policy: PlacementPolicy,
+    dice: Random,
+    *,
+    existing: Sequence[str] = (),
+    ignore: Collection[str] = (),
+) -> tuple[tuple[str, ...], str]:
+    """Choose: (peers, cluster). existing: peers that stay, and come first. Raises ApiError 10005."""
+    if len(existing) >= wish.replicas:
+        return tuple(existing[: wish.replicas]), wish.clusters[0]
+    reasons = PeerSelectionErrors()
+    for cluster in wish.clusters:
+        search = _Search(state, sights, wish, policy, cluster, existing)
+        chosen = search.run(dice, ignore)
+        if chosen is not None:
+            return (*existing, *chosen), cluster
+        reasons.add(search.reasons)
+    raise reasons.error()
+
+
+class _Search:
+    """The search through one cluster."""
+
+    def __init__(
+        self,
+        state: MetaState,
+        sights: Mapping[str, NodeStatus],
+        wish: PlacementRequest,
+        policy: PlacementPolicy,
+        cluster: str,
+        existing: Sequence[str],
+    ) -> None:
+        self.state = state
+        self.sights = sights
+        self.wish = wish
+        self.policy = policy
+        self.cluster = cluster
+        self.existing = existing
+        self.reasons = PeerSelectionErrors()
+        self.loads = loads(state)
+        self.prefix = policy.unique_tag.lower()
+        if self.prefix and any(tag.lower().startswith(self.prefix) for tag in wish.tags):
+            self.prefix = ""  # asked for by name: then it need not be unique
+        self.taken: set[str] = set()
+        for member in existing:
+            server = state.servers.get(member)
+            if server is not None:
+                self.taken.update(self._unique_tags(server))
+
+    def run(self, dice: Random, ignore: Collection[str]) -> list[str] | None:
+        """The peers that are added, best first; None when there are not enough."""
+        servers = sorted(self.state.servers.values(), key=lambda server: server.id)
+        dice.shuffle(servers)
+        fit = [
+            server
+            for server in servers
+            if server.cluster == self.cluster and self._suits(server, ignore) and self._is_unique(server)
+        ]
+        wanted = self.wish.replicas - len(self.existing)
+        online = sum(self._sight(server).online for server in fit) + len(self.existing)
+        enough = len(fit) >= wanted
+        if not enough or online < self.wish.replicas // 2 + 1:
+            self.reasons.no_servers |= not servers
+            self.reasons.offline |= enough and bool(servers)
+            return None
+        fit.sort(key=self._rank)
+        return [server.id for server in fit[:wanted]]
+
+    def _sight(self, server: NodeInfo) -> NodeStatus:
+        return self.sights.get(server.id, UNSEEN)
+
+    def _rank(self, server: NodeInfo) -> tuple[bool, int, int, int]:
+        load = self.loads[server.id]
+        left = room(server, self._sight(server), load, self.wish.storage)
+        replicated = load.replicated if self.wish.replicas > 1 else 0
+        return not self._sight(server).online, replicated, -left, load.streams
+
+    def _suits(self, server: NodeInfo, ignore: Collection[str]) -> bool:
+        """Whether the server by itself is one to choose; if not the reasons say why."""
+        reasons, sight, load = self.reasons, self._sight(server), self.loads[server.id]
+        if not sight.known:
+            reasons.offline = True
+            return False
+        if server.id in ignore or server.id in self.existing:
+            return False
+        if EXCLUDED in server.tags:
+            reasons.excluded = True
+            return False
+        for tag in self.wish.tags:
+            bare = tag.removeprefix("!").lower()
+            if tag.startswith("!") and bare in server.tags:
+                reasons.unwanted_tags.add(bare)
+                return False
+            if not tag.startswith("!") and bare not in server.tags:
+                reasons.missing_tags.add(bare)
+                return False
+        if self.wish.max_bytes > room(server, sight, load, self.wish.storage):
+            reasons.no_storage = True
+            return False
+        if 0 < self.policy.max_ha_assets <= load.ha_assets:
+            reasons.other = True
+            return False
+        return True
+
+    def _unique_tags(self, server: NodeInfo) -> list[str]:
+        if not self.prefix:
+            return []
+        return [tag for tag in server.tags if tag.startswith(self.prefix)][:1]
+
+    def _is_unique(self, server: NodeInfo) -> bool:
+        """Whether no server chosen before has the same tag; a server without such a tag does not fit."""
+        if not self.prefix:
+            return True
+        tags = self._unique_tags(server)
+        if not tags or tags[0] in self.taken:
+            self.reasons.not_unique = True
+            return False
+        self.taken.add(tags[0])
+        return True
+
+
+def preferred(peers: Sequence[str], sights: Mapping[str, NodeStatus], dice: Random) -> str:
+    """Who should lead a new group: any that is online."""
+    online = [peer for peer in peers if sights.get(peer, UNSEEN).online]
+    return dice.choice(online or list(peers))
+
+
+def survivors(
+    peers: Sequence[str],
+    count: int,
+    sights: Mapping[str, NodeStatus],
+    *,
+    holders: Collection[str],
+    leader: str = "",
+    lags: Mapping[str, int] | None = None,
+) -> tuple[str, ...]:
+    """Who stays when a stream gets fewer copies: the leader, then who is online, holds it, and lags least.
+
+    lags: operations behind the leader, by member; who is not in it counts as furthest behind.
+    """
+    lags = lags or {}
+
+    def rank(peer: str) -> tuple[bool, bool, bool, bool, int]:
+        online = sights.get(peer, UNSEEN).online
+        return peer != leader, not online, peer not in holders, peer not in lags, lags.get(peer, 0)
+
+    kept = set(sorted(peers, key=rank)[:count])
+    return tuple(peer for peer in peers if peer in kept)
+
+
+def may_host_consumer(
+    state: MetaState,
+    stream: StreamAssignment,
+    sights: Mapping[str, NodeStatus],
+    replicas: int,
+    policy: PlacementPolicy,
+) -> bool:
+    """Whether a stream's servers can take one consumer more now; if not it is error 10023."""
+    online = [peer for peer in stream.peers if sights.get(peer, UNSEEN).online]
+    if len(online) < replicas // 2 + 1:
+        return False
+    if not policy.max_ha_assets or not stream.replicated:
+        return True
+    found = loads(state)
+    return all(
+        found[peer].ha_assets < policy.max_ha_assets for peer in stream.members if peer in state.servers
+    )
+
+
+def successor(
+    state: MetaState,
+    members: Sequence[str],
+    leader: str,
+    sights: Mapping[str, NodeStatus],
+    dice: Random,
+    *,
+    server: str = "",
+    cluster: str = "",
+    tags: Sequence[str] = (),
+) -> str:
+    """Whom a leader that was told to step down hands over to, by the placement in the request.
+
+    server: the name of the one that is wanted. Raises ApiError 10005.
+    """
+    servers = [state.servers[member] for member in members if member in state.servers]
+    if server:
+        wanted = next((one.id for one in servers if one.name == server), "")
+        if wanted == leader:
+            text = f'preferred server "{server}" is already leader'
+            raise api_error("JSClusterNoPeersErrF", err=text)
+        if not wanted:
+            raise api_error("JSClusterNoPeersErrF", err=f'preferred server "{server}" not known')
+        return wanted
+    fit = [
+        one.id
+        for one in servers
+        if one.id != leader
+        and sights.get(one.id, UNSEEN).online
+        and (not cluster or one.cluster == cluster)
+        and all(tag.lower() in one.tags for tag in tags)
+    ]
+    if not fit:
+        raise api_error("JSClusterNoPeersErrF", err="no replacement peer connected")
+    return dice.choice(sorted(fit))

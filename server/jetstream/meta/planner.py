@@ -1,0 +1,340 @@
+"""MetaPlanner: where the meta leader turns wishes into commands.
+
+Promises: what it refuses it refuses as the reference does, before anything is proposed; what it proposes may
+still be refused when it is applied, or be stale: then the wish comes here again, with the state of that
+moment. It changes nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from ....protocol.errors import ApiError, api_error
+from ....protocol.identifier import new_id
+from ....protocol.subject_tree import TooEntangled
+from .assignment import Document, StreamAssignment
+from .command import (
+    ChangePeers,
+    CreateStream,
+    PeerMove,
+    PutConsumer,
+    PutServer,
+    RemoveServer,
+    ReplaceServer,
+    UpdateStream,
+)
+from .node_info import UNSEEN, NodeInfo, NodeStatus, node_of
+from .placement import (
+    ANYWHERE,
+    PlacementPolicy,
+    PlacementRequest,
+    may_host_consumer,
+    place,
+    preferred,
+    survivors,
+)
+from .state import AccountView, MetaState, is_held, lives
+from .tier_limits import UNLIMITED, TierLimits
+
+NAME_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who wants it. info: as stored with what is made. clusters: where it is connected, nearest first."""
+
+    info: Document
+    clusters: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MetaPlanner:
+    """state: as applied here. sights: of each member, by id. dice: for names and equal choices."""
+
+    state: MetaState
+    sights: Mapping[str, NodeStatus]
+    dice: Random
+    policy: PlacementPolicy = ANYWHERE
+
+    # --- streams
+
+    def create_stream(
+        self,
+        view: AccountView,
+        config: Document,
+        asker: Requester,
+        created: int,
+        share: TierLimits = UNLIMITED,
+    ) -> CreateStream:
+        """For a stream with this configuration, judged and complete. Raises ApiError 10005, 10058, 10065."""
+        account, name = view.account, str(config["name"])
+        existing = view.stream(name)
+        if existing is not None:
+            if existing.config != config:
+                raise api_error("JSStreamNameExistErr")
+            # The log says again that it is there: who leads no longer learns it so.
+            group, peers, cluster = existing.group, existing.peers, existing.cluster
+            return CreateStream(account, config, group, cluster, peers, existing.created, share=share)
+        self._check_overlap(account, config)
+        wish = _wish(config, asker.clusters)
+        peers, cluster = place(self.state, self.sights, wish, self.policy, self.dice)
+        return CreateStream(
+            account,
+            config,
+            self._group(wish),
+            cluster,
+            peers,
+            created,
+            preferred=preferred(peers, self.sights, self.dice),
+            client=asker.info,
+            share=share,
+            reads=dict(view.reads),
+        )
+
+    def update_stream(
+        self,
+        view: AccountView,
+        config: Document,
+        asker: Requester,
+        share: TierLimits = UNLIMITED,
+        *,
+        leader: str = "",
+        lags: Mapping[str, int] | None = None,
+    ) -> UpdateStream:
+        """For another configuration, judged as a successor of the one there is; other peers if need be.
+
+        leader, lags: of the stream's group as far as known, to choose who stays. Raises ApiError.
+        """
+        before = view.stream(str(config["name"]))
+        if before is None:
+            raise api_error("JSStreamNotFoundErr")
+        if self.offline(before):
+            raise api_error("JSStreamOfflineErr")
+        self._check_overlap(view.account, config)
+        command = UpdateStream(view.account, config, share, dict(view.reads), asker.info)
+        wish = _wish(config, asker.clusters)
+        placement = config.get("placement")
+        moves = bool(placement) and placement != before.config.get("placement")
+        if moves and wish.replicas != before.replicas:
+            raise api_error("JSStreamMoveAndScaleErr")
+        if not moves and wish.replicas == before.replicas:
+            return command
+        if before.change == "move":
+            raise api_error("JSStreamMoveInProgressErr")
+        if moves:
+            return self._move(command, before, wish)
+        if wish.replicas < len(before.peers):
+            peers = survivors(
+                before.peers, wish.replicas, self.sights, holders=before.holders, leader=leader, lags=lags
+            )
+            return _placed(command, peers, "", before.cluster, "", "scale")
+        wish = _wish(config, [before.cluster])
+        peers, cluster = place(
+            self.state,
+            self.sights,
+            wish,
+            self.policy,
+            self.dice,
+            existing=self._staying(before, wish.replicas),
+            ignore=before.leaving,
+        )
+        return _placed(command, peers, self._regroup(before, wish), cluster, before.peers[0], "scale")
+
+    def _check_overlap(self, account: str, config: Document) -> None:
+        try:
+            if self.state.overlap(account, config.get("subjects") or [], config["name"], patient=False):
+                raise api_error("JSStreamSubjectOverlapErr")
+        except TooEntangled as error:
+            raise api_error("JSStreamInvalidConfigF", err=str(error)) from None
+
+    def _staying(self, stream: StreamAssignment, count: int) -> list[str]:
+        """The peers, and of those that leave because it was scaled down a moment ago as many as fit."""
+        back = [one for one in stream.leaving if self.sights.get(one, UNSEEN).online]
+        return [*stream.peers, *(back if stream.change == "scale" else ())][:count]
+
+    def _move(self, command: UpdateStream, before: StreamAssignment, wish: PlacementRequest) -> UpdateStream:
+        if before.change:
+            raise api_error("JSStreamReconfigureInProgressErr")
+        peers, cluster = place(self.state, self.sights, wish, self.policy, self.dice)
+        return _placed(command, peers, self._regroup(before, wish), cluster, "", "move")
+
+    def offline(self, stream: StreamAssignment) -> bool:
+        """Whether nobody who holds it is there."""
+        online = any(self.sights.get(member, UNSEEN).online for member in stream.members)
+        return not online or not is_held(self.state, stream)
+
+    # --- peers and servers
+
+    def remove_peer(self, account: str, name: str, peer: str) -> ChangePeers:
+        """Take a peer, by server name, node or id, out of a stream. Raises ApiError 10059, 10040, 10075."""
+        stream = self.state.stream(account, name)
+        if stream is None:
+            raise api_error("JSStreamNotFoundErr")
+        gone = next((one for one in stream.peers if peer in self._names(one)), "")
+        if not gone:
+            raise api_error("JSClusterPeerNotMemberErr")
+        move = self._replacement(stream, gone)
+        if not is_held(self.state, stream):
+            raise api_error("JSStreamOfflineErr")
+        if move is None or len(move.peers) < stream.replicas:
+            raise api_error("JSPeerRemapErr")
+        return ChangePeers(move)
+
+    def _names(self, member: str) -> tuple[str, str, str]:
+        return member, node_of(member), self.state.server_name(member)
+
+    def remove_server(self, name: str = "", peer: str = "") -> RemoveServer:
+        """Remove a server by name, or by node or id, which counts first. Raises ApiError 10044."""
+        found = next(
+            (
+                server
+                for server in self.state.servers.values()
+                if (peer in (server.id, server.node) if peer else name == server.name)
+            ),
+            None,
+        )
+        if found is None:
+            raise api_error("JSClusterServerNotMemberErr")
+        moves = [
+            self._replacement(stream, found.id)
+            for stream in self.state.held_by(found.id)
+            if found.id in stream.peers
+        ]
+        return RemoveServer(found.id, tuple(move for move in moves if move is not None))
+
+    def _replacement(self, stream: StreamAssignment, gone: str) -> PeerMove | None:
+        """The stream's peers with another one instead of `gone`; None if there is none to be had."""
+        stay = tuple(peer for peer in stream.peers if peer != gone)
+        return self._filled(stream, stay, {gone, *stream.leaving})
+
+    def _filled(self, stream: StreamAssignment, stay: tuple[str, ...], ignore: set[str]) -> PeerMove | None:
+        """As many peers as there can be, at most as many as are wanted; None when it is none more."""
+        for count in range(stream.replicas, len(stay), -1):
+            wish = _wish(stream.config, [stream.cluster], replicas=count)
+            try:
+                peers, _ = place(
+                    self.state, self.sights, wish, self.policy, self.dice, existing=stay, ignore=ignore
+                )
+            except ApiError:
+                continue
+            group = self._regroup(stream, wish)
+            return PeerMove(stream.account, stream.name, peers, group, stream.revision)
+        return None
+
+    def heal(self) -> list[ChangePeers]:
+        """For streams that have fewer peers than wanted, now that there may be servers for them."""
+        found = [
+            self._filled(stream, stream.peers, set(stream.leaving))
+            for stream in self.state.every_stream()
+            if stream.short and stream.change != "move" and is_held(self.state, stream)
+        ]
+        return [ChangePeers(move) for move in found if move is not None]
+
+    def greet(self, server: NodeInfo) -> PutServer | ReplaceServer | None:
+        """A server says who it is: what to propose about it, None for nothing.
+
+        One of the same node and another life has lost its disk, and is replaced; so are lives that were
+        removed and still have the only copy of a stream. While the other life is heard of there are two
+        servers of one name: nothing is done. Raises ApiError 10044 for a life that was itself replaced.
+        """
+        if server.id in self.state.retired:
+            raise api_error("JSClusterServerNotMemberErr")
+        earlier = lives(self.state, server)
+        if any(self.sights.get(one, UNSEEN).online for one in earlier):
+            return None
+        if earlier:
+            return ReplaceServer(server)
+        return None if self.state.servers.get(server.id) == server else PutServer(server)
+
+    # --- consumers
+
+    def put_consumer(
+        self,
+        view: AccountView,
+        stream_name: str,
+        config: Document,
+        asker: Requester,
+        created: int,
+        *,
+        action: str = "",
+        share: TierLimits = UNLIMITED,
+    ) -> PutConsumer:
+        """For a consumer with this configuration, judged and complete; without a name it is given one.
+
+        Raises ApiError 10023, 10059, 10119, 10148, 10149.
+        """
+        stream = view.stream(stream_name)
+        if stream is None:
+            raise api_error("JSStreamNotFoundErr")
+        name = str(config.get("durable_name") or config.get("name") or "")
+        existing = view.consumer(stream_name, name) if name else None
+        if existing is not None:
+            if action == "create" and existing.config != config:
+                raise api_error("JSConsumerAlreadyExists")
+            if self.offline(stream):
+                raise api_error("JSConsumerOfflineErr")
+        elif action == "update":
+            raise api_error("JSConsumerDoesNotExist")
+        elif not may_host_consumer(
+            self.state,
+            stream,
+            self.sights,
+            int(config.get("num_replicas") or 0) or stream.replicas,
+            self.policy,
+        ):
+            raise api_error("JSInsufficientResourcesErr")
+        name = name or self._consumer_name(view.account, stream_name)
+        return PutConsumer(
+            view.account, stream_name, name, config, created, action, asker.info, share, dict(view.reads)
+        )
+
+    def _consumer_name(self, account: str, stream: str) -> str:
+        while self.state.consumer(account, stream, name := new_id(self.dice.randbytes, NAME_LENGTH)):
+            continue
+        return name
+
+    # --- groups
+
+    def _group(self, wish: PlacementRequest) -> str:
+        """A new group's name: S for a stream, its copies, its storage, and chance."""
+        letter = wish.storage[:1].upper()
+        return f"S-R{wish.replicas}{letter}-{new_id(self.dice.randbytes, NAME_LENGTH)}"
+
+    def _regroup(self, stream: StreamAssignment, wish: PlacementRequest) -> str:
+        """The name of a group that begins; "" where there is one already.
+
+        A stream that had one copy had no group, and what a former one of it left on other servers must not be
+        taken for the new one.
+        """
+        return "" if stream.replicated else self._group(wish)
+
+
+def _wish(config: Document, clusters: Sequence[str], replicas: int = 0) -> PlacementRequest:
+    placement = config.get("placement") or {}
+    named = placement.get("cluster")
+    return PlacementRequest(
+        replicas or max(1, int(config.get("num_replicas") or 1)),
+        [named] if named else clusters,
+        storage=config.get("storage") or "file",
+        max_bytes=max(0, int(config.get("max_bytes") or 0)),
+        tags=placement.get("tags") or (),
+    )
+
+
+def _placed(
+    command: UpdateStream, peers: tuple[str, ...], group: str, cluster: str, leads: str, change: str
+) -> UpdateStream:
+    return UpdateStream(
+        command.account,
+        command.config,
+        command.share,
+        command.reads,
+        command.client,
+        peers,
+        group,
+        cluster,
+        leads,
+        change,
+    )

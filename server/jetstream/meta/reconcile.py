@@ -1,0 +1,265 @@
+"""Duties: what one server has to do about an effect, and what it has to do when it starts.
+
+Promises: every server derives its duties from the same effects, so that together they do what was decided;
+nothing is deleted here but what was assigned to this server by the meta group and is no longer. Data that the
+group never heard of is nobody's duty: it is reported and left alone. A server that is none of the cluster's,
+because it was removed, or another life took its place, has no duties and deletes nothing; when it is let in
+again it asks as at a start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ....raft.members import Members
+from .assignment import ConsumerAssignment, StreamAssignment
+from .effect import (
+    ConsumerCreated,
+    ConsumerDeleted,
+    ConsumerUpdated,
+    Effect,
+    StreamCreated,
+    StreamDeleted,
+    StreamUpdated,
+)
+from .node_info import node_of
+from .state import MetaState
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReplica:
+    """Start a replica. joins: the group exists, so start empty and wait to be let in; else begin it.
+
+    lost: it should be here, or nobody has it any more. The log says so; a member of a group may have vouched
+    for what it lost, and recovers as Raft's `HardState.recovering` does.
+    """
+
+    stream: StreamAssignment
+    joins: bool = False
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReplica:
+    """Its configuration or its peers have changed; this server has it and keeps it for now.
+
+    The one who leads takes the configuration into the group's log, brings its members to the peers
+    (`cluster.keeper`), and tells the meta group when they are (`is_settled`). leaves: this server is to go
+    when the group has let it go.
+    """
+
+    before: StreamAssignment
+    stream: StreamAssignment
+    leaves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CloseReplica:
+    """Stop and delete the replica here. gone: the stream is no more; else it lives on elsewhere."""
+
+    stream: StreamAssignment
+    gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConsumer:
+    """A consumer is to be there. Its leader takes it into the stream's log, which says where it starts."""
+
+    consumer: ConsumerAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeConsumer:
+    """A consumer's configuration has changed."""
+
+    before: ConsumerAssignment
+    consumer: ConsumerAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConsumer:
+    """A consumer goes."""
+
+    consumer: ConsumerAssignment
+
+
+ReconcileAction = OpenReplica | ChangeReplica | CloseReplica | OpenConsumer | ChangeConsumer | CloseConsumer
+
+
+def duties(state: MetaState, effect: Effect, me: str) -> list[ReconcileAction]:
+    """What `me` has to do about one effect; `state` is as it is after it."""
+    if me not in state.servers:
+        return []
+    if isinstance(effect, StreamCreated):
+        return list(_open(state, effect.stream, me)) if me in effect.stream.peers else []
+    if isinstance(effect, StreamUpdated):
+        return _changed(state, effect, me)
+    if isinstance(effect, StreamDeleted):
+        return [CloseReplica(effect.stream, gone=True)] if me in effect.stream.members else []
+    if isinstance(effect, ConsumerCreated | ConsumerUpdated | ConsumerDeleted):
+        consumer = effect.consumer
+        stream = state.stream(consumer.account, consumer.stream)
+        if stream is None or me not in stream.members:
+            return []
+        if isinstance(effect, ConsumerCreated):
+            return [OpenConsumer(consumer)]
+        if isinstance(effect, ConsumerUpdated):
+            return [ChangeConsumer(effect.before, consumer)]
+        return [CloseConsumer(consumer)]
+    return []
+
+
+def _changed(state: MetaState, effect: StreamUpdated, me: str) -> list[ReconcileAction]:
+    before, after = effect.before, effect.stream
+    had, has = me in before.members, me in after.members
+    if had and has:
+        return [ChangeReplica(before, after, leaves=me in after.leaving)]
+    if had:
+        return [CloseReplica(after, gone=False)]
+    if not has:
+        return []
+    return list(_open(state, after, me, lost=not set(before.members) & set(after.members)))
+
+
+def _open(
+    state: MetaState, stream: StreamAssignment, me: str, *, lost: bool = False
+) -> Iterator[ReconcileAction]:
+    yield OpenReplica(stream, joins=_joins(stream, me), lost=lost)
+    yield from (OpenConsumer(consumer) for consumer in state.consumers_of(stream.account, stream.name))
+
+
+def is_settled(stream: StreamAssignment, members: Members) -> bool:
+    """Whether a group's members are the stream's peers, server by server: then its leader proposes
+    `PeersConfirmed`.
+
+    A member's life in the group is another one than in the meta group: nodes are compared.
+    """
+    voters = sorted(node_of(voter) for voter in members.voters)
+    return not members.learners and voters == sorted(node_of(peer) for peer in stream.peers)
+
+
+def _joins(stream: StreamAssignment, me: str) -> bool:
+    return stream.replicated and me not in stream.seeds
+
+
+# --- after a leader's snapshot
+
+
+def catch_up(before: MetaState, after: MetaState, me: str) -> Iterator[ReconcileAction]:
+    """What `me` has to do when a leader's snapshot took it from one state to another.
+
+    What was deleted and made again meanwhile is closed and opened: nothing of the old one may live on.
+    """
+    if me not in after.servers:
+        return
+    for old in before.held_by(me):
+        new = after.stream(old.account, old.name)
+        if new is None or new.created != old.created:
+            yield CloseReplica(old, gone=True)
+        elif not _is_ours(new, old, me):
+            yield CloseReplica(new, gone=False)
+    for new in after.held_by(me):
+        known = before.stream(new.account, new.name)
+        if known is None or me not in known.members or not _is_ours(new, known, me):
+            yield from _open(after, new, me, lost=_is_left_alone(new, me))
+            continue
+        if known != new:
+            yield ChangeReplica(known, new, leaves=me in new.leaving)
+        yield from _consumers_between(before, after, new)
+
+
+def _consumers_between(
+    before: MetaState, after: MetaState, stream: StreamAssignment
+) -> Iterator[ReconcileAction]:
+    account, name = stream.account, stream.name
+    for consumer in before.consumers_of(account, name):
+        found = after.consumer(account, name, consumer.name)
+        if found is None or found.created != consumer.created:
+            yield CloseConsumer(consumer)
+    for consumer in after.consumers_of(account, name):
+        known = before.consumer(account, name, consumer.name)
+        if known is None or known.created != consumer.created:
+            yield OpenConsumer(consumer)
+        elif known != consumer:
+            yield ChangeConsumer(known, consumer)
+
+
+# --- at a start
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaOnDisk:
+    """What lies on this server's disk of one stream: its group's name ("" if it never had one), its birth."""
+
+    group: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverReplica:
+    """The replica on the disk is the one that is assigned: recover it. leaves: see Change."""
+
+    stream: StreamAssignment
+    leaves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteReplica:
+    """A replica that the meta group had assigned and does not any more: deleted, or moved, meanwhile."""
+
+    account: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanStream:
+    """A stream that the meta group never heard of: not served, not deleted, told to the log."""
+
+    account: str
+    name: str
+
+
+StartupAction = RecoverReplica | DeleteReplica | OrphanStream | OpenReplica
+
+
+def at_start(
+    state: MetaState, held: Mapping[tuple[str, str], ReplicaOnDisk], me: str
+) -> Iterator[StartupAction]:
+    """What to do with the streams on the disk, and which others to open.
+
+    What it held for certain, and does not have, it has lost.
+
+    `state` must be as current as the meta group's when the question was asked: what it does not know yet
+    would look deleted. What lies here of another birth is another stream; what is of a former group of the
+    stream, and did not begin the present one, is a former copy that was to go.
+    """
+    if me not in state.servers:
+        return
+    for (account, name), found in sorted(held.items()):
+        stream = state.stream(account, name)
+        if stream is not None and _is_ours(stream, found, me):
+            yield RecoverReplica(stream, leaves=me in stream.leaving)
+        elif found.group:
+            yield DeleteReplica(account, name)
+        else:
+            yield OrphanStream(account, name)
+    for stream in state.held_by(me):
+        here = held.get((stream.account, stream.name))
+        if here is None or not _is_ours(stream, here, me):
+            lost = (me in stream.holders and not stream.seeds) or _is_left_alone(stream, me)
+            yield OpenReplica(stream, joins=_joins(stream, me), lost=lost)
+
+
+def _is_left_alone(stream: StreamAssignment, me: str) -> bool:
+    """Whether `me` has come into the place of the only one who held the stream."""
+    return stream.members == (me,) and stream.change == "heal"
+
+
+def _is_ours(stream: StreamAssignment, held: ReplicaOnDisk | StreamAssignment, me: str) -> bool:
+    """Whether what is held is a copy of the stream as it is now, and `me` a member of its group."""
+    return (
+        me in stream.members
+        and held.created == stream.created
+        and (held.group == stream.group or me in stream.seeds)
+    )

@@ -1,0 +1,163 @@
+"""Report: where an asset lives and how its replicas are, and the same of the meta group.
+
+Works on what was decided (`MetaState`) and what a group's member sees just now (`GroupView`, plain data), so
+thatit says the same of a group that runs here, and of one that is known by its assignment only. Source:
+JetStream API, `cluster` of stream and consumer info, `meta_cluster` of jsz.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....protocol.api.cluster import ClusterInfo, DesiredCluster, PeerInfo
+from ....protocol.timestamp import format_rfc3339
+from .assignment import StreamAssignment
+from .node_info import UNSEEN, NodeStatus, node_of
+from .state import MetaState
+
+SILENCE = 10_000_000_000  # ns after which a replica that was not heard of counts as not current
+
+
+@dataclass(frozen=True, slots=True)
+class PeerView:
+    """A member as another one sees it. heard: ns since, -1 never. lag: operations behind. level: has all."""
+
+    level: bool = False
+    heard: int = -1
+    lag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group as its member here sees it. leader: a member's id, "" for none; since: when it began, ns.
+
+    peers: all members of the group but the one here. Only a leader knows lags.
+    """
+
+    leader: str = ""
+    since: int = 0
+    peers: Mapping[str, PeerView] = field(default_factory=dict)
+    system_account: bool = True
+    traffic_account: str = ""
+
+
+def cluster_info(
+    state: MetaState,
+    sights: Mapping[str, NodeStatus],
+    stream: StreamAssignment,
+    view: GroupView | None,
+    me: str,
+    cluster: str,
+) -> ClusterInfo:
+    """The `cluster` of a stream or one of its consumers. view: None where no group runs here.
+
+    A stream with one copy has no group; who holds it leads it.
+    """
+    if view is None and stream.members == (me,):
+        return ClusterInfo(name=cluster, leader=state.server_name(me))
+    info = ClusterInfo(name=cluster, raft_group=stream.group)
+    leader, seen = "", dict[str, PeerView]()
+    if view is not None:
+        leader, seen = view.leader, dict(view.peers)
+        info.leader = _name(state, leader) if leader else ""
+        info.leader_since = view.since if leader and leader == me else 0
+        info.system_account = view.system_account
+        info.traffic_account = view.traffic_account
+    pending = {member for member in stream.peers if view is not None and member not in {*seen, me}}
+    info.replicas = _replicas(state, sights, stream.members, leader, seen, pending, me)
+    if stream.leaving:
+        wanted = _replicas(state, sights, stream.peers, "", {}, set(), me)
+        info.desired = DesiredCluster(name=stream.cluster, replicas=wanted)
+    return info
+
+
+def _replicas(
+    state: MetaState,
+    sights: Mapping[str, NodeStatus],
+    members: Iterable[str],
+    leader: str,
+    seen: Mapping[str, PeerView],
+    pending: set[str],
+    me: str,
+    names: Mapping[str, str] | None = None,
+) -> list[PeerInfo]:
+    """All but `me`, who knows of the others; without a leader `me`, too. names: of more than are servers."""
+    names = names or {}
+    found = []
+    for member in members:
+        if leader and member == me:
+            continue
+        view = seen.get(member, PeerView())
+        known = member in state.servers or member in names
+        heard = max(1, view.heard) if view.heard >= 0 else 0  # 0 means never: `nats` shows "not seen"
+        found.append(
+            PeerInfo(
+                name=names.get(member) or _name(state, member),
+                current=view.level and 0 <= view.heard <= SILENCE,
+                offline=member != me and not (known and sights.get(member, UNSEEN).online),
+                active=heard,
+                lag=view.lag if known else 0,
+                peer=node_of(member),
+                pending=member in pending,
+            )
+        )
+    return sorted(found, key=lambda peer: peer.name)
+
+
+def _name(state: MetaState, member: str) -> str:
+    return state.server_name(member) or f"Server name unknown at this time (peerID: {node_of(member)})"
+
+
+@dataclass(frozen=True, slots=True)
+class MetaLog:
+    """The meta group's log. size: voters; entries and bytes not yet in a snapshot; the last one in ns."""
+
+    size: int
+    entries: int = 0
+    bytes: int = 0
+    snapshot_at: int = 0
+    snapshot_took: int = 0
+
+
+def meta_cluster(
+    state: MetaState,
+    sights: Mapping[str, NodeStatus],
+    members: Iterable[str],
+    view: GroupView,
+    me: str,
+    cluster: str,
+    log: MetaLog,
+    *,
+    pending: int = 0,
+    names: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The `meta_cluster` of jsz. members: of the meta group. pending: API requests that wait.
+
+    names: what members call themselves that are not let in yet.
+    """
+    names = names or {}
+    replicas = _replicas(state, sights, members, view.leader, view.peers, set(), me, names)
+    document: dict[str, Any] = {}
+    if cluster:
+        document["name"] = cluster
+    if view.leader:
+        document |= {
+            "leader": names.get(view.leader) or _name(state, view.leader),
+            "peer": node_of(view.leader),
+        }
+    if replicas:
+        document["replicas"] = [replica.to_json() for replica in replicas]
+    snapshot: dict[str, Any] = {"pending_entries": log.entries, "pending_size": log.bytes}
+    snapshot["last_time"] = format_rfc3339(log.snapshot_at)
+    if log.snapshot_took:
+        snapshot["last_duration"] = log.snapshot_took
+    return document | {
+        "cluster_size": log.size,
+        "quorum_needed": log.size // 2 + 1,
+        "pending": pending,
+        "pending_requests": pending,
+        "pending_infos": 0,
+        "snapshot": snapshot,
+    }

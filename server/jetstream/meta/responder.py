@@ -1,0 +1,245 @@
+"""Who answers: for each subject of the API, what one server does with a request that it heard.
+
+Every server hears every request, because all of them listen; so nothing is forwarded, and each decides alone.
+Promises: while there are leaders exactly one server answers. Without a leader members say so; who merely
+suspects it (`LATER`) waits DELAY first, and its answer is of no use when another came before.
+
+Two subjects are not here but listened for only by who answers (`LISTENERS`): a request finds nobody, and
+fails at once, while there is none. Source: JetStream API, who answers in a cluster.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ....protocol.errors import ApiError, api_error
+from .assignment import StreamAssignment
+from .node_info import UNSEEN, NodeStatus
+
+DELAY = 500_000_000  # ns that an answer LATER waits
+PATIENCE = 10_000_000_000  # ns without a leader until a group counts as leaderless
+
+
+class MetaRole(enum.Enum):
+    """This server in the meta group. LEADERLESS: nobody has led it for PATIENCE."""
+
+    LEADER = enum.auto()
+    FOLLOWER = enum.auto()
+    LEADERLESS = enum.auto()
+
+
+class StreamRole(enum.Enum):
+    """This server and the stream of the request (a consumer is where its stream is).
+
+    ABSENT: there is no such stream. NEW: a member, that should lead a group that has not had a leader yet.
+    LEADERLESS: a member, and nobody has led for PATIENCE. OFFLINE: no member is there.
+    """
+
+    ABSENT = enum.auto()
+    ELSEWHERE = enum.auto()
+    MEMBER = enum.auto()
+    NEW = enum.auto()
+    LEADER = enum.auto()
+    LEADERLESS = enum.auto()
+    OFFLINE = enum.auto()
+
+
+class ResponderRule(enum.Enum):
+    """Whose request it is."""
+
+    META = enum.auto()  # the meta leader's
+    STREAM = enum.auto()  # the stream leader's
+    STREAM_INFO = enum.auto()  # as STREAM, but members without a leader tell what they know
+    CONSUMER = enum.auto()  # the leader's of a consumer's stream
+    CONSUMER_INFO = enum.auto()  # as CONSUMER, but a member that is to lead tells what it knows
+    SYSTEM = enum.auto()  # the meta leader's, from the system account only
+    EVERYBODY = enum.auto()  # of all servers, from the system account only
+
+
+class ResponderAction(enum.Enum):
+    """What to do with the request."""
+
+    ANSWER = enum.auto()
+    SILENT = enum.auto()
+    UNAVAILABLE = enum.auto()
+    UNAVAILABLE_LATER = enum.auto()
+    NO_STREAM = enum.auto()
+    NO_CONSUMER = enum.auto()
+    STREAM_OFFLINE_LATER = enum.auto()
+    CONSUMER_OFFLINE_LATER = enum.auto()
+
+    @property
+    def later(self) -> bool:
+        """Whether the answer waits DELAY."""
+        return self.name.endswith("_LATER")
+
+
+_ERRORS = {
+    ResponderAction.UNAVAILABLE: "JSClusterNotAvailErr",
+    ResponderAction.UNAVAILABLE_LATER: "JSClusterNotAvailErr",
+    ResponderAction.NO_STREAM: "JSStreamNotFoundErr",
+    ResponderAction.NO_CONSUMER: "JSConsumerNotFoundErr",
+    ResponderAction.STREAM_OFFLINE_LATER: "JSStreamOfflineErr",
+    ResponderAction.CONSUMER_OFFLINE_LATER: "JSConsumerOfflineErr",
+}
+
+# subject after `$JS.API.` -> whose it is
+RULES: dict[str, ResponderRule] = {
+    "INFO": ResponderRule.META,
+    "STREAM.CREATE.*": ResponderRule.META,
+    "STREAM.UPDATE.*": ResponderRule.META,
+    "STREAM.NAMES": ResponderRule.META,
+    "STREAM.LIST": ResponderRule.META,
+    "STREAM.DELETE.*": ResponderRule.META,
+    "STREAM.RESTORE.*": ResponderRule.META,
+    "STREAM.PEER.REMOVE.*": ResponderRule.META,
+    "STREAM.PEER.EVACUATE.*": ResponderRule.META,
+    "STREAM.CANCEL_MOVE.*": ResponderRule.META,
+    "STREAM.INFO.*": ResponderRule.STREAM_INFO,
+    "STREAM.PURGE.*": ResponderRule.STREAM,
+    "STREAM.MSG.GET.*": ResponderRule.STREAM,
+    "STREAM.MSG.DELETE.*": ResponderRule.STREAM,
+    "STREAM.SNAPSHOT.*": ResponderRule.STREAM,
+    "STREAM.LEADER.STEPDOWN.*": ResponderRule.STREAM,
+    "CONSUMER.CREATE.*": ResponderRule.META,
+    "CONSUMER.CREATE.*.>": ResponderRule.META,
+    "CONSUMER.DURABLE.CREATE.*.*": ResponderRule.META,
+    "CONSUMER.NAMES.*": ResponderRule.META,
+    "CONSUMER.LIST.*": ResponderRule.META,
+    "CONSUMER.DELETE.*.*": ResponderRule.META,
+    "CONSUMER.PAUSE.*.*": ResponderRule.META,
+    "CONSUMER.INFO.*.*": ResponderRule.CONSUMER_INFO,
+    "CONSUMER.RESET.*.*": ResponderRule.CONSUMER,
+    "CONSUMER.UNPIN.*.*": ResponderRule.CONSUMER,
+    "CONSUMER.LEADER.STEPDOWN.*.*": ResponderRule.CONSUMER,
+    "META.LEADER.STEPDOWN": ResponderRule.SYSTEM,
+    "META.RESCUE": ResponderRule.EVERYBODY,
+    "SERVER.REMOVE": ResponderRule.SYSTEM,
+    "SERVER.EVACUATE": ResponderRule.SYSTEM,
+    "ACCOUNT.PURGE.*": ResponderRule.SYSTEM,
+    "ACCOUNT.STREAM.MOVE.*.*": ResponderRule.SYSTEM,
+    "ACCOUNT.STREAM.CANCEL_MOVE.*.*": ResponderRule.SYSTEM,
+}
+
+# subject after `$JS.API.` -> who listens: the stream's leader, or every member that is current, as one queue.
+LISTENERS: dict[str, str] = {
+    "CONSUMER.MSG.NEXT.*.*": "leader",
+    "DIRECT.GET.*": "current members",
+    "DIRECT.GET.*.>": "current members",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderState:
+    """Where this server stands. consumer: whether the consumer of the request exists (in the meta state)."""
+
+    meta: MetaRole
+    asset: StreamRole = StreamRole.ABSENT
+    consumer: bool = True
+    system: bool = False  # the request is of the system account
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderStatus:
+    """A group as its member here knows it. leader: "" for none; since: ns that there has been none.
+
+    ever: whether it has had one. The ids are the meta group's.
+    """
+
+    leader: str = ""
+    since: int = 0
+    ever: bool = False
+
+
+def meta_of(me: str, led: LeaderStatus) -> MetaRole:
+    """Where this server stands in the meta group."""
+    if led.leader:
+        return MetaRole.LEADER if led.leader == me else MetaRole.FOLLOWER
+    return MetaRole.LEADERLESS if led.since > PATIENCE else MetaRole.FOLLOWER
+
+
+def asset_of(
+    stream: StreamAssignment | None, sights: Mapping[str, NodeStatus], me: str, led: LeaderStatus | None
+) -> StreamRole:
+    """Where this server stands with a stream. led: None where no group of it runs here (yet)."""
+    if stream is None:
+        return StreamRole.ABSENT
+    if me not in stream.members:
+        online = any(sights.get(member, UNSEEN).online for member in stream.members)
+        return StreamRole.ELSEWHERE if online else StreamRole.OFFLINE
+    if not stream.replicated:
+        return StreamRole.LEADER
+    if led is None:
+        return StreamRole.MEMBER
+    if led.leader:
+        return StreamRole.LEADER if led.leader == me else StreamRole.MEMBER
+    if led.since > PATIENCE:
+        return StreamRole.LEADERLESS
+    return StreamRole.NEW if stream.preferred == me and not led.ever else StreamRole.MEMBER
+
+
+def rule_for(pattern: str, *, internal: bool = False, retention: str = "limits") -> ResponderRule:
+    """The rule of a subject's pattern.
+
+    A consumer that another stream's mirror or source asks for (`internal`) is its stream's own matter, unless
+    the stream needs acknowledgements, and with them a consumer that lasts. Raises KeyError.
+    """
+    rule = RULES[pattern]
+    creates = pattern.startswith(("CONSUMER.CREATE.", "CONSUMER.DURABLE."))
+    return ResponderRule.STREAM if internal and creates and retention == "limits" else rule
+
+
+def action_for(rule: ResponderRule, standing: ResponderState) -> ResponderAction:
+    """What this server does with the request."""
+    if rule is ResponderRule.EVERYBODY:
+        return ResponderAction.ANSWER if standing.system else ResponderAction.SILENT
+    if rule is ResponderRule.SYSTEM:
+        return (
+            ResponderAction.ANSWER
+            if standing.system and standing.meta is MetaRole.LEADER
+            else ResponderAction.SILENT
+        )
+    if rule is ResponderRule.META:
+        return _META[standing.meta]
+    return _asset(rule, standing)
+
+
+_META = {
+    MetaRole.LEADER: ResponderAction.ANSWER,
+    MetaRole.FOLLOWER: ResponderAction.SILENT,
+    MetaRole.LEADERLESS: ResponderAction.UNAVAILABLE,
+}
+# what who is not concerned does: only a missing meta leader is worth a word
+_ELSEWHERE = {
+    MetaRole.LEADER: ResponderAction.SILENT,
+    MetaRole.FOLLOWER: ResponderAction.SILENT,
+    MetaRole.LEADERLESS: ResponderAction.UNAVAILABLE_LATER,
+}
+
+
+def _asset(rule: ResponderRule, standing: ResponderState) -> ResponderAction:
+    asset, meta = standing.asset, standing.meta
+    of_consumer = rule in {ResponderRule.CONSUMER, ResponderRule.CONSUMER_INFO}
+    if asset is StreamRole.ABSENT or (of_consumer and not standing.consumer):
+        if meta is not MetaRole.LEADER:
+            return _ELSEWHERE[meta]
+        return ResponderAction.NO_STREAM if asset is StreamRole.ABSENT else ResponderAction.NO_CONSUMER
+    if asset is StreamRole.LEADER:
+        return ResponderAction.ANSWER
+    if asset is StreamRole.OFFLINE:
+        if meta is not MetaRole.LEADER:
+            return _ELSEWHERE[meta]
+        return ResponderAction.CONSUMER_OFFLINE_LATER if of_consumer else ResponderAction.STREAM_OFFLINE_LATER
+    if asset is StreamRole.LEADERLESS:
+        return ResponderAction.ANSWER if rule is ResponderRule.STREAM_INFO else ResponderAction.UNAVAILABLE
+    if asset is StreamRole.NEW and rule in {ResponderRule.STREAM_INFO, ResponderRule.CONSUMER_INFO}:
+        return ResponderAction.ANSWER
+    return _ELSEWHERE[meta]
+
+
+def error_of(act: ResponderAction) -> ApiError | None:
+    """The error to answer with; None for ANSWER and SILENT."""
+    constant = _ERRORS.get(act)
+    return None if constant is None else api_error(constant)

@@ -1,0 +1,159 @@
+"""MetaState: everything the meta group has decided so far. Changed by `apply` alone, read by everyone.
+
+Promises: two states that applied the same commands are equal, and so are their snapshots. Assignments are
+values: who holds one keeps it as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ....protocol.subject_tree import SubjectOwners
+from .assignment import ConsumerAssignment, Document, StreamAssignment
+from .node_info import NodeInfo, node_of
+
+# What a proposal was judged by: (kind, stream, consumer) -> revision, 0 for "not there".
+Read = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class MetaState:
+    """index: of the last command applied. consumer_changes: when a stream's consumers changed last.
+
+    retired: lives that another one has replaced; they are never let in again, whatever is on their disks.
+    """
+
+    index: int = 0
+    servers: dict[str, NodeInfo] = field(default_factory=dict)
+    streams: dict[str, dict[str, StreamAssignment]] = field(default_factory=dict)
+    consumers: dict[tuple[str, str], dict[str, ConsumerAssignment]] = field(default_factory=dict)
+    consumer_changes: dict[tuple[str, str], int] = field(default_factory=dict)
+    retired: set[str] = field(default_factory=set)
+    _owners: dict[str, SubjectOwners] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    # --- streams
+
+    def stream(self, account: str, name: str) -> StreamAssignment | None:
+        """A stream's assignment, or None."""
+        return self.streams.get(account, {}).get(name)
+
+    def of_account(self, account: str) -> list[StreamAssignment]:
+        """An account's streams by name."""
+        return [stream for _, stream in sorted(self.streams.get(account, {}).items())]
+
+    def every_stream(self) -> Iterator[StreamAssignment]:
+        """All streams, by account and name."""
+        for account in sorted(self.streams):
+            yield from self.of_account(account)
+
+    def held_by(self, member: str) -> Iterator[StreamAssignment]:
+        """The streams that this member holds, or is leaving."""
+        return (stream for stream in self.every_stream() if member in stream.members)
+
+    def overlap(self, account: str, subjects: list[str], itself: str, *, patient: bool = True) -> bool:
+        """Whether a stream of the account, other than `itself`, captures one of the subjects.
+
+        Raises TooEntangled, unless `patient`: what is decided is the same on every server.
+        """
+        return self._by_subject(account).overlap(itself, subjects, patient=patient)
+
+    def capturing(self, account: str, subject: str) -> list[StreamAssignment]:
+        """The account's streams, by name, whose subjects collide with `subject`."""
+        return [self.streams[account][name] for name in sorted(self._by_subject(account).colliding(subject))]
+
+    def _by_subject(self, account: str) -> SubjectOwners:
+        """The account's streams by their subjects, as they are now."""
+        owners = self._owners.setdefault(account, SubjectOwners())
+        owners.follow((name, stream.subjects) for name, stream in self.streams.get(account, {}).items())
+        return owners
+
+    def has_group(self, group: str) -> bool:
+        """Whether a stream's group has this name."""
+        return any(one.group == group for streams in self.streams.values() for one in streams.values())
+
+    # --- consumers
+
+    def consumer(self, account: str, stream: str, name: str) -> ConsumerAssignment | None:
+        """A consumer's assignment, or None."""
+        return self.consumers.get((account, stream), {}).get(name)
+
+    def consumers_of(self, account: str, stream: str) -> list[ConsumerAssignment]:
+        """A stream's consumers by name."""
+        return [consumer for _, consumer in sorted(self.consumers.get((account, stream), {}).items())]
+
+    # --- servers
+
+    def named(self, name: str) -> NodeInfo | None:
+        """The server of this name, node or member's id; None if there is none."""
+        for server in self.servers.values():
+            if name in (server.name, server.id, server.node):
+                return server
+        return None
+
+    def server_name(self, member: str) -> str:
+        """What a member's server is called; "" if it is not known."""
+        server = self.servers.get(member)
+        return "" if server is None else server.name
+
+    # --- what was read
+
+    def revision(self, account: str, read: Read) -> int:
+        """The revision of what was read: a stream, a consumer, or the consumers of a stream as a whole."""
+        kind, stream, consumer = read
+        found: StreamAssignment | ConsumerAssignment | None
+        if kind == "consumers":
+            return self.consumer_changes.get((account, stream), 0)
+        found = self.consumer(account, stream, consumer) if consumer else self.stream(account, stream)
+        return 0 if found is None else found.revision
+
+    def view(self, account: str) -> AccountView:
+        """A way to read an account's streams that remembers what was read."""
+        return AccountView(self, account)
+
+
+def is_held(state: MetaState, stream: StreamAssignment) -> bool:
+    """Whether a server has the stream's messages for certain."""
+    return any(holder in state.servers for holder in stream.holders)
+
+
+def lives(state: MetaState, server: NodeInfo) -> list[str]:
+    """Other lives of this server that are servers, or hold streams."""
+    known = {*state.servers, *(member for stream in state.every_stream() for member in stream.members)}
+    return sorted(one for one in known if one != server.id and node_of(one) == server.node)
+
+
+class AccountView:
+    """One account as a proposal sees it.
+
+    What it read goes along with the proposal (`reads`): when any of it has changed by the time the proposal
+    is applied, the proposal is stale and must be judged anew.
+    """
+
+    def __init__(self, state: MetaState, account: str) -> None:
+        self.state = state
+        self.account = account
+        self.reads: dict[Read, int] = {}
+
+    def stream(self, name: str) -> StreamAssignment | None:
+        """A stream's assignment, or None."""
+        self._note(("stream", name, ""))
+        return self.state.stream(self.account, name)
+
+    def config(self, name: str) -> Document | None:
+        """A stream's configuration, or None."""
+        found = self.stream(name)
+        return None if found is None else found.config
+
+    def consumer(self, stream: str, name: str) -> ConsumerAssignment | None:
+        """A consumer's assignment, or None."""
+        self._note(("consumer", stream, name))
+        return self.state.consumer(self.account, stream, name)
+
+    def consumers(self, stream: str) -> list[ConsumerAssignment]:
+        """All consumers of a stream, by name."""
+        self._note(("consumers", stream, ""))
+        return self.state.consumers_of(self.account, stream)
+
+    def _note(self, read: Read) -> None:
+        self.reads[read] = self.state.revision(self.account, read)

@@ -1,0 +1,483 @@
+"""Replica: one server's copy of a stream, as the application of its Raft group.
+
+States: current (entries are applied as they come) and refilling (what is here cannot lead to the log's
+entries; they wait, while messages and state come from the leader, see `refill`). Promises: `applied` is what
+the disk holds for certain at a start; an entry's answer goes out once, from the leader that applied it;
+nothing damaged goes on (`failure`), and no entry that is applied in part is on the disk, or in the state that
+another replica is told. Knows no asyncio and no network: proposes through `ReplicaLog`, is told by its group.
+
+The log may be compacted up to `take()`'s index, never further: that is the last checkpoint (`checkpoint`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Protocol
+
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import api_error
+from ....store.errors import StoreError
+from ....store.memory import MemoryStream
+from ...slices import Slices, at_once
+from . import entry as entries
+from . import state as states
+from .catchup import BEGUN, CatchupReceiver, CatchupSenderError, answer
+from .checkpoint import Checkpoint
+from .stream import RUN, Outcome, ReplicatedStream
+
+if TYPE_CHECKING:
+    from ....store.stream import StreamStore
+    from ...accounts.message import Message
+    from ...accounts.subscription import Publish
+    from ...slices import Steps
+    from ..account.account import JetStreamAccount
+    from ..consumers.core import Consumer
+
+MOST_WAITING = 32 << 20  # bytes of entries that wait for the end of a refill
+STEP = 128 << 10  # bytes of entries applied in one step; at most RUN publishes, or one entry more
+_MARK = Struct("<qQ")  # what a snapshot says: the stream's creation, the index
+
+
+class ReplicaError(Exception):
+    """This replica cannot go on; another one can."""
+
+
+class ReplicaLog(Protocol):
+    """Where a leader proposes. full: so much is under way that publishes should be refused."""
+
+    @property
+    def full(self) -> bool:
+        """See the class."""
+
+    def propose(self, data: Sequence[bytes], done: Callable[[int | Exception], None]) -> None:
+        """Have entries committed; `done` gets the last one's index once it is applied here, or why not."""
+
+
+class ReplicaOwner(Protocol):
+    """Who made the replica."""
+
+    def replaced(self, replica: Replica) -> None:
+        """Its stream is another object over the same store now."""
+
+    def ask(self, replica: Replica, question: bytes, *, another: bool = False) -> None:
+        """Put it to the leader (`answer`), or again some time later; the answer goes to `answered`.
+
+        another: of another one than gave the last answer, in a moment: what that has is too old.
+        """
+
+    def unused(self, consumer: Consumer) -> None:
+        """Nobody uses a consumer any more: it may be deleted."""
+
+    def failed(self, replica: Replica, error: BaseException) -> None:
+        """Its disk refuses: the group is to give up."""
+
+
+class Replica:
+    """One replica. applied: up to which index it is durable; failure: why it has ended, or ""."""
+
+    def __init__(
+        self,
+        config: StreamConfig,
+        store: StreamStore,
+        account: JetStreamAccount,
+        created: int,
+        log: ReplicaLog,
+        owner: ReplicaOwner,
+        *,
+        group: str = "",
+        joining: bool = False,
+    ) -> None:
+        """`config` counts as long as the store has no state yet. group: its name.
+
+        joining: it was not there when the group was founded, and what was there then is not in the log; a
+        store without a state is filled from the leader's. Raises ReplicaStateError.
+        """
+        self._store = store
+        self._account = account
+        self._created = created
+        self._group = group
+        self._log = log
+        self._owner = owner
+        self._outcomes: dict[int, Outcome] = {}
+        self._gathered: list[Publish] = []  # publishes that came one by one in this turn of the loop
+        self._waiting: list[tuple[int, bytes]] = []
+        self._waiting_bytes = 0
+        self._saving = False
+        self._waiting_from = self._waiting_upto = 0
+        self._behind: Steps[None] | None = None  # entries that had waited, while they are applied
+        self.failure = ""
+        self.refill: CatchupReceiver | None = None
+        begun = store.note.startswith(BEGUN)
+        state = states.decode(store.note) if store.note and not begun else None
+        if state is not None and state.created != created:
+            raise states.ReplicaStateError("it is of another stream of this name")
+        if state is not None and state.group != group:
+            raise states.ReplicaStateError(f"it is of another group, {state.group}")
+        if state is None and config.first_seq > 1 and not store.last_seq:
+            store.skip_to(config.first_seq - 1)
+        self.stream = self._over(config if state is None else state.config, state)
+        self._begin()
+        if begun:
+            self._refill(0, "an earlier filling was cut short")
+        elif joining and state is None:
+            self._refill(0, "it has nothing of its own here")
+
+    def _over(self, config: StreamConfig, state: states.ReplicaState | None) -> ReplicatedStream:
+        stream = ReplicatedStream(
+            config, self._store, self._account, self._created, desk=self, group=self._group
+        )
+        if state is not None:
+            states.install(stream, state)
+        stream.start()
+        return stream
+
+    def _begin(self) -> None:
+        host = self._account.host
+        self.checkpoint = Checkpoint(self.stream, host, self._reached, self._refused)
+        self.applied = self.checkpoint.durable
+
+    # --- the group's application
+
+    def apply(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None] | None:
+        """Take committed entries; the state is that of `upto` when the steps end. Raises what ends this
+        replica.
+        """
+        self._check()
+        for at, (index, data) in enumerate(news):
+            if entries.begins(data):
+                self._begin_anew(index, data)
+                news = news[at + 1 :]
+                break
+        if self.refill is not None:
+            self._wait(news, upto)
+            return None
+        return self._applying(news, upto) if self._behind is None else self._in_turn(news, upto)
+
+    def _check(self) -> None:
+        if self.failure:
+            raise ReplicaError(self.failure)
+
+    def _in_turn(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
+        while self._behind is not None:  # the entries before
+            yield
+            self._check()
+        yield from self._applying(news, upto)
+
+    def _applying(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
+        stream, size, rested, stored = self.stream, 0, 0, self._store.last_seq
+        for index, data in news:
+            if size - rested >= STEP or self._store.last_seq - stored >= RUN:
+                rested, stored = size, self._store.last_seq
+                stream.settle_entries(index - 1)
+                yield
+                self._check()
+            while self.checkpoint.gathering:
+                yield
+                self._check()
+            try:
+                outcome = yield from stream.applying_entry(index, data)
+            except Exception as fault:  # a part of it may be applied: that must not go to the disk
+                self.failure = self.failure or f"entry {index}: {type(fault).__name__}: {fault}"
+                raise
+            size += len(data)
+            if outcome is not None and stream.leading:
+                self._outcomes[index] = outcome
+        stream.settle_entries(upto)
+        self.checkpoint.grown(size)
+
+    def take(self) -> tuple[int, bytes] | None:
+        """A snapshot: (index, what it says); it names a checkpoint. None: there is none, one is begun."""
+        index = self.applied
+        if not index:
+            self.checkpoint.begin()
+            return None
+        return index, _MARK.pack(self._created, index)
+
+    def restore(self, data: bytes, index: int) -> None:
+        """A snapshot of the leader's has come: fetch a state of that index or a later one."""
+        created, _ = _MARK.unpack(data)
+        if created != self._created:
+            raise ReplicaError("a snapshot of another stream")
+        if index > self.stream.index or self.refill is not None:
+            self._refill(index, f"the log does not reach back to its entry {self.stream.index}")
+
+    def _begin_anew(self, index: int, data: bytes) -> None:
+        """Nobody has anything any more: what is here, a part of what others had, goes, too."""
+        begin = entries.decode(data)
+        if not isinstance(begin, entries.ResetStream) or not isinstance(self._store, MemoryStream):
+            raise ReplicaError("only a stream in memory can begin anew")
+        self.follow()
+        self.checkpoint.stop()
+        self.stream.hand_over()
+        config = StreamConfig.from_json(json.loads(begin.config))
+        self._store = MemoryStream()
+        self._store.skip_to(max(config.first_seq, 1) - 1)
+        state = states.ReplicaState(index, begin.time, self._created, config, self._group)
+        self.refill = None
+        self._leave_behind()
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        self.stream = self._over(config, state)
+        self._begin()
+        self._owner.replaced(self)
+
+    # --- leadership
+
+    def lead(self) -> bool:
+        """This replica leads and has applied everything before. False: it cannot, and must resign."""
+        if self.refill is not None or self._behind is not None or self.failure:
+            return False
+        self.stream.lead()
+        return True
+
+    def follow(self) -> None:
+        """Another one leads."""
+        self.stream.follow()
+        self._outcomes.clear()
+
+    # --- refilling
+
+    def _refill(self, index: int, why: str) -> None:
+        """Wait for a state of `index` or later; the log says why."""
+        self.follow()
+        self.checkpoint.stop()
+        self.applied = 0
+        if self.refill is None:
+            self._tell(f"is filled from the other servers: {why}")
+            self.refill = CatchupReceiver(self._store, self._created)
+            self._waiting_from = self._waiting_upto = index
+        self._waiting_from = max(self._waiting_from, index)
+        self._ask()
+
+    def _tell(self, text: str) -> None:
+        self._account.host.log.info(f"Stream '{self._account.name} > {self.stream.name}' {text}")
+
+    def _ask(self, *, another: bool = False) -> None:
+        if self.refill is not None and not self._saving:
+            self._owner.ask(self, self.refill.ask(), another=another)
+
+    def answer(self, question: bytes) -> bytes:
+        """Help another replica. Raises CatchupSenderError when this one cannot."""
+        if self.failure or self.refill is not None:
+            raise CatchupSenderError("this replica is not current")
+        return answer(self.stream, question)
+
+    def answered(self, data: bytes) -> None:
+        """An answer has come; the next question follows once it is on the disk.
+
+        Raises CatchupError: it was damaged, `ask` again; CatchupMismatchError: only an empty store can help.
+        """
+        refill = self.refill
+        if refill is None or self._saving:
+            return
+        refill.take(data)
+        commit = self._store.begin_commit()
+        if commit is None:
+            self._saved(None)
+            return
+        self._saving = True
+
+        def done(error: BaseException | None) -> None:
+            self._saving = False
+            self._store.finish(commit)
+            self._saved(error)
+
+        self._account.host.runner.work(commit.run, done)
+
+    def _saved(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._refused(error)
+        elif self.refill is not None and self.refill.state is None:
+            self._ask()
+        elif self.refill is not None and not self._refilled():
+            self._ask(another=True)
+
+    def _wait(self, news: Sequence[tuple[int, bytes]], upto: int) -> None:
+        self._waiting += news
+        self._waiting_bytes += sum(len(data) for _, data in news)
+        self._waiting_upto = upto
+        if self._waiting_bytes > MOST_WAITING:
+            # The state that is being fetched will be newer than these.
+            self._waiting_from = upto
+            self._waiting.clear()
+            self._waiting_bytes = 0
+
+    def _refilled(self) -> bool:
+        """The refill has come to its end and is on the disk: go on from there; False: it was too old."""
+        assert self.refill is not None and self.refill.state is not None
+        state = self.refill.state
+        if state.index < self._waiting_from:
+            self.refill = CatchupReceiver(self._store, self._created)
+            return False
+        self.refill = None
+        self._tell(f"is filled, with {self._store.messages} messages up to {self._store.last_seq}")
+        self.stream.hand_over()
+        self.stream = self._over(state.config, state)
+        self._begin()
+        self._owner.replaced(self)
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        news = [(index, data) for index, data in waiting if index > state.index]
+        self._behind = self._applying(news, self._waiting_upto)
+        turns = self._account.host.turns
+        Slices(turns, self._behind, self._caught_up, lambda fault: self._end(self.failure, fault))
+        return True
+
+    def _caught_up(self, _: object = None) -> None:
+        """What had waited is applied."""
+        self._behind = None
+
+    def _leave_behind(self) -> None:
+        """What had waited is of no use any more."""
+        behind, self._behind = self._behind, None
+        if behind is not None:
+            behind.close()
+
+    # --- what the leader proposes
+
+    def read(self, run: list[Publish]) -> None:
+        """Publishes that came together: judged when they are applied, but for the account's room."""
+        if self._gathered:
+            self._hand_in()
+        self._propose(run)
+
+    def _propose(self, run: list[Publish]) -> None:
+        if self.stream.committer.error is None:
+            run = self._with_room(run) if not self._log.full else self._turn_away(run)
+            if run:
+                data = entries.encode_publishes(self.stream.time.next(), run)
+                self._log.propose([data], _nothing)
+
+    def _with_room(self, run: list[Publish]) -> list[Publish]:
+        config = self.stream.config
+        quota = self._account.quota(config.storage, config.num_replicas)
+        if not quota.guarded:
+            return run
+        kept = []
+        room = 0
+        for publish in run:
+            size = room + self._store.size_of(publish[0].decode("utf-8", "surrogateescape"), 0, publish[3])
+            refusal = quota.refusal(size, config.num_replicas)
+            if refusal is None:
+                kept.append(publish)
+                room = size
+            elif publish[1]:
+                self.stream.send_each([(publish[1], self.stream.ingest.refusal(refusal))])
+        return kept
+
+    def _turn_away(self, run: list[Publish]) -> list[Publish]:
+        """Too much is under way: take nothing, and say so."""
+        refusal = self.stream.ingest.refusal(api_error("JSStreamTooManyRequests"))
+        self.stream.send_each([(publish[1], refusal) for publish in run if publish[1]])
+        return []
+
+    def receive(self, message: Message) -> None:
+        """One publish; those of one turn of the loop go together."""
+        reply = message.reply.encode("utf-8", "surrogateescape")
+        payload = message.header + message.body
+        subject = message.subject.encode("utf-8", "surrogateescape")
+        self._gathered.append((subject, reply, len(message.header), len(payload), payload + b"\r\n"))
+        if len(self._gathered) == 1:
+            self._account.host.runner.soon(self._hand_in)
+
+    def _hand_in(self) -> None:
+        run, self._gathered = self._gathered, []
+        if run and self.stream.leading:
+            self._propose(run)
+
+    def order(self, entry: entries.Entry, done: Callable[[Outcome | Exception], None]) -> None:
+        """Have one entry agreed on; `done` gets what it came to, an ApiError too, or why it was not."""
+
+        def finished(result: int | Exception) -> None:
+            done(result if isinstance(result, Exception) else self._outcomes.pop(result, None))
+
+        if self._gathered:
+            self._hand_in()
+        self._log.propose([entries.encode(entry)], finished)
+
+    def now(self) -> int:
+        """The time for an entry that is proposed now."""
+        return self.stream.time.next()
+
+    def due(self, what: int) -> None:
+        """Something has come to its end."""
+        self.order(entries.Expire(self.now(), what), _nothing)
+
+    def change(
+        self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
+    ) -> None:
+        """A consumer did something; see `relay`.
+
+        What it did after this replica lost a message is not agreed on: it passed by what others still have.
+        """
+        if self._store.damaged():
+            done(None)
+            return
+
+        def finished(outcome: Outcome | Exception) -> None:
+            done(None if isinstance(outcome, Exception) else bool(outcome))
+
+        self.order(entries.ConsumerDelta(self.now(), name, base, whole, change), finished)
+
+    def unused(self, consumer: Consumer) -> None:
+        """A consumer has ended by itself."""
+        if consumer.name in self.stream.standings:
+            self._owner.unused(consumer)
+
+    # --- the end
+
+    def _reached(self, index: int) -> None:
+        """A checkpoint is on the disk: who compacts asks `take`."""
+        self.applied = index
+
+    def _refused(self, error: BaseException) -> None:
+        if not self.failure:
+            self._end(f"the stream's store: {error}", error)
+
+    def _end(self, why: str, error: BaseException) -> None:
+        self.failure = why
+        self.stream.committer.error = error
+        self.follow()
+        self._owner.failed(self, error)
+
+    def damaged(self, where: str) -> None:
+        """A message was found damaged: this replica is not like the others any more."""
+        self._refused(StoreError(f"a message is damaged: {where}"))
+
+    def stop(self) -> None:
+        """Stop with the server, leaving everything on the disk. Raises OSError, StoreError."""
+        self.follow()
+        if self.failure or self.refill is not None or self._behind is not None or self.stream.between:
+            self._leave_behind()
+            self.checkpoint.stop()
+            self.stream.abandon()
+            return
+        self.checkpoint.close()
+        self.stream.stop()
+
+    def hand_over(self) -> StreamStore:
+        """End, and give the store with all that was applied; see `conversion`. Raises OSError, StoreError."""
+        self.follow()
+        self.write_out()
+        return self.stream.hand_over()
+
+    def write_out(self) -> None:
+        """Put all that is applied on the disk, once the group has ended. Raises OSError, StoreError."""
+        if self._behind is not None:
+            at_once(self._behind)
+            self._caught_up()
+        if self.stream.between:
+            raise StoreError("an entry is applied in part")
+        self.checkpoint.close()
+
+    def delete(self) -> None:
+        """Remove the replica and its messages."""
+        self.follow()
+        self._leave_behind()
+        self.checkpoint.stop()
+        self.stream.delete()
+
+
+def _nothing(_: object) -> None:
+    """Publishers are answered when their entry is applied, and ask again when it is not."""

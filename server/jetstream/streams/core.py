@@ -1,0 +1,499 @@
+"""Stream: messages of some subjects, kept by rules.
+
+Promises: what is acknowledged is on disk (file storage); consumers only see what is committed; the store
+holds no more than the configuration allows; stopping and starting again changes nothing but the consumers'
+clocks. The parts: ingest (publishes), limits, ttl, interest (retention), dedupe, commit, direct (reads),
+mirror and source.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ....protocol import headers
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import ApiError, api_error
+from ....protocol.identifier import name_hash
+from ....protocol.timestamp import format_rfc3339
+from ....store.errors import NotFound, StoreError
+from ....store.message import StoredMessage
+from ....store.stream import StreamStore
+from ...slices import Steps, at_once
+from .commit import AckQueue, Answer, GroupCommit
+from .compactor import Compactor
+from .dedupe import HEADER as MSG_ID
+from .dedupe import DedupeWindow
+from .direct import DirectGet
+from .ingest import Duplicate, Ingest
+from .limits import StreamLimits
+from .readers import Readers
+from .removal import MessageRemoval
+from .retention import InterestRetention
+from .source_offsets import SourceOffset, SourceOffsets
+from .subscriptions import StreamSubscriptions
+from .ttl import MessageTTLs
+from .validation.environment import StreamDeps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..account.account import JetStreamAccount
+    from ..consumers.core import Consumer
+    from .commit import Done
+    from .origin_consumer import Origin
+    from .source import SourceOrigin
+    from .sourcing import Sourcing
+
+READ_BACK = 128  # messages read back in one step
+
+# What something asked for came to: a number (0, False: nothing), or why it was not done.
+Ordered = int | BaseException
+
+
+class Stream:
+    """One stream of an account. `committed_seq` is the last sequence that consumers may be given.
+
+    offline_consumers: those on the disk that cannot be read, and why. deleting: whether its consumers end
+    because it does.
+    """
+
+    def __init__(
+        self, config: StreamConfig, store: StreamStore, account: JetStreamAccount, created: int
+    ) -> None:
+        self.config = config
+        self.name = config.name
+        self.store = store
+        self.account = account
+        self.host = account.host
+        self.clock = account.host.clock
+        self.domain = account.host.domain
+        self.created = created
+        self.consumers: Readers[Consumer] = Readers()
+        self.offline_consumers: dict[str, str] = {}
+        self.rules = self._rules()
+        self.quota = self.rules.quota
+        self.committed_seq = store.last_seq
+        self.inflow: Sourcing | None = None
+        self.stopped = self.deleting = False
+        self._halted: list[Consumer] = []
+        self._counted = 0
+        self._on_disk = config.storage == "file"
+        self.removal = self._removal()
+        self.limits = StreamLimits(config, store, self.rules.age_clock, self.removed, self.removal.begin)
+        self.interest = InterestRetention(
+            config, store, self.rules.readers, self.removed, unreadable=self.offline_consumers
+        )
+        self.expiry = MessageTTLs(config, store, self.rules.ttl_clock, self.limits, self.removed, self._mark)
+        self.dedupe = DedupeWindow(config.duplicate_window)
+        self.committer: AckQueue = self._settler()
+        self.upkeep = Compactor(store, self.clock, self.host.runner, self._upkeep_failed)
+        self.positions = SourceOffsets(store, self.clock, self._save_positions)
+        self.ingest = Ingest(self)
+        self.hearing = self._hearing()
+        self.direct = DirectGet(self)
+
+    def _rules(self) -> StreamDeps:
+        """What the stream's rules go by: here, this server's clock, dice and consumers."""
+        quota = self.account.quota(self.config.storage)
+        return StreamDeps(self.clock, self.clock, self.clock, self.host.random_below, quota, self.consumers)
+
+    def _removal(self) -> MessageRemoval:
+        """What it lets go of: here, in the next turns of the loop."""
+        return MessageRemoval(self)
+
+    def _settler(self) -> AckQueue:
+        """Who tells of what was stored, and when: here, when it is on this disk."""
+        return GroupCommit(
+            self.store, self.host.runner, self.send, self.send_each, self._committed, self._failed
+        )
+
+    def _hearing(self) -> StreamSubscriptions:
+        """How its subjects are heard."""
+        return StreamSubscriptions(self.account.account, self.ingest.receive, self.ingest.read)
+
+    @property
+    def identity(self) -> str:
+        """A hash that differs when a stream was deleted and made again under the same name."""
+        return name_hash(format_rfc3339(self.created))
+
+    # --- life
+
+    def recover(self, positions: Mapping[str, Any]) -> None:
+        """Read back what the stream knew when it stopped: message ids, lifetimes, positions of sources.
+
+        Blocks, and costs by what is stored; it may run in any thread, as nobody else has the stream yet.
+        """
+        if self.config.sources:
+            self.positions.load(positions)
+        store = self.store
+        window = self.config.duplicate_window
+        if window > 0 and store.messages:
+            start = store.seq_at(self.rules.clock.now() - window)
+            at_once(self._reading_back(start, self.dedupe.load))
+        last = store.last(">") if store.messages else None
+        if last is not None and last.seq == store.last_seq:
+            self.dedupe.last_id = headers.get(last.header, MSG_ID) or b""
+        if self.expiry.active:
+            at_once(self._reading_back(store.first_seq, self.expiry.load))
+        self.limits.inspect()
+
+    def _reading_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> Steps[None]:
+        """Let `load` have all messages with a header from `sequence` on; what is damaged is passed by."""
+        for place, headed in enumerate(list(self.store.headed(sequence)), 1):
+            with suppress(StoreError):
+                load(self.store.get(headed))
+            if place % READ_BACK == 0:
+                yield
+
+    def start(self) -> None:
+        """Begin to keep the stream's limits, and hear its subjects."""
+        at_once(self.beginning())
+
+    def beginning(self) -> Steps[None]:
+        """As `start`, bit by bit."""
+        yield from self.starting()
+        yield from self.serving()
+
+    def starting(self) -> Steps[None]:
+        """Begin to keep the stream's limits, bit by bit."""
+        self.settle()
+        self.expiry.rearm()
+        yield from self.limits.recover()
+        yield from self.interest.recover()
+        self.settle()
+
+    def serving(self) -> Steps[None]:
+        """Hear the stream's subjects. A stream that stops in between hears nothing, and the steps end."""
+        yield from self.hearing.changing(self._wanted())
+        if self.stopped:
+            return
+        self.direct.configure()
+        if self.store.last_seq != self.committed_seq:
+            self.committer.wake()
+
+    def start_inflow(self) -> None:
+        """Begin to follow the mirror's or sources' origins, once all streams of the account are there."""
+        from .sourcing import Sourcing
+
+        if self.inflow is None and (self.config.mirror is not None or self.config.sources):
+            self.inflow = Sourcing(self)
+            self.inflow.start()
+
+    def _wanted(self) -> list[str]:
+        """The subjects that it is to hear."""
+        return [] if self.config.mirror is not None else self.config.subjects
+
+    def stop(self) -> None:
+        """Hear and send nothing more, and leave everything on disk. Blocks; raises OSError if that fails."""
+        if self.stopped:
+            return
+        self.halt()
+        self.write_out()
+        self.answer()
+
+    def halt(self) -> None:
+        """Hear and send nothing more; `write_out` and then `answer` end it."""
+        self._silence()
+        self._halted = [consumer for consumer in self.consumers.values() if not consumer.stopped]
+        for consumer in self._halted:
+            consumer.halt()
+        self.committer.halt()
+
+    def write_out(self) -> None:
+        """Leave everything on disk. Blocks; in any thread. Raises OSError, StoreError."""
+        self.upkeep.wait()
+        for consumer in self._halted:
+            consumer.write_out()
+        self.committer.write_out()
+        if self.config.sources and self.committer.error is None:
+            self.positions.save()
+        self.store.close()
+
+    def answer(self) -> None:
+        """Acknowledge what was stored last; what is stored counts no more."""
+        self.committer.answer()
+        self.quota.add(-self._counted)
+        self._counted = 0
+
+    def silencing(self) -> Steps[None]:
+        """Hear its subjects no more, before it is stopped or deleted."""
+        yield from self.hearing.changing(())
+
+    def hand_over(self) -> StreamStore:
+        """Hear and send nothing more, and give the store, committed, to whom goes on with it."""
+        self._silence()
+        self.upkeep.wait()
+        for consumer in list(self.consumers.values()):
+            consumer.stop()
+        self.committer.close()
+        self.quota.add(-self._counted)
+        self._counted = 0
+        return self.store
+
+    def delete(self) -> None:
+        """End the stream and its consumers for good. Its folder is the caller's to remove."""
+        self._silence()
+        self.upkeep.wait()
+        for consumer in list(self.consumers.values()):
+            consumer.delete("stream deleted")
+        self.consumers.clear()
+        self.committer.close()
+        self.quota.add(-self._counted)
+        self._counted = 0
+        self.removal.release(self.store.release())
+
+    def _silence(self) -> None:
+        self.stopped = True
+        at_once(self.silencing())
+        self.direct.stop()
+        if self.inflow is not None:
+            self.inflow.stop()
+        self.limits.stop()
+        self.expiry.stop()
+        self.positions.stop()
+        self.upkeep.halt()
+
+    # --- what happens to messages
+
+    def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
+        """Publish in the stream's account; own: see Account.publish."""
+        self.account.account.publish(subject, body, header=header, own=own)
+
+    def send_each(self, messages: list[tuple[bytes, bytes]]) -> None:
+        """Publish many (subject, body) in the stream's account."""
+        self.account.account.publish_each(messages)
+
+    def _committed(self, last: int) -> None:
+        self.committed_seq = last
+        self.settle()
+        self._tidy()
+        for consumer in list(self.consumers.values()):
+            try:
+                consumer.on_append(last)
+            except Exception as fault:  # one consumer's fault must not keep messages from the others
+                self.alarm(f"could not wake consumer '{consumer.name}': {type(fault).__name__}: {fault}")
+
+    def _tidy(self) -> None:
+        """Give space back on the disk in a while."""
+        if self._on_disk and not self.stopped:
+            self.upkeep.nudge()
+
+    def _failed(self, error: BaseException) -> bytes:
+        self.alarm(f"can not be written: {error}")
+        return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
+
+    def troubled(self, error: Exception) -> None:
+        """A message could not be stored, and not because a rule forbids it."""
+        self.alarm(f"can not store a message: {type(error).__name__}: {error}")
+
+    def alarm(self, text: str) -> None:
+        """Tell the log that something is wrong with this stream."""
+        self.host.log.error(f"JetStream stream '{self.account.name} > {self.name}' {text}")
+
+    def _upkeep_failed(self, error: BaseException) -> None:
+        self.host.log.warning(f"No space given back by '{self.account.name} > {self.name}': {error}")
+
+    def settle(self) -> None:
+        """Bring the account's usage up to date with the store."""
+        size = self.store.bytes
+        if size != self._counted:
+            self.quota.add(size - self._counted)
+            self._counted = size
+
+    def removed(self, sequence: int, subject: str) -> None:
+        """A message left the store: tell those who may be waiting for it."""
+        if self.expiry.active:
+            self.expiry.forget(sequence)
+        if self.inflow is not None:
+            self.positions.removed(sequence)
+        for consumer in self.consumers.concerned(sequence, subject):
+            consumer.on_removed(sequence, subject)
+        self.settle()
+        if self.committer.idle:
+            self.committer.wake()
+
+    def remove_acked(self, sequence: int, consumer: Consumer) -> None:
+        """`consumer` is done with a message: work queues and interest let go of it."""
+        self.interest.acked(sequence, consumer)
+
+    def remove_all_acked(self, sequences: list[int], consumer: Consumer) -> None:
+        """The same of many messages."""
+        self.let_go(self.interest.all_acked(sequences, consumer))
+
+    def _mark(self, subject: str, header: bytes) -> None:
+        """Leave a delete marker."""
+        try:
+            self.ingest.store(subject, header, b"")
+        except ApiError as error:
+            self.host.log.warning(f"No delete marker for {subject!r} in '{self.name}': {error.description}")
+        self.committer.wake()
+
+    def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
+        """Let the message just stored as `sequence` replace those before it.
+
+        Gives None when that is done; else a list: what it holds then is answered when it is durable.
+        """
+        return self.removal.roll_up(subject if rollup == b"sub" else "", sequence) if rollup else None
+
+    def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
+        """Remove many messages; see StreamStore.purge. Gives their number."""
+        return at_once(self.removal.purging(subject=subject, up_to=up_to, keep=keep))
+
+    def delete_message(self, sequence: int, *, erase: bool) -> bool:
+        """Remove one message; False when there is none."""
+        subject = ""
+        with suppress(NotFound):
+            subject = self.store.subject_of(sequence)
+        if self.store.remove(sequence, erase=erase) is None:
+            return False
+        self.removed(sequence, subject)
+        return True
+
+    # --- what is asked for
+
+    def order_purge(
+        self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
+    ) -> None:
+        """Purge, and give `done` the number of messages once that is durable."""
+
+        def purged(count: int | Exception) -> None:
+            if isinstance(count, Exception):
+                done(count)
+            else:
+                self.committer.after(lambda error: done(count if error is None else error))
+
+        self.removal.begin(self.removal.purging(subject=subject, up_to=up_to, keep=keep), purged)
+
+    def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
+        """Remove a message, and tell `done` once that is durable; False: there is none."""
+        if self.delete_message(sequence, erase=erase):
+            self.committer.after(lambda error: done(True if error is None else error))
+        else:
+            done(False)
+
+    # --- what comes from other streams
+
+    def mirror(self, _: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+        """Store a message of the mirror's origin under its sequence. Raises ApiError."""
+        self.ingest.replicate(sequence, subject, header, body, time)
+
+    def copy(self, link: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+        """Store the message `sequence` of a source, whose header tells where it is from. Raises ApiError."""
+        try:
+            copy = self.ingest.store(subject, header, body, sourced=True)
+        except Duplicate:
+            return
+        self.positions.note(link.index, SourceOffset(sequence, link.identity), copy)
+        if self.committer.idle:
+            self.committer.wake()
+
+    def pass_by(self, sequence: int) -> None:
+        """The mirror's origin has nothing up to `sequence` that is not here."""
+        if self.store.last_seq >= sequence:
+            return
+        if self.store.messages == 0:
+            self.purge(up_to=sequence + 1)
+        else:
+            self.store.skip_to(sequence)
+            self.committer.wake()
+
+    def begin_source_anew(self, index: str) -> None:
+        """A source's origin was made anew: forget how far it was read."""
+        self.positions.forget(index)
+
+    def when_safe(self, done: Done) -> None:
+        """Call `done` once all that came from other streams so far is safe."""
+        self.committer.after(done)
+
+    def _save_positions(self) -> None:
+        """Save how far the sources were read, once the copies themselves are on disk."""
+        document = self.positions.to_json()
+        if self.config.storage != "file" or not document:
+            return
+        if self.stopped or self.positions.settled(self.committed_seq):
+            self.account.save(self, document)
+            return
+
+        def done(error: BaseException | None) -> None:
+            if error is None and not self.stopped:
+                self.account.save(self, document)
+
+        self.committer.after(done)
+
+    # --- changes
+
+    def apply(self, config: StreamConfig) -> None:
+        """Take over a configuration that `check_update` allowed."""
+        at_once(self.applying(config))
+
+    def applying(self, config: StreamConfig) -> Steps[None]:
+        """As `apply`, bit by bit; a stream that stops in between is left as it is."""
+        old, self.config = self.config, config
+        self.limits.configure(config)
+        self.interest.configure(config)
+        self.expiry.configure(config)
+        self.dedupe.resize(config.duplicate_window, self.rules.clock.now())
+        self.ingest.configure()
+        if config.allow_msg_ttl and not old.allow_msg_ttl:
+            yield from self._reading_back(self.store.first_seq, self.expiry.load)
+            self.expiry.rearm()
+        yield from self.hearing.changing(self._wanted())
+        if self.stopped or self.config is not config:
+            return
+        self.direct.configure()
+        self._follow(old)
+        self.let_go(self._fitting(old))
+
+    def _fitting(self, old: StreamConfig) -> Steps[int]:
+        """Let go of what the configuration does not allow any more."""
+        config, gone = self.config, 0
+        if config.discard == "old" and 0 < config.max_msgs < self.store.messages:
+            gone += yield from self.removal.purging(keep=config.max_msgs)
+        gone += yield from self.limits.enforcing()
+        if config.retention != old.retention:
+            gone += yield from self.removal.sweeping()
+        return gone
+
+    def prepared(self, filters: Sequence[str]) -> Steps[None]:
+        """Get the store ready for questions about these filters."""
+        yield from self.store.preparing(filters)
+
+    def let_go(self, steps: Steps[int]) -> None:
+        """Have messages removed, over the next turns of the loop if they are many."""
+        self.removal.begin(steps)
+
+    def _follow(self, old: StreamConfig) -> None:
+        config = self.config
+        if config.mirror == old.mirror and config.sources == old.sources:
+            return
+        if self.inflow is not None and config.mirror is None and old.mirror is not None:
+            self.inflow.stop()
+            self.inflow = None
+        if self.inflow is not None:
+            self.inflow.configure()
+        else:
+            self.start_inflow()
+
+    # --- consumers
+
+    def public_consumers(self) -> list[Consumer]:
+        """The consumers that lists show and limits count, by name."""
+        return [c for _, c in sorted(self.consumers.items()) if not c.config.direct]
+
+    def lookup_consumer(self, name: str) -> Consumer:
+        """Find a consumer. Raises ApiError 10014, or 10195 when it is there but cannot be read."""
+        consumer = self.consumers.get(name)
+        if consumer is None:
+            self.must_be_readable(name)
+            raise api_error("JSConsumerNotFoundErr")
+        return consumer
+
+    def must_be_readable(self, name: str) -> None:
+        """Raise ApiError 10195 for a consumer that is there but cannot be read."""
+        if name in self.offline_consumers:
+            raise api_error("JSConsumerOfflineReasonErrF", err=self.offline_consumers[name])
+
+    def consumer_changed(self) -> None:
+        """A consumer came, went or changed its filters: what nobody wants any more may go."""
+        self.let_go(self.removal.sweeping())

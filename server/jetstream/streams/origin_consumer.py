@@ -1,0 +1,424 @@
+"""Origin: the way to an origin, for a mirror or a source: an internal consumer there, made through the API.
+
+States: resting (a timer or a change of interest begins an attempt), asking (a request is out), following
+(messages arrive). Promises: what is handed to `take` is without duplicate and without gap since the position
+that `start` named; a lost message, a silent origin or a refused copy leads to a new consumer at the right
+place; attempts are at least two seconds apart and back off; `error` says what is wrong now. Works over the
+account only, for local origins too. Source: ADR-8 names the subjects; the consumer's configuration is what
+real servers send.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ....protocol import gojson, headers
+from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.api.stream import StreamSource, StreamSourceInfo
+from ....protocol.errors import ApiError, api_error
+from ....protocol.identifier import name_hash
+from ....protocol.transform import SubjectTransform
+from .delivery import ReplyInfo, read_delivery
+from .origin_request import HEARTBEAT, SILENCE, consumer_config, deliver_subject, request_subject
+
+if TYPE_CHECKING:
+    from ...accounts.account import InterestWatch
+    from ...accounts.message import Message
+    from ...accounts.subscription import InterestChange, Subscription
+    from ...clock import Timer
+    from ...slices import LoopTurns
+    from .core import Stream
+
+MILLISECOND = 1_000_000
+SECOND = 1_000_000_000
+APART = 2 * SECOND  # between two attempts
+PATIENCE = 10 * SECOND  # for an answer to an attempt
+HASTE = 2 * SECOND  # for that to the first one: where the origin just came within reach, we may not be yet
+BACKOFF = 10 * SECOND  # more for each failure in a row
+LONGEST = 120 * SECOND
+DOUBT = 3 * HEARTBEAT
+MOST_STALLS = 3  # heartbeats that tell of unanswered flow control
+TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
+OTHER_STREAM = 10225
+CONTROL = b"NATS/1.0 100"
+FLOW_CONTROL = "$JS.FC."
+# Newer than the error table: what nats-server 2.15.1 says when answers to flow control do not arrive.
+STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
+
+
+class Origin:
+    """One origin. Subclasses say where to start and what to do with messages.
+
+    attempts: when it is one's turn to try; many links of a stream may want to at the same moment.
+    """
+
+    kind = ""  # "mirror" or "src": the word in the consumer's name and metadata
+    letter = ""  # in the delivery subject
+    setup_failed = ""  # the error's constant
+    first_level = 0  # the API level asked for first
+
+    def __init__(self, stream: Stream, source: StreamSource, attempts: LoopTurns) -> None:
+        self.stream = stream
+        self._attempts = attempts
+        self.source = source
+        self.identity = ""
+        self.lag = 0
+        self.heard = 0
+        self.error: ApiError | None = None
+        self.copied = 0  # the origin's sequence up to which everything was taken
+        self._delivered = 0
+        self._consumer = self._deliver_subject = ""
+        self._fails = 0
+        self._asked = 0
+        self._level = self.first_level
+        self._sourcing = True
+        self._cut = False
+        self._hasty = True  # the next attempt is the first
+        self._stalls = 0
+        self._reply: Subscription | None = None
+        self._feed: Subscription | None = None
+        self._timer: Timer | None = None
+        self._watch: InterestWatch | None = None
+        self._queued = False
+        self._stopped = False
+        below = stream.host.random_below
+        self.transforms = [
+            SubjectTransform(t.src, t.dest, random_below=below) if t.dest else None
+            for t in source.subject_transforms
+        ]
+
+    # --- what a subclass says
+
+    def start_at(self, config: ConsumerConfig) -> None:
+        """Put into the consumer's configuration where it begins."""
+        raise NotImplementedError
+
+    def accepted(self, delivered: int, pending: int) -> None:
+        """The consumer begins after the origin's sequence `delivered` and has `pending` messages to send."""
+        raise NotImplementedError
+
+    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
+        """Store a message, `original` on the origin, as `subject`.
+
+        Raises ApiError when it cannot be; it is asked for again later.
+        """
+        raise NotImplementedError
+
+    def began_anew(self) -> None:
+        """The origin was deleted and made again: its sequences begin anew."""
+
+    def consumer_hash(self) -> str:
+        """Give the stable part of the consumer's name."""
+        parts = [self.stream.name, self.stream.account.name]
+        if self.stream.domain:
+            parts.append(self.stream.domain)
+        return name_hash(" ".join(parts))
+
+    # --- life
+
+    @property
+    def following(self) -> bool:
+        """Whether messages can arrive."""
+        return self._feed is not None
+
+    def start(self) -> None:
+        """Begin the first attempt in the loop's next round."""
+        self._watch = self.stream.account.account.watch_interest(
+            self._interest, self._subject(self._config())
+        )
+        self._later(0)
+
+    def stop(self) -> None:
+        """Follow no more. The origin forgets its consumer by itself."""
+        self._stopped = True
+        self._drop()
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _drop(self) -> None:
+        """Leave whatever state it is in."""
+        account = self.stream.account.account
+        for subscription in (self._reply, self._feed):
+            if subscription is not None:
+                account.unsubscribe(subscription)
+        self._reply = self._feed = None
+        self._consumer = ""
+        self._queued = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _later(self, delay: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.stream.clock.call_later(delay, self._due)
+
+    def _due(self) -> None:
+        """Try when it is its turn, unless something else happens to the link before."""
+        self._timer, self._queued = None, True
+        self._attempts.soon(self._turn)
+
+    def _turn(self) -> None:
+        if self._queued:
+            self._attempt()
+
+    def retry(self, error: ApiError | None = None, *, failed: bool = False) -> None:
+        """Ask for a new consumer, not before its time."""
+        if self._stopped:
+            return
+        self._drop()
+        if error is not None:
+            self.error = error
+        if failed:
+            self._fails += 1
+        wait = max(self._asked + APART - self.stream.clock.now(), 0)
+        wait += min(BACKOFF * self._fails, LONGEST)
+        jitter = int.from_bytes(self.stream.host.random_bytes(2), "big") % 100
+        self._later(wait + (100 + jitter) * MILLISECOND)
+
+    def agreed(self) -> int:
+        """The origin's sequence up to which everything is safe here."""
+        return self.stream.store.last_seq
+
+    def refused(self, error: ApiError | None) -> None:
+        """Something that was taken did not come in after all: begin again from what did."""
+        if not self._stopped:
+            self.copied = self.agreed()
+            self.retry(error)
+
+    def _interest(self, change: InterestChange) -> None:
+        """The origin's API came within reach, or went out of it."""
+        if change.delta < 0:
+            account = self.stream.account.account
+            self._cut = not account.has_interest(self._subject(self._config()), own=True)
+        elif self._reply is None and (self._cut or not self.following):
+            self._cut = False
+            self.hurry()
+
+    def hurry(self) -> None:
+        """Try again as soon as may be: there is reason to think that it goes well now."""
+        self._fails = 0
+        self._hasty = True
+        self.retry()
+
+    # --- asking
+
+    def _config(self) -> ConsumerConfig:
+        stream = self.stream
+        name = f"JS_{self.kind.upper()}_{self.consumer_hash()}"
+        if not self._sourcing:
+            name += "_" + stream.host.new_id(8)
+        config = consumer_config(self.kind, name, stream, self.source, sourcing=self._sourcing)
+        config.deliver_subject = deliver_subject(self.source, self.letter, stream.host.new_id(8))
+        self.start_at(config)
+        return config
+
+    def _subject(self, config: ConsumerConfig) -> str:
+        return request_subject(self.source, config)
+
+    def _attempt(self) -> None:
+        self._drop()
+        stream, account = self.stream, self.stream.account.account
+        self._asked = stream.clock.now()
+        config = self._config()
+        durable = self.source.consumer
+        self._deliver_subject = config.deliver_subject if durable is None else durable.deliver_subject
+        body, header = b"", b""
+        if durable is None:
+            request = {"stream_name": self.source.name, "config": config.to_json(), "action": ""}
+            body = json.dumps(request).encode()
+        if self._level:
+            header = headers.encode({"Nats-Required-Api-Level": str(self._level)})
+            if self.kind == "src" and self._level >= self.first_level:
+                header = headers.add(header, b"Nats-Stream-Identity", self.identity.encode())
+        reply = f"$JSC.R.{stream.host.new_id(8)}"
+        self._reply = account.subscribe(reply, self._answered)
+        self._timer = stream.clock.call_later(HASTE if self._hasty else PATIENCE, self._unanswered)
+        subject = self._subject(config)
+        target = account.mapped(subject)
+        heard = account.publish(target, body, reply=reply, header=header, own=True) if target else 0
+        if not heard and self._reply is not None:
+            self.retry(self._failure(f"origin is not reachable: nobody answers {subject}"), failed=True)
+
+    def _failure(self, text: str) -> ApiError:
+        return api_error(self.setup_failed, err=text)
+
+    def _unanswered(self) -> None:
+        self._timer = None
+        first, self._hasty = self._hasty, False
+        self.retry(self._failure("origin did not answer in time"), failed=not first)
+
+    def _answered(self, message: Message) -> None:
+        first, self._hasty = self._hasty, False
+        if headers.status(message.header)[0] == 503:
+            self.retry(self._failure("origin is not reachable: no responders"), failed=not first)
+            return
+        try:
+            answer = gojson.decode(message.body)
+            error = ApiError.from_json(answer["error"]) if "error" in answer else None
+            if error is None:
+                self._follow(answer, headers.get(message.header, b"Nats-Stream-Identity") or b"")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self.retry(self._failure("invalid consumer create response"), failed=True)
+            return
+        if error is not None:
+            self._refused(error)
+
+    def _refused(self, error: ApiError) -> None:
+        if error.err_code == OTHER_STREAM:
+            self.identity = ""
+            self.began_anew()
+            self.retry()
+        elif error.err_code in TOO_OLD and self._sourcing:
+            if self._level > 4:
+                self._level = 4
+            else:
+                self._level, self._sourcing = 0, False
+            self._attempt()
+        else:
+            self.retry(error, failed=True)
+
+    def _follow(self, answer: dict[str, Any], identity: bytes) -> None:
+        config = answer["config"]
+        durable = self.source.consumer
+        if durable is not None and config.get("ack_policy") != "flow_control":
+            constant = (
+                "JSMirrorConsumerRequiresAckFCErr"
+                if self.kind == "mirror"
+                else "JSSourceConsumerRequiresAckFCErr"
+            )
+            self.retry(api_error(constant), failed=True)
+            return
+        name, delivered = str(answer["name"]), int(answer["delivered"]["stream_seq"])
+        self._drop()
+        told = identity.decode("utf-8", "replace")
+        if told and self.identity and told != self.identity:
+            self.began_anew()
+        self.identity = told
+        if self._stalls < MOST_STALLS:
+            self.error = None
+        self._fails = 0
+        self._consumer = name
+        self._delivered = 0
+        self.lag = int(answer.get("num_pending", 0))
+        self.accepted(delivered, self.lag)
+        self._feed = self.stream.account.account.subscribe(self._deliver_subject, self._arrived)
+        self.heard = self.stream.clock.now()
+        self._timer = self.stream.clock.call_later(SILENCE, self._check_health)
+
+    def _check_health(self) -> None:
+        self._timer = None
+        quiet = self.stream.clock.now() - self.heard
+        if quiet >= SILENCE:
+            self.retry(self._failure("origin is silent"))
+        else:
+            self._timer = self.stream.clock.call_later(SILENCE - quiet, self._check_health)
+
+    def doubt(self) -> None:
+        """The consumer may have gone with its leader: unless it is heard of again soon, ask for another."""
+        since = self.stream.clock.now()
+
+        def look() -> None:
+            if self.heard < since:
+                self.retry()
+            else:
+                self._check_health()
+
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.stream.clock.call_later(DOUBT, look)
+
+    # --- following
+
+    def _arrived(self, message: Message) -> None:
+        if self._feed is None:
+            return
+        self.heard = self.stream.clock.now()
+        if not message.body and message.header.startswith(CONTROL):
+            self._control(message)
+            return
+        delivery = read_delivery(message.reply)
+        if delivery is None or delivery.consumer != self._consumer or delivery.tries > 1:
+            return
+        position = (self.copied, self._delivered)
+        if not self._advance(delivery):
+            return
+        self.lag = max(delivery.pending - 1, 0)
+        if self._stalls:
+            self._stalls, self.error = 0, None
+        header = message.header
+        if header:
+            header = headers.remove(headers.remove(header, prefix=b"Nats-Expected-"), prefix=b"Nats-Batch-")
+        subject = original = delivery.subject or message.subject
+        for transform in self.transforms:
+            changed = transform.apply(subject) if transform is not None else None
+            if changed is not None:
+                subject = changed
+                break
+        try:
+            self.take(delivery, original, subject, header, message.body)
+        except ApiError as error:
+            self.copied, self._delivered = position
+            self.retry(error)
+
+    def _advance(self, delivery: ReplyInfo) -> bool:
+        """Judge a delivery's place in the order: True to take it."""
+        expected = delivery.consumer_seq == self._delivered + 1
+        if delivery.stream_seq <= self.copied:
+            if expected:
+                self._delivered += 1
+            return False
+        if not expected:
+            if delivery.consumer_seq > self._delivered:
+                self.retry()
+            return False
+        self._delivered = delivery.consumer_seq
+        self.copied = delivery.stream_seq
+        return True
+
+    def _control(self, message: Message) -> None:
+        if message.reply:
+            self._answer_flow(message.reply)
+            return
+        last = headers.get(message.header, b"Nats-Last-Consumer")
+        if last is not None and last.isdigit() and int(last) > 0 and int(last) != self._delivered:
+            self.retry()
+            return
+        stalled = headers.get(message.header, b"Nats-Consumer-Stalled")
+        if not stalled:
+            return
+        self._stalls += 1
+        if self._stalls < MOST_STALLS:
+            self._answer_flow(stalled.decode("utf-8", "replace"))
+        else:
+            # The answers do not get through (an import is missing): a new consumer has a new window.
+            self.retry(STALLED)
+
+    def _answer_flow(self, reply: str) -> None:
+        """Ask for more once all that came so far is on disk."""
+        seen = {"Nats-Last-Consumer": str(self._delivered), "Nats-Last-Stream": str(self.copied)}
+        reply = reply.split("@", 1)[0]
+
+        def done(error: BaseException | None) -> None:
+            if error is None and not self._stopped:
+                # The origin chose the subject: what it asks for is flow control, and nothing else.
+                own = reply.startswith(FLOW_CONTROL)
+                self.stream.send(reply, headers.encode(seen), b"", own=own)
+
+        self.stream.when_safe(done)
+
+    # --- what it says of itself
+
+    def info(self) -> StreamSourceInfo:
+        """Give its state as StreamInfo shows it."""
+        return StreamSourceInfo(
+            name=self.source.name,
+            external=self.source.external,
+            lag=self.lag,
+            active=self.stream.clock.now() - self.heard if self.heard else -1,
+            error=self.error,
+            filter_subject=self.source.filter_subject,
+            subject_transforms=list(self.source.subject_transforms),
+        )

@@ -1,0 +1,163 @@
+"""PublishHeaders: what a publish's headers ask of the stream, judged.
+
+Promises: an Envelope is only made of headers whose conditions hold; otherwise ApiError with the reference's
+code, in its order. A message without headers never comes here. Reads the store, changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....protocol import headers
+from ....protocol.errors import ApiError, api_error
+from .source_header import HEADER as SOURCE
+from .ttl import parse_ttl
+
+if TYPE_CHECKING:
+    from .core import Stream
+
+VERSION = b"NATS/1.0\r\n"
+ROLLUP = b"Nats-Rollup"
+REQUEST_INFO = b"Nats-Request-Info"
+
+
+class PublishHeaders:
+    """The parts of a message's headers that matter after the checks.
+
+    header: as it will be stored. rollup: b"", b"sub" or b"all". ttl: ns, 0 none, -1 never. refusal: the error
+    of a check that comes after those for duplicates and the expected message id.
+    """
+
+    __slots__ = ("expected_id", "header", "identifier", "refusal", "rollup", "ttl")
+
+    def __init__(self, header: bytes) -> None:
+        self.header = header
+        self.identifier = b""
+        self.expected_id: bytes | None = None
+        self.rollup = b""
+        self.ttl = 0
+        self.refusal: ApiError | None = None
+
+
+def validate(stream: Stream, subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
+    """Judge the headers of a message for `subject`."""
+    if header.startswith(b"NATS/1.0 "):
+        header = VERSION + header[header.find(b"\r\n") + 2 :]
+        if header == headers.EMPTY:
+            header = b""
+    special = header.count(b"\r\nNats-")
+    if not special:
+        return PublishHeaders(header)
+    if special == 1 and (identifier := headers.get(header, b"Nats-Msg-Id")):
+        envelope = PublishHeaders(header)
+        envelope.identifier = identifier
+        return envelope
+    header = headers.remove(header, (REQUEST_INFO,))
+    envelope = PublishHeaders(header)
+    if not header:
+        return envelope
+    get = headers.get
+    if not sourced:
+        _check_features(header)
+        _check_expected(stream, subject, header)
+        if get(header, SOURCE):
+            raise api_error("JSMessageSourceHdrNotAllowedErr")
+    envelope.identifier = get(header, b"Nats-Msg-Id") or b""
+    envelope.expected_id = get(header, b"Nats-Expected-Last-Msg-Id") or None
+    _read_rollup(stream, envelope, sourced=sourced)
+    _read_ttl(stream, envelope, sourced=sourced)
+    return envelope
+
+
+def _check_features(header: bytes) -> None:
+    """Refuse the headers of features that no stream of this server can have switched on."""
+    get = headers.get
+    if get(header, b"Nats-Batch-Id"):
+        raise api_error("JSAtomicPublishDisabledErr")
+    increment = get(header, b"Nats-Incr")
+    if increment is not None:
+        digits = increment[1:] if increment[:1] in {b"+", b"-"} else increment
+        raise api_error("JSMessageIncrDisabledErr" if digits.isdigit() else "JSMessageIncrInvalidErr")
+    if get(header, b"Nats-Schedule"):
+        raise api_error("JSMessageSchedulesDisabledErr")
+    following = get(header, b"Nats-Schedule-Next")
+    if following:
+        valid = following == b"purge" and get(header, b"Nats-Scheduler")
+        raise api_error("JSMessageSchedulesDisabledErr" if valid else "JSMessageSchedulesSchedulerInvalidErr")
+    if get(header, b"Nats-Scheduler"):
+        raise api_error("JSMessageSchedulesSchedulerInvalidErr")
+
+
+def _number(value: bytes | None) -> int | None:
+    """Read an expected sequence; what is no number is never met."""
+    if not value:
+        return None
+    return int(value) if value.isdigit() else -1
+
+
+def _check_expected(stream: Stream, subject: str, header: bytes) -> None:
+    get = headers.get
+    expected_stream = get(header, b"Nats-Expected-Stream")
+    if expected_stream and expected_stream != stream.name.encode():
+        raise api_error("JSStreamNotMatchErr")
+    if get(header, b"Nats-TTL") and not stream.config.allow_msg_ttl and _asks_for_ttl(header):
+        raise api_error("JSMessageTTLDisabledErr")
+    other = get(header, b"Nats-Expected-Last-Subject-Sequence-Subject")
+    expected = _number(get(header, b"Nats-Expected-Last-Subject-Sequence"))
+    if expected is not None:
+        last = _last_on(stream, other.decode("utf-8", "surrogateescape") if other else subject)
+        if last != expected:
+            raise api_error("JSStreamWrongLastSequenceErrF", seq=last)
+    elif other:
+        raise api_error("JSStreamExpectedLastSeqPerSubjectInvalid")
+    expected = _number(get(header, b"Nats-Expected-Last-Sequence"))
+    if expected is not None and expected != stream.store.last_seq:
+        raise api_error("JSStreamWrongLastSequenceErrF", seq=stream.store.last_seq)
+
+
+def _asks_for_ttl(header: bytes) -> bool:
+    try:
+        return parse_ttl(headers.get(header, b"Nats-TTL") or b"") != 0
+    except ApiError:
+        return False
+
+
+def _last_on(stream: Stream, subject: str) -> int:
+    if "*" in subject or ">" in subject:
+        message = stream.store.last(subject)
+        return message.seq if message is not None else 0
+    return stream.store.subject_last(subject)
+
+
+def _read_rollup(stream: Stream, envelope: PublishHeaders, *, sourced: bool) -> None:
+    rollup = headers.get(envelope.header, ROLLUP)
+    if not rollup:
+        return
+    config = stream.config
+    allowed = config.allow_rollup_hdrs and not config.deny_purge
+    if not allowed and not sourced:
+        envelope.refusal = api_error("JSStreamRollupFailedF", err="rollup not permitted")
+    elif rollup not in {b"sub", b"all"}:
+        text = rollup.decode("utf-8", "replace")
+        envelope.refusal = api_error("JSStreamRollupFailedF", err=f'rollup value invalid: "{text}"')
+    elif allowed:
+        envelope.rollup = rollup
+
+
+def _read_ttl(stream: Stream, envelope: PublishHeaders, *, sourced: bool) -> None:
+    """Read the lifetime; an invalid one is told last, as its check is, and where there are none as well."""
+    value = headers.get(envelope.header, b"Nats-TTL")
+    if not value or (sourced and not stream.config.allow_msg_ttl):
+        return
+    try:
+        ttl = parse_ttl(value)
+    except ApiError as error:
+        if not sourced:
+            envelope.refusal = envelope.refusal or error
+        return
+    if not stream.config.allow_msg_ttl:
+        return
+    envelope.ttl = ttl
+    envelope.header = stream.expiry.adjust(
+        envelope.header, envelope.ttl, one_per_subject=stream.config.max_msgs_per_subject == 1
+    )

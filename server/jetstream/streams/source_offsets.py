@@ -1,0 +1,124 @@
+"""SourceOffsets: how far each source was read, kept where a purge or an expiry of the copies cannot lose it.
+
+The stored copies tell it themselves (`Nats-Stream-Source`); what is saved here saves reading them all at a
+start, and outlives them. Promises: a saved position is never ahead of what is stored; it is saved at a stop,
+before a purge, soon after the newest copy of a source went, and now and then while sources are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ....protocol import headers
+from ....store.errors import StoreError
+from ....store.stream import StreamStore
+from ...clock import Clock, Timer
+from . import source_header
+
+SECOND = 1_000_000_000
+EVERY = 30 * SECOND
+SOON = SECOND
+
+
+class SourceOffset(NamedTuple):
+    """The origin's sequence that was copied last, and the origin's identity ("" unknown)."""
+
+    sequence: int
+    identity: str
+
+
+class SourceOffsets:
+    """The positions of one stream's sources, by source index."""
+
+    def __init__(self, store: StreamStore, clock: Clock, save: Callable[[], None]) -> None:
+        self._store = store
+        self._clock = clock
+        self._save = save
+        self._timer: Timer | None = None
+        self._due = 0
+        self._newest: dict[str, int] = {}  # index -> sequence of its newest copy
+        self._known: dict[str, SourceOffset] = {}
+        self._read_up_to = 0  # the store's last sequence when the known positions were saved
+
+    def load(self, document: Mapping[str, Any]) -> None:
+        """Take in what `to_json` gave, then what was copied after it was saved."""
+        self._read_up_to = int(document.get("up_to", 0))
+        for index, (sequence, identity) in document.get("positions", {}).items():
+            self._known[index] = SourceOffset(int(sequence), str(identity))
+        self._scan()
+
+    def _scan(self) -> None:
+        """Read copies backwards down to where the positions were saved: the newest of each source counts."""
+        seen: set[str] = set()
+        floor = max(self._read_up_to + 1, self._store.first_seq, 1)
+        for sequence in reversed(list(self._store.headed(floor))):
+            try:
+                block = self._store.get(sequence).header
+            except StoreError:
+                continue
+            value = headers.get(block, source_header.HEADER) if block else None
+            found = source_header.read(value) if value else None
+            if found is None:
+                continue
+            key = found.source or found.origin
+            if key not in seen:
+                seen.add(key)
+                self._newest[key] = sequence
+                self._known[key] = SourceOffset(found.sequence, found.identity)
+
+    def of(self, index: str) -> SourceOffset | None:
+        """Give the position of a source, by its index or, for old copies, by its origin's name alone."""
+        return self._known.get(index) or self._known.get(index.split(" ", 1)[0])
+
+    def known(self) -> list[tuple[str, SourceOffset]]:
+        """Give all positions, by source index."""
+        return list(self._known.items())
+
+    def note(self, index: str, position: SourceOffset, copy: int) -> None:
+        """The copy `copy` of `position` was stored."""
+        self._known[index] = position
+        self._newest[index] = copy
+        if self._timer is None:
+            self._arm(EVERY)
+
+    def forget(self, index: str) -> None:
+        """The source is no more, or begins anew."""
+        self._known.pop(index, None)
+        self._newest.pop(index, None)
+
+    def removed(self, sequence: int) -> None:
+        """A message left the store; if it was the newest copy of a source, its position is saved soon."""
+        if sequence in self._newest.values():
+            self._arm(SOON)
+
+    def _arm(self, delay: int) -> None:
+        due = self._clock.now() + delay
+        if self._timer is not None:
+            if due >= self._due:
+                return
+            self._timer.cancel()
+        self._due = due
+        self._timer = self._clock.call_later(delay, self.save)
+
+    def save(self) -> None:
+        """Save now."""
+        self.stop()
+        self._save()
+
+    def settled(self, committed: int) -> bool:
+        """Say whether all copies that the positions speak of are on disk."""
+        return all(sequence <= committed for sequence in self._newest.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what `load` takes; it may be saved once all that is stored now is on disk."""
+        if not self._known:
+            return {}
+        positions = {index: list(position) for index, position in self._known.items()}
+        return {"up_to": self._store.last_seq, "positions": positions}
+
+    def stop(self) -> None:
+        """Drop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,112 @@
+"""Sourcing: all that comes into a stream from other streams: its mirror, or its sources.
+
+There may be thousands of sources. They are opened a few at a time, and try one after the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ....protocol.api.stream import StreamSource, StreamSourceInfo
+from ...slices import Shared, Slices, Steps, at_once, paced
+from .mirror import MirrorOrigin
+from .source import SourceOrigin
+from .source_header import source_index
+
+if TYPE_CHECKING:
+    from .core import Stream
+
+
+class Sourcing:
+    """The links of one stream. A source that is not opened yet is not told of."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._mirror: MirrorOrigin | None = None
+        self._sources: dict[str, SourceOrigin] = {}
+        self._namesakes: Counter[str] = Counter()
+        self._attempts = Shared(partial(stream.clock.call_later, 0))
+        self._opening: Slices | None = None
+
+    def start(self) -> None:
+        """Begin to follow what the configuration names."""
+        self.configure()
+
+    def configure(self) -> None:
+        """Follow what the configuration names now; what is unchanged goes on undisturbed."""
+        config = self._stream.config
+        if config.mirror is not None and self._mirror is None:
+            self._mirror = MirrorOrigin(self._stream, config.mirror, self._attempts)
+            self._mirror.start()
+        self._namesakes.clear()
+        self._namesakes.update(source.name for source in config.sources)
+        wanted = {source_index(source): source for source in config.sources}
+        if self._opening is not None:
+            self._opening.stop()
+        self._opening = Slices(
+            self._stream.host.runner, paced(self._levelling(wanted)), lambda _: None, self._failed
+        )
+
+    def _levelling(self, wanted: dict[str, StreamSource]) -> Steps[None]:
+        """Let there be these sources, bit by bit."""
+        for index in set(self._sources) - set(wanted):
+            self._sources.pop(index).stop()
+            yield
+        for index, source in wanted.items():
+            if index not in self._sources:
+                made = self._sources[index] = SourceOrigin(
+                    self._stream, source, attempts=self._attempts, namesakes=self._namesakes
+                )
+                made.start()
+                yield
+
+    def _failed(self, fault: Exception) -> None:
+        self._stream.alarm(f"can not open its sources: {type(fault).__name__}: {fault}")
+
+    def origin_appeared(self, name: str) -> None:
+        """A stream of the account was made: who waits for it need not wait longer."""
+        links = [self._mirror] if self._mirror is not None else list(self._sources.values())
+        for link in links:
+            if link.source.external is None and link.source.name == name and not link.following:
+                link.hurry()
+
+    def origin_led(self, name: str) -> None:
+        """A stream of the account has a leader, on this server or another: maybe not the one before."""
+        links = [self._mirror] if self._mirror is not None else list(self._sources.values())
+        for link in links:
+            if link.source.external is None and link.source.name == name:
+                if link.following:
+                    link.doubt()
+                else:
+                    link.hurry()
+
+    def stop(self) -> None:
+        """Follow nothing more."""
+        at_once(self.stopping())
+
+    def stopping(self) -> Steps[None]:
+        """As `stop`, bit by bit."""
+        if self._opening is not None:
+            self._opening.stop()
+        if self._mirror is not None:
+            self._mirror.stop()
+            self._mirror = None
+        while self._sources:
+            self._sources.popitem()[1].stop()
+            yield
+
+    def mirror_info(self) -> StreamSourceInfo | None:
+        """Tell of the mirror, if it is one."""
+        return self._mirror.info() if self._mirror is not None else None
+
+    def source_infos(self) -> Steps[list[StreamSourceInfo]]:
+        """Tell of the sources, in the configuration's order."""
+        found = []
+        for source in self._stream.config.sources:
+            link = self._sources.get(source_index(source))
+            if link is not None:
+                found.append(link.info())
+            yield
+        return found

@@ -1,0 +1,249 @@
+"""check: the rules for a stream's configuration, and the defaults that fill it in.
+
+Promises: returns a new configuration in which every default is explicit, or raises ApiError with the
+reference's code; the order of checks is the reference's, so that a request with several faults names the same
+one. Never changes the configuration it is given, and never looks at the disk. Source: JetStream API, stream
+configuration (ADR-1 names the schema); limits are in protocol.limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .....protocol.api.cluster import Placement
+from .....protocol.api.stream import StreamConfig
+from .....protocol.duration import format_go
+from .....protocol.errors import api_error
+from ....slices import Steps, at_once
+from .context import ValidationContext, invalid, pedantic
+from .subjects import check_subjects, check_transform, with_republish
+from .upstream import check_cycles, check_mirror, check_prefixes, check_sources
+
+MILLISECOND = 1_000_000
+SECOND = 1_000_000_000
+DEFAULT_DUPLICATE_WINDOW = 120 * SECOND
+MIN_WINDOW = 100 * MILLISECOND
+MAX_NAME = 255
+MAX_DESCRIPTION = 4 * 1024
+MAX_METADATA = 128 * 1024
+MAX_REPLICAS = 5
+
+RETENTIONS = ("limits", "interest", "workqueue")
+DISCARDS = ("old", "new")
+STORAGES = ("file", "memory")
+COMPRESSIONS = ("none", "s2")
+PERSIST_MODES = ("", "default", "async")
+
+# Features of the configuration that the server does not have yet. Refusing them by name is better than
+# accepting a promise (a counter, an atomic batch) that would not be kept.
+UNSUPPORTED = {
+    "allow_msg_counter": "message counters",
+    "allow_atomic": "atomic batch publish",
+    "allow_msg_schedules": "message schedules",
+    "allow_batched": "fast batch publish",
+}
+
+
+def is_asset_name(name: str) -> bool:
+    """Say whether a stream or consumer may be called so:
+
+    no blanks, dots, wildcards, slashes or control characters.
+    """
+    return bool(name) and not any(c in ".*>/\\ \t\r\n\f" or c < " " or c == "\x7f" for c in name)
+
+
+def check(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+    """Judge `config` and give it with its defaults, or raise ApiError."""
+    return at_once(checking(config, world))
+
+
+def checking(config: StreamConfig, world: ValidationContext) -> Steps[StreamConfig]:
+    """As `check`, in steps."""
+    check_texts(config)
+    config = _with_defaults(config, world)
+    _check_age(config)
+    config = _with_duplicate_window(config, world)
+    if config.deny_purge and config.allow_rollup_hdrs:
+        raise invalid("roll-ups require the purge permission")
+    _check_counter(config)
+    _check_discard_new_per_subject(config)
+    config = _with_delete_markers(config, world)
+    config = _with_schedules(config, world)
+    _check_persist_mode(config)
+    config = yield from check_mirror(config, world)
+    yield from check_sources(config, world)
+    yield from check_prefixes(config, world)
+    yield from check_cycles(config, world)
+    config = check_subjects(config, world.judged)
+    _check_byte_limits(config, world)
+    check_transform(config)
+    config = with_republish(config, world)
+    config = _with_placement(config)
+    _check_supported(config)
+    return config
+
+
+def check_texts(config: StreamConfig) -> None:
+    """Judge its name, description and metadata. Raises ApiError."""
+    if not is_asset_name(config.name):
+        raise invalid("stream name is required and can not contain '.', '*', '>', '\\', '/'")
+    if len(config.name.encode()) > MAX_NAME:
+        raise invalid(f"stream name is too long, maximum allowed is {MAX_NAME}")
+    if len((config.description or "").encode()) > MAX_DESCRIPTION:
+        raise invalid(f"stream description is too long, maximum allowed is {MAX_DESCRIPTION}")
+    texts = config.metadata or {}
+    metadata = len("".join([*texts.keys(), *texts.values()]).encode())
+    if metadata > MAX_METADATA:
+        raise invalid(f"stream metadata exceeds maximum size of {MAX_METADATA} bytes")
+
+
+def _with_defaults(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+    storage = config.storage or "file"
+    for value, allowed, text in (
+        (config.retention or "limits", RETENTIONS, "invalid retention"),
+        (config.discard or "old", DISCARDS, "invalid discard policy"),
+        (config.compression or "none", COMPRESSIONS, "invalid compression"),
+        (storage, STORAGES, "invalid storage type"),
+        (config.persist_mode or "", PERSIST_MODES, "invalid persist mode"),
+    ):
+        if value not in allowed:
+            raise invalid(text)
+    replicas = config.num_replicas or 1
+    if replicas > MAX_REPLICAS:
+        raise invalid(f"maximum replicas is {MAX_REPLICAS}")
+    if replicas < 0:
+        raise api_error("JSReplicasCountCannotBeNegative")
+    limits: dict[str, Any] = {}
+    for name in ("max_msgs", "max_msgs_per_subject", "max_bytes", "max_msg_size", "max_consumers"):
+        value = getattr(config, name)
+        if world.pedantic and value < -1:
+            raise pedantic(f"{name} must be set to -1")
+        limits[name] = value if value > 0 else -1
+    return replace(
+        config,
+        retention=config.retention or "limits",
+        discard=config.discard or "old",
+        compression=config.compression or "none",
+        storage=storage,
+        num_replicas=replicas,
+        **limits,
+    )
+
+
+def _check_age(config: StreamConfig) -> None:
+    if config.max_age < 0:
+        raise invalid("max age can not be negative")
+    if 0 < config.max_age < MIN_WINDOW:
+        raise invalid("max age needs to be >= 100ms")
+
+
+def _with_duplicate_window(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+    window, limit = config.duplicate_window, world.duplicates_limit
+    if window == 0 and config.mirror is None and not config.sources:
+        window = DEFAULT_DUPLICATE_WINDOW
+        if 0 < limit < window:
+            if world.pedantic:
+                raise pedantic("duplicate window limits are higher than current limits")
+            window = limit
+        if 0 < config.max_age < window:
+            if world.pedantic:
+                raise pedantic("duplicate window cannot be bigger than max age")
+            window = config.max_age
+    if window < 0:
+        raise invalid("duplicates window can not be negative")
+    if 0 < config.max_age < window:
+        raise invalid("duplicates window can not be larger then max age")
+    if 0 < limit < window:
+        raise invalid(f"duplicates window can not be larger then server limit of {format_go(limit)}")
+    if 0 < window < MIN_WINDOW:
+        raise invalid("duplicates window needs to be >= 100ms")
+    return replace(config, duplicate_window=window)
+
+
+def _check_counter(config: StreamConfig) -> None:
+    if not config.allow_msg_counter:
+        return
+    if config.discard == "new":
+        raise invalid("counter stream cannot use discard new")
+    if config.allow_msg_ttl:
+        raise invalid("counter stream cannot use message TTLs")
+    if config.allow_msg_schedules:
+        raise invalid("counter stream cannot use message schedules")
+    if config.retention != "limits":
+        raise invalid("counter stream can only use limits retention")
+
+
+def _check_discard_new_per_subject(config: StreamConfig) -> None:
+    if not config.discard_new_per_subject:
+        return
+    if config.discard != "new":
+        raise invalid("discard new per subject requires discard new policy to be set")
+    if config.max_msgs_per_subject <= 0:
+        raise invalid("discard new per subject requires max msgs per subject > 0")
+
+
+def _with_delete_markers(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+    ttl = config.subject_delete_marker_ttl
+    if ttl < 0:
+        raise invalid("subject delete marker TTL must not be negative")
+    if ttl == 0:
+        return config
+    if ttl < SECOND:
+        raise invalid("subject delete marker TTL must be at least 1 second")
+    if world.pedantic and not config.allow_msg_ttl:
+        raise invalid("subject delete marker cannot be set if message TTLs are disabled")
+    if not config.allow_rollup_hdrs:
+        if world.pedantic:
+            raise invalid("subject delete marker cannot be set if roll-ups are disabled")
+        config = replace(config, allow_rollup_hdrs=True, deny_purge=False)
+    return replace(config, allow_msg_ttl=True)
+
+
+def _with_schedules(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+    if not config.allow_msg_schedules:
+        return config
+    if config.discard == "new":
+        raise invalid("message scheduling cannot use discard new")
+    if config.allow_rollup_hdrs:
+        return config
+    if world.pedantic:
+        raise invalid("message scheduling cannot be set if roll-ups are disabled")
+    return replace(config, allow_rollup_hdrs=True, deny_purge=False)
+
+
+def _check_persist_mode(config: StreamConfig) -> None:
+    if config.persist_mode != "async":
+        return
+    if config.storage != "file":
+        raise invalid("async persist mode is only supported on file storage")
+    if config.num_replicas > 1:
+        raise invalid("async persist mode is not supported on replicated streams")
+    if config.allow_atomic:
+        raise invalid("async persist mode is not supported with atomic batch publish")
+
+
+def _check_byte_limits(config: StreamConfig, world: ValidationContext) -> None:
+    limit = world.storage_max_stream_bytes if config.storage == "file" else world.memory_max_stream_bytes
+    if world.max_bytes_required and config.max_bytes <= 0:
+        raise api_error("JSStreamMaxBytesRequired")
+    if 0 < limit < config.max_bytes:
+        raise api_error("JSStreamMaxStreamBytesExceeded")
+
+
+def _check_supported(config: StreamConfig) -> None:
+    for field, feature in UNSUPPORTED.items():
+        if getattr(config, field):
+            raise invalid(f"{feature} ({field}) are not supported by this server")
+    if config.compression == "s2" and config.storage == "file":
+        raise invalid("stream compression (compression) is not supported by this server")
+
+
+def _with_placement(config: StreamConfig) -> StreamConfig:
+    if config.placement is None:
+        return config
+    if config.placement == Placement():
+        return replace(config, placement=None)
+    if config.placement.preferred:
+        raise invalid("preferred server not permitted in placement")
+    return config

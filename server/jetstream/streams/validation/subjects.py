@@ -1,0 +1,130 @@
+"""The rules for a stream's subjects, its transform and its republish.
+
+Promises: what is accepted can be subscribed and transformed without a further check; never touches the
+account.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .....protocol.api.stream import StreamConfig
+from .....protocol.errors import ApiError, api_error
+from .....protocol.subject import collide, is_subset, is_valid
+from .....protocol.subject_tree import SubjectTree, TooEntangled, placing
+from .....protocol.transform import SubjectTransform, TransformError
+from ....slices import Steps, at_once
+from .context import ValidationContext, invalid, pedantic
+from .mapping import mapping_fault
+
+STEP = 1024  # subjects looked at in one step
+INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectCheck:
+    """What was found about a configuration's subjects. tree: of them; fault: why they are not accepted."""
+
+    subjects: list[str]
+    tree: SubjectTree[list[int]]
+    fault: ApiError | None = None
+
+
+def judging(config: StreamConfig) -> Steps[SubjectCheck]:
+    """Judge the subjects by themselves, in steps."""
+    subjects = config.subjects
+    tree: SubjectTree[list[int]] = yield from placing(subjects)
+    try:
+        apart = len(tree) == len(subjects) and (yield from tree.parting())
+        for place, subject in enumerate(subjects):
+            if not (place + 1) % STEP:
+                yield
+            if not is_valid(subject):
+                raise invalid("invalid subject")
+            _check_spaces(subject, config)
+            if apart:
+                continue
+            later = [one for found in tree.colliding(subject) for one in found if one != place]
+            if later:
+                raise invalid(f'subject "{subject}" overlaps with "{subjects[min(later)]}"')
+    except TooEntangled as error:
+        return SubjectCheck(subjects, tree, invalid(str(error)))
+    except ApiError as error:
+        return SubjectCheck(subjects, tree, error)
+    return SubjectCheck(subjects, tree)
+
+
+def check_subjects(config: StreamConfig, judged: SubjectCheck | None) -> StreamConfig:
+    """Refuse what is wrong about the subjects, if there are any; a stream without them, without mirror and
+    sources, listens to its name.
+    """
+    if not config.subjects:
+        if config.mirror is None and not config.sources:
+            return replace(config, subjects=[config.name])
+        return config
+    if config.mirror is not None:
+        raise api_error("JSMirrorWithSubjectsErr")
+    if judged is None or judged.subjects is not config.subjects:
+        judged = at_once(judging(config))
+    if judged.fault is not None:
+        raise judged.fault
+    return config
+
+
+def _check_spaces(subject: str, config: StreamConfig) -> None:
+    """Refuse to capture the server's own traffic: an ack for it would be traffic again."""
+    if subject == ">":
+        if not config.no_ack:
+            raise invalid("capturing all subjects requires no-ack to be true")
+        if config.num_replicas > 1:
+            raise invalid("capturing all subjects requires replicas of 1")
+    if config.no_ack or subject[0] not in "$*>":
+        return
+    for space in INTERNAL_SPACES:
+        if collide(subject, space) and not is_subset(subject, "$JS.EVENT.>"):
+            raise invalid("subjects that overlap with jetstream api require no-ack to be true")
+    if collide(subject, "$SYS.>") and not is_subset(subject, "$SYS.ACCOUNT.>"):
+        raise invalid("subjects that overlap with system api require no-ack to be true")
+
+
+def check_transform(config: StreamConfig) -> None:
+    """Judge the transform applied to what is published."""
+    transform = config.subject_transform
+    if transform is None:
+        return
+    if transform.src and not is_valid(transform.src):
+        raise api_error("JSStreamTransformInvalidSource", err=f"invalid subject {transform.src}")
+    fault = mapping_fault(transform.src, transform.dest)
+    if fault:
+        raise api_error("JSStreamTransformInvalidDestination", err=fault)
+
+
+def with_republish(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+    """Judge the republish, whose destination must not come back into the stream."""
+    republish = config.republish
+    if republish is None:
+        return config
+    if not republish.src:
+        if world.pedantic:
+            raise pedantic("republish source can not be empty")
+        republish = replace(republish, src=">")
+    transform = config.subject_transform
+    if (
+        republish.dest == ">" == republish.src
+        and transform is not None
+        and config.subjects is not None
+        and config.subjects == [transform.src]
+    ):
+        if world.pedantic:
+            raise pedantic("implicit republish based on subject transform")
+        republish = replace(republish, src=transform.dest, dest=transform.dest)
+    if any(collide(republish.dest, subject) for subject in config.subjects or ()):
+        raise invalid("stream configuration for republish destination forms a cycle")
+    try:
+        SubjectTransform(republish.src, republish.dest)
+    except TransformError:
+        raise invalid(
+            f"stream configuration for republish with transform from '{republish.src}' to "
+            f"'{republish.dest}' not valid"
+        ) from None
+    return replace(config, republish=republish)

@@ -1,0 +1,231 @@
+"""The rules for a stream's mirror and sources.
+
+Promises: names, filters and transforms of what is accepted are valid, and local mirrors and sources form no
+circle. Never asks an external origin anything: what is not in the account is only judged by its form. There
+may be thousands of sources: they are judged in steps.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from .....protocol.api.stream import StreamConfig, StreamSource, SubjectTransformConfig
+from .....protocol.errors import api_error
+from .....protocol.subject import collide, is_literal, is_valid
+from .....protocol.subject_tree import SubjectTree, TooEntangled, nesting, placing
+from ....slices import Steps
+from ..source_header import consumer_index, source_index
+from .context import ValidationContext, invalid, pedantic
+from .mapping import mapping_fault
+
+API_PREFIX = "$JS.API"
+
+
+def _bad_name(name: str) -> bool:
+    return not name or any(c in ".*>/\\ \t\r\n\f" or c < " " for c in name)
+
+
+def check_mirror(config: StreamConfig, world: ValidationContext) -> Steps[StreamConfig]:
+    """Judge the mirror; a local origin with direct gets makes the mirror answer them too."""
+    mirror = config.mirror
+    if mirror is None:
+        return config
+    _check_mirror_company(config)
+    _check_durable(mirror, "JSMirrorDurableConsumerCfgInvalid")
+    if mirror.filter_subject and mirror.subject_transforms:
+        raise api_error("JSMirrorMultipleFiltersNotAllowed")
+    if config.subject_delete_marker_ttl > 0:
+        raise invalid("subject delete markers forbidden on mirrors")
+    yield from _check_transforms(
+        mirror.subject_transforms,
+        "JSMirrorInvalidSubjectFilter",
+        "JSMirrorInvalidTransformDestination",
+        "JSMirrorOverlappingSubjectFilters",
+        _colliding,
+    )
+    if mirror.external is not None:
+        _check_filter(mirror, "mirror")
+        return config
+    if _bad_name(mirror.name):
+        raise api_error("JSMirrorInvalidStreamName")
+    origin = world.lookup(mirror.name)
+    if origin is not None:
+        if 0 < config.max_msg_size < origin.max_msg_size:
+            raise api_error("JSMirrorMaxMessageSizeTooBigErr")
+        if world.pedantic and config.mirror_direct != origin.allow_direct:
+            raise pedantic("origin stream has direct get set, mirror has it disabled")
+        config = replace(config, mirror_direct=origin.allow_direct)
+    _check_filter(mirror, "mirror")
+    return config
+
+
+def _check_mirror_company(config: StreamConfig) -> None:
+    for present, constant in (
+        (config.first_seq > 0, "JSMirrorWithFirstSeqErr"),
+        (bool(config.subjects), "JSMirrorWithSubjectsErr"),
+        (bool(config.sources), "JSMirrorWithSourcesErr"),
+        (config.allow_msg_counter, "JSMirrorWithCountersErr"),
+        (config.allow_atomic, "JSMirrorWithAtomicPublishErr"),
+        (config.allow_batched, "JSMirrorWithBatchPublishErr"),
+        (config.allow_msg_schedules, "JSMirrorWithMsgSchedulesErr"),
+    ):
+        if present:
+            raise api_error(constant)
+
+
+def check_sources(config: StreamConfig, world: ValidationContext) -> Steps[None]:
+    """Judge each source, and that no two are the same."""
+    if config.sources and config.allow_msg_schedules:
+        raise api_error("JSSourceWithMsgSchedulesErr")
+    indexes: set[str] = set()
+    durables: set[str] = set()
+    for source in config.sources or ():
+        yield
+        if _bad_name(source.name):
+            raise api_error("JSSourceInvalidStreamName")
+        index = source_index(source)
+        if index in indexes:
+            raise api_error("JSSourceDuplicateDetected")
+        indexes.add(index)
+        if source.filter_subject and source.subject_transforms:
+            raise api_error("JSSourceMultipleFiltersNotAllowed")
+        yield from _check_transforms(
+            source.subject_transforms,
+            "JSSourceInvalidSubjectFilter",
+            "JSSourceInvalidTransformDestination",
+            "JSSourceOverlappingSubjectFilters",
+            nesting,
+        )
+        _check_durable(source, "JSSourceDurableConsumerCfgInvalid")
+        if source.consumer is not None:
+            durable = consumer_index(source)
+            if durable in durables:
+                raise api_error("JSSourceDurableConsumerDuplicateDetected")
+            durables.add(durable)
+        _check_filter(source, "source")
+        origin = world.lookup(source.name) if source.external is None else None
+        if origin is not None and 0 < config.max_msg_size < origin.max_msg_size:
+            raise api_error("JSSourceMaxMessageSizeTooBigErr")
+
+
+def _check_durable(source: StreamSource, constant: str) -> None:
+    consumer = source.consumer
+    if consumer is None:
+        return
+    subject = consumer.deliver_subject
+    if (
+        _bad_name(consumer.name)
+        or not (subject and is_valid(subject) and is_literal(subject))
+        or source.opt_start_seq
+        or source.opt_start_time is not None
+        or source.filter_subject
+    ):
+        raise api_error(constant)
+
+
+def _check_filter(source: StreamSource, kind: str) -> None:
+    if source.filter_subject and not is_valid(source.filter_subject):
+        where = "the mirror" if kind == "mirror" else "the source:"
+        text = f"subject filter '{source.filter_subject}' for {where} invalid subject"
+        raise api_error("JSStreamCreateErrF", err=text)
+
+
+def _check_transforms(
+    transforms: list[SubjectTransformConfig] | None,
+    bad_source: str,
+    bad_destination: str,
+    overlap: str,
+    overlapping: Callable[[list[str]], Steps[bool]],
+) -> Steps[None]:
+    transforms = transforms or []
+    for transform in transforms:
+        yield
+        if transform.src and not is_valid(transform.src):
+            raise api_error(bad_source, err=f"invalid subject {transform.src}")
+        fault = mapping_fault(transform.src, transform.dest)
+        if fault:
+            raise api_error(bad_destination, err=fault)
+    try:
+        if (yield from overlapping([transform.src or ">" for transform in transforms])):
+            raise api_error(overlap)
+    except TooEntangled as error:
+        raise invalid(str(error)) from None
+
+
+def _colliding(subjects: list[str]) -> Steps[bool]:
+    tree = yield from placing(subjects)
+    return len(tree) < len(subjects) or not (yield from tree.parting())
+
+
+def check_prefixes(config: StreamConfig, world: ValidationContext) -> Steps[None]:
+    """Judge the external API and delivery prefixes:
+
+    literal, apart from the local API and from the origins' subjects.
+    """
+    origins = [source for source in [config.mirror, *(config.sources or ())] if source is not None]
+    externals = [origin.external for origin in origins if origin.external is not None]
+    if not externals:
+        return
+    subjects: list[str] = []
+    for name in dict.fromkeys(origin.name for origin in origins if origin.external is None):
+        local = world.lookup(name)
+        subjects.extend((local.subjects or ()) if local is not None else ())
+        yield
+    tree = yield from placing(subjects)
+    for external in externals:
+        yield
+        prefix = external.deliver
+        if not prefix:
+            continue
+        if not (is_valid(prefix) and is_literal(prefix)):
+            raise api_error("JSStreamInvalidExternalDeliverySubjErrF", prefix=prefix)
+        beneath = sorted(place for found in tree.colliding(f"{prefix}.>") for place in found)
+        for subject in (subjects[place] for place in beneath):
+            if collide(subject, f"{prefix}.{subject}"):
+                raise api_error("JSStreamExternalDelPrefixOverlapsErrF", prefix=prefix, subject=subject)
+    for external in externals:
+        yield
+        prefix = external.api
+        if not prefix:
+            continue
+        if not (is_valid(prefix) and is_literal(prefix)):
+            raise invalid(f'stream external api prefix "{prefix}" must be a valid subject without wildcards')
+        if collide(prefix, API_PREFIX):
+            raise api_error("JSStreamExternalApiOverlapErrF", prefix=prefix, subject=API_PREFIX)
+
+
+def check_cycles(config: StreamConfig, world: ValidationContext) -> Steps[None]:
+    """Refuse streams that would source each other for ever."""
+    visit: deque[StreamConfig] = deque([config])
+    found = {config.name}
+    visited: set[str] = set()
+
+    def follow(name: str) -> None:
+        origin = world.lookup(name) if name not in found else None
+        if origin is not None:
+            found.add(name)
+            visit.append(origin)
+
+    while visit:
+        current = visit.popleft()
+        visited.add(current.name)
+        tree: SubjectTree[list[int]] | None = None
+        for source in current.sources or ():
+            yield
+            if source.external is not None:
+                continue
+            if source.name in visited:
+                if tree is None:
+                    tree = yield from placing(current.subjects or ())
+                if not source.filter_subject or any(True for _ in tree.colliding(source.filter_subject)):
+                    raise invalid("detected cycle")
+            else:
+                follow(source.name)
+        mirror = current.mirror
+        if mirror is None or mirror.external is not None:
+            continue
+        if mirror.name in visited:
+            raise invalid("detected cycle")
+        follow(mirror.name)

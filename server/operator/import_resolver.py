@@ -1,0 +1,227 @@
+"""ImportResolver: the imports of accounts made from tokens, kept right while those accounts change.
+
+Promises that an import is served exactly as long as its exporter is there, exports it to the importer, and it
+brings nothing round in a circle. Of imports that together form a circle the ones that were served first stay;
+the others, like those whose exporter is missing or does not allow them, wait until something changes.
+Everything goes in steps; whoever takes them takes one change after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ...keys import Refusal, validate_import
+from ...keys.grants import Offer, activation_deadline
+from ..accounts.account_spec import (
+    SERVICE,
+    STREAM,
+    AccountsError,
+    AnyExport,
+    ImportSpec,
+    ImportSpecs,
+    comes_round,
+    make_import,
+)
+from ..accounts.imports import ServiceImport, StreamImport
+from ..accounts.reload_imports import replace_imports
+from ..slices import Steps, each
+from . import translate
+
+if TYPE_CHECKING:
+    from ...keys import AccountClaims, Import
+    from ..accounts import Account
+    from ..clock import Clock, Timer
+    from ..logging import Logger
+
+MISSING = "its account is not known here"
+CYCLE = "it forms a cycle"
+_NONE = ImportSpecs()
+
+
+class ImportResolver:
+    """The imports of all accounts that are here, by public key."""
+
+    def __init__(self, clock: Clock, log: Logger, apply: Callable[[Steps[None]], None]) -> None:
+        """apply: has steps taken after those of the changes before."""
+        self._clock = clock
+        self._apply = apply
+        self._log = log
+        self._accounts: dict[str, Account] = {}
+        self._links: dict[str, ImportSpecs] = {}  # served, by importer
+        self._importers: dict[str, set[str]] = {}  # whose claims name it, by exporter
+        self._exporters: dict[str, set[str]] = {}
+        self._offers: dict[str, _Exporter] = {}  # what importers' rights depend on, by exporter
+        self._waiting: set[str] = set()  # importers with an import that forms a cycle
+        self._timers: dict[str, Timer] = {}  # when an activation ends, by importer
+
+    def changed(self, account: Account) -> Steps[None]:
+        """An account is new, was changed, or expired: its imports, and those from it, are looked at anew."""
+        key = account.name
+        self._accounts[key] = account
+        self._index(account)
+        touched = {key}
+        offer = yield from _offering(account)
+        same = yield from _equal(self._offers.get(key), offer)
+        self._offers[key] = offer
+        yield from self._wire(key)
+        if not same:
+            touched |= self._importers.get(key, set())
+        for importer in sorted(touched - {key}):
+            yield from self._wire(importer)
+        for importer in sorted(self._waiting - touched):
+            yield from self._wire(importer)
+
+    def awaited(self, key: str) -> bool:
+        """Whether any account here imports from `key`."""
+        return bool(self._importers.get(key))
+
+    def missing(self, keys: Iterable[str]) -> set[str]:
+        """The exporters of these accounts that are not here."""
+        return {e for key in keys for e in self._exporters.get(key, ()) if e not in self._accounts}
+
+    def stop(self) -> None:
+        """Leave no timer behind."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _index(self, account: Account) -> None:
+        claims, key = _claims(account), account.name
+        before = self._exporters.get(key, set())
+        after = {item.account for item in claims.nats.imports} if claims is not None else set()
+        for exporter in before - after:
+            self._importers[exporter].discard(key)
+        for exporter in after - before:
+            self._importers.setdefault(exporter, set()).add(key)
+        self._exporters[key] = after
+
+    def _wire(self, key: str) -> Steps[None]:
+        account = self._accounts.get(key)
+        claims = _claims(account) if account is not None else None
+        if account is None or account.charter is None:
+            return
+        now = self._clock.now()  # once: what is judged to hold must have a timer that ends it
+        served = self._links[key] = ImportSpecs()
+        same: set[tuple[str, str, str]] = set()
+        made: list[StreamImport | ServiceImport] = []
+        faults: dict[str, str] = {}
+        for item in claims.nats.imports if claims is not None else ():
+            link = translate.link(item)
+            exporter = self._offers.get(item.account, _NOBODY)
+            found = self._make(account, exporter, item, link, now, twice=_same(link) in same)
+            if isinstance(found, str):
+                faults[f"{link.kind} import {link.subject!r} from {link.account}"] = found
+            else:
+                same.add(_same(link))
+                served.add(link)
+                made.append(found)
+            yield
+        yield from replace_imports(
+            account,
+            [each for each in made if isinstance(each, StreamImport)],
+            [each for each in made if isinstance(each, ServiceImport)],
+        )
+        before, account.charter.imports = account.charter.imports, faults
+        for what, why in faults.items():
+            if why not in (MISSING, before.get(what)):
+                self._log.error(f"Account {account.label}: {what} is not served: {why}")
+            yield
+        if CYCLE in faults.values():
+            self._waiting.add(key)
+        else:
+            self._waiting.discard(key)
+        yield from self._set_timer(key, claims, now)
+
+    def _make(
+        self, account: Account, exporter: _Exporter, item: Import, link: ImportSpec, now: int, *, twice: bool
+    ) -> StreamImport | ServiceImport | str:
+        """The import, or why it cannot be."""
+        importer = _claims(account)
+        assert importer is not None
+        if exporter.account is None or exporter.offer is None:
+            return MISSING
+        refused = validate_import(item, importer, exporter.offer, now)
+        if isinstance(refused, Refusal):
+            return refused.detail
+        export = exporter.export(item)
+        if export is None:
+            return MISSING
+        if twice:
+            return "it is there twice"
+        if comes_round(account.name, link, lambda name: self._links.get(name, _NONE)):
+            return CYCLE
+        try:
+            return make_import(link, account, exporter.account, export)
+        except AccountsError as error:
+            return str(error)
+
+    def _set_timer(self, key: str, claims: AccountClaims | None, now: int) -> Steps[None]:
+        ends = yield from each(claims.nats.imports if claims is not None else (), activation_deadline)
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        ends = [end for end in ends if end > now]
+        if ends:
+            self._timers[key] = self._clock.call_later(min(ends) - now, lambda: self._ended(key))
+
+    def _ended(self, key: str) -> None:
+        del self._timers[key]
+        self._apply(self._wire(key))
+
+
+def _claims(account: Account) -> AccountClaims | None:
+    """The claims in force; None once they have expired."""
+    charter = account.charter
+    return None if charter is None or charter.expired else charter.claims
+
+
+class _Exporter:
+    """What an account that is here offers; nothing, if its time has passed or it is not here."""
+
+    def __init__(self, account: Account | None = None, claims: AccountClaims | None = None) -> None:
+        self.account = account
+        self.claims = claims
+        self.offer = Offer(claims) if claims is not None else None
+        self.served: dict[tuple[str, str], AnyExport] = {}
+
+    def export(self, item: Import) -> AnyExport | None:
+        """The export that was judged to cover the import."""
+        used = self.offer.find(item) if self.offer is not None else None
+        return None if used is None else self.served.get((item.type, used.subject))
+
+
+_NOBODY = _Exporter()
+
+
+def _offering(account: Account) -> Steps[_Exporter]:
+    made = _Exporter(account, _claims(account))
+    # Of two under one subject the first counts.
+    for stream in account.exports_streams:
+        made.served.setdefault((STREAM, stream.subject), stream)
+        yield
+    for service in account.exports_services:
+        made.served.setdefault((SERVICE, service.subject), service)
+        yield
+    if made.offer is not None:
+        yield from made.offer.preparing()
+    return made
+
+
+def _equal(before: _Exporter | None, after: _Exporter) -> Steps[bool]:
+    """Whether every import from the account stays as right or wrong as it is."""
+    if before is None or before.claims is None or after.claims is None:
+        return before is not None and before.claims is after.claims
+    old, new = before.claims.nats, after.claims.nats
+    if old.signing_keys.keys() != new.signing_keys.keys() or len(old.exports) != len(new.exports):
+        return False
+    for one, other in zip(old.exports, new.exports, strict=True):
+        if one != other:
+            return False
+        yield
+    return True
+
+
+def _same(link: ImportSpec) -> tuple[str, str, str]:
+    """Equal for imports that are the same: streams by what is imported, services by their name here."""
+    return link.kind, link.account, link.subject if link.kind == STREAM else link.heard

@@ -1,0 +1,51 @@
+"""An account's draft from its claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...accounts.account_spec import AccountSpec
+from .exports import services, streams
+from .limits import grants, limits
+from .mappings import mappings
+
+if TYPE_CHECKING:
+    from ....keys import AccountClaims
+
+
+def draft(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, dict[str, str]]:
+    """What the claims say of an account, its imports apart, and what of it cannot be, with the reason.
+
+    cluster: the server's, whose mappings apply.
+    """
+    body = claims.nats
+    mapped, faults = mappings(body.mappings, cluster)
+    made = AccountSpec(
+        limits=limits(body.limits),
+        streams=streams(body.exports),
+        services=services(body.exports),
+        mappings=mapped,
+        jetstream=grants(body.limits),
+    )
+    return made, {f"mapping {source!r}": fault for source, fault in faults.items()}
+
+
+def unserved(claims: AccountClaims) -> list[str]:
+    """What the claims ask for and this server does not do, one sentence for each."""
+    body = claims.nats
+    found = [
+        f"latency of service {export.subject!r} is not measured yet"
+        for export in body.exports
+        if export.service_latency is not None
+    ]
+    if body.trace is not None:
+        found.append("message traces are not served yet")
+    if callout(claims):
+        found.append("auth callout is not served yet: only its auth users may connect")
+    return found
+
+
+def callout(claims: AccountClaims) -> bool:
+    """Whether users of the account are to be authorized by a service of its own."""
+    authorization = claims.nats.authorization
+    return authorization is not None and bool(authorization.auth_users)

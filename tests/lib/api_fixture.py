@@ -1,0 +1,199 @@
+"""The API of one server of a cluster, whose meta group is one state and whose stream leaders are played."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from lib.meta_fixture import Site
+from lib.streams import Ear, World
+from pyjs.protocol import headers
+from pyjs.protocol.api.consumer import ConsumerConfig, ConsumerInfo
+from pyjs.protocol.api.stream import StreamConfig, StreamInfo
+from pyjs.protocol.errors import ApiError, api_error
+from pyjs.server.clock import SECOND
+from pyjs.server.cluster.ticker import Ticker
+from pyjs.server.jetstream.api.cluster.api_router import ClusterApiRouter
+from pyjs.server.jetstream.api.table import AccountApi
+from pyjs.server.jetstream.meta.command import Command, PutConsumer
+from pyjs.server.jetstream.meta.effect import Effect
+from pyjs.server.jetstream.meta.responder import LeaderStatus, MetaRole, ResponderState, StreamRole
+
+ACCOUNT = "$G"
+Json = dict[str, Any]
+
+
+class PlayedDomain:
+    """What a `Domain` is to the API: its server leads the meta group, unless `meta` says otherwise.
+
+    serves: leaders tell at once that what is decided is served. before: is called before each proposal is
+    applied. lost: proposals come to nothing. questions: (kind, stream, consumer) that leaders were asked.
+    silent: for how many ticks nothing was heard of the meta leader.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.site = Site()
+        self.me = "NODE0001-1"
+        self.meta = MetaRole.LEADER
+        self.leader = "n3"
+        self.where = StreamRole.ABSENT
+        self.assets: dict[tuple[str, str], Any] = {}
+        self.serves = True
+        self.lost = False
+        self.before: Callable[[], None] = lambda: None
+        self.proposed: list[Command] = []
+        self.questions: list[tuple[str, str, str]] = []
+        self.told: Callable[[str, str, str], dict[str, Json]] = lambda kind, stream, consumer: {}
+        self.waiting: dict[tuple[str, str, str], list[Callable[[Json | None], None]]] = {}
+        self.ways: list[str] = []
+        self.clock = world.clock
+        self.pacemaker = Ticker(world.clock)
+        self.surroundings = SimpleNamespace(
+            clock=world.clock, random=lambda: self.site.dice, pacemaker=self.pacemaker
+        )
+        self.silent = 0
+        self.pacemaker.add(lambda: None)
+        self.servers = SimpleNamespace(gathering=False)
+        self.answers = SimpleNamespace(send=self._send)
+        self._world = world
+        self.decided: Callable[[Effect], None] = lambda effect: None
+
+    def _send(self, server: str, account: str, reply: str, header: bytes, body: bytes) -> None:
+        assert account == ACCOUNT
+        self.ways.append(server)
+        self._world.account.publish(reply, body, header=header, own=True)
+
+    @property
+    def state(self) -> Any:
+        return self.site.state
+
+    @property
+    def sights(self) -> Any:
+        return self.site.sights
+
+    @property
+    def is_leader(self) -> bool:
+        return self.meta is MetaRole.LEADER
+
+    @property
+    def group(self) -> Any:
+        return SimpleNamespace(leader=self.leader, silence=lambda: {self.leader: self.silent})
+
+    @property
+    def led(self) -> LeaderStatus:
+        return LeaderStatus(self.leader)
+
+    def desk(self) -> Any:
+        return self.site.desk
+
+    def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
+        del account, stream
+        return "", {}
+
+    def standing(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
+        there = not consumer or self.state.consumer(account, stream, consumer) is not None
+        return ResponderState(self.meta, self.where, there)
+
+    def propose(self, command: Command, done: Callable[[list[Effect] | ApiError], None]) -> None:
+        self.proposed.append(command)
+        if self.lost:
+            done(api_error("JSClusterNotAvailErr"))
+            return
+        self.before()
+        effects = self.site.put(command)
+        for effect in effects:
+            self.decided(effect)
+        if self.serves:
+            consumer = command.name if isinstance(command, PutConsumer) else ""
+            name = (
+                command.stream if hasattr(command, "stream") else getattr(command, "config", {}).get("name")
+            )
+            self.up(str(name), consumer)
+        done(effects)
+
+    def when_up(
+        self, account: str, stream: str, consumer: str, done: Callable[[Json | None], None]
+    ) -> Callable[[], None]:
+        waiting = self.waiting.setdefault((account, stream, consumer), [])
+        waiting.append(done)
+
+        def over() -> None:
+            if done in waiting:
+                waiting.remove(done)
+                done(None)
+
+        self.clock.call_later(4 * SECOND, over)
+        return lambda: waiting.remove(done) if done in waiting else None
+
+    def ask_all(self, kind: str, account: str, stream: str, consumer: str, take: Any, names: Any = ()) -> Any:
+        del account, names
+        self.questions.append((kind, stream, consumer))
+        for name, info in self.told(kind, stream, consumer).items():
+            take(name, info)
+        return lambda: None
+
+    # --- leaders
+
+    def up(self, stream: str, consumer: str = "", info: Json | None = None) -> None:
+        """The leader tells what it serves: `info`, or what is decided, or that it is gone."""
+        told = self.info(stream, consumer) if info is None else info
+        waiting = self.waiting.get((ACCOUNT, stream, consumer), [])
+        for done in list(waiting):
+            waiting.remove(done)
+            done(told)
+
+    def info(self, stream: str, consumer: str = "") -> Json:
+        """What the leader, n2, says."""
+        if consumer:
+            found = self.state.consumer(ACCOUNT, stream, consumer)
+            info: Any = found and ConsumerInfo(
+                stream, consumer, found.created, ConsumerConfig.from_json(found.config)
+            )
+        else:
+            found = self.state.stream(ACCOUNT, stream)
+            info = found and StreamInfo(StreamConfig.from_json(found.config), found.created)
+        return {**info.to_json(), "cluster": {"leader": "n2"}} if info else {}
+
+
+class ApiSite(World):
+    """The account $G, with the gate before its API."""
+
+    def open(self) -> None:
+        super().open()
+        self.api.stop()
+        self.host.cluster_name = "C"
+        self.domain = PlayedDomain(self)
+        domain: Any = self.domain
+        self.gate = ClusterApiRouter(domain)
+        self.domain.decided = self.gate.decided
+        self.api = AccountApi(self.js, self.gate)
+        self.api.start()
+
+    def ask(self, suffix: str, body: Any = None, **header: str) -> Ear:
+        """Send one request; what hears the answers."""
+        reply = f"_INBOX.{self.host.new_id()}"
+        ear = Ear(self.account, reply)
+        block = headers.encode({name.replace("_", "-"): value for name, value in header.items()})
+        text = b"" if body is None else json.dumps(body).encode()
+        self.account.publish(
+            f"$JS.API.{suffix}", text, reply=reply, header=block if header else b"", own=True
+        )
+        return ear
+
+    def answer(self, suffix: str, body: Any = None) -> Json:
+        """The one answer to a request, now."""
+        [answer] = self.ask(suffix, body).bodies
+        return dict(json.loads(answer))
+
+    def make(self, name: str = "S", **config: Any) -> Json:
+        """Create a stream of three."""
+        return self.answer(
+            f"STREAM.CREATE.{name}", {"name": name, "subjects": [name], "num_replicas": 3} | config
+        )
+
+
+def codes(ear: Ear) -> list[int]:
+    """The errors that were answered; 0 for success."""
+    return [json.loads(body).get("error", {}).get("err_code", 0) for body in ear.bodies]

@@ -1,0 +1,167 @@
+"""A meta group of one: servers, a desk, and a log that applies what is proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from pyjs.protocol.errors import ApiError
+from pyjs.server.jetstream.meta.apply import apply
+from pyjs.server.jetstream.meta.assignment import ConsumerAssignment, StreamAssignment
+from pyjs.server.jetstream.meta.command import Command, PutServer, encode
+from pyjs.server.jetstream.meta.effect import (
+    AlreadyExists,
+    CommandRejected,
+    ConsumerCreated,
+    ConsumerUpdated,
+    Effect,
+    StreamCreated,
+    StreamUpdated,
+)
+from pyjs.server.jetstream.meta.node_info import NodeInfo, NodeStatus
+from pyjs.server.jetstream.meta.placement import PlacementPolicy
+from pyjs.server.jetstream.meta.planner import MetaPlanner, Requester
+from pyjs.server.jetstream.meta.state import MetaState
+from pyjs.server.jetstream.meta.tier_limits import UNLIMITED, TierLimits
+
+MIB = 1024 * 1024
+
+
+def server(number: int, life: str = "1", **more: Any) -> NodeInfo:
+    """The server `n<number>` of cluster C."""
+    return NodeInfo(f"NODE{number:04}-{life}", f"n{number}", **{"cluster": "C", **more})
+
+
+def config(name: str = "S", replicas: int = 3, **more: Any) -> dict[str, Any]:
+    """A stream's configuration, complete enough for the meta layer."""
+    return {
+        "name": name,
+        "subjects": [f"{name}.>"],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "max_bytes": -1,
+        "max_consumers": -1,
+        **more,
+    }
+
+
+@dataclass
+class Site:
+    """count servers `n1`… in cluster C. log: every entry so far, from index 1."""
+
+    count: int = 3
+    seed: int = 7
+    policy: PlacementPolicy = field(default_factory=PlacementPolicy)
+    state: MetaState = field(default_factory=MetaState)
+    log: list[bytes] = field(default_factory=list)
+    sights: dict[str, NodeStatus] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.dice = Random(self.seed)
+        for number in range(1, self.count + 1):
+            self.join(server(number))
+
+    def join(self, one: NodeInfo, sight: NodeStatus | None = None) -> list[Effect]:
+        self.sights[one.id] = sight or NodeStatus()
+        return self.put(PutServer(one))
+
+    def put(self, command: Command) -> list[Effect]:
+        """Propose and apply."""
+        self.log.append(encode(command))
+        return apply(self.state, len(self.log), self.log[-1])
+
+    @property
+    def desk(self) -> MetaPlanner:
+        return MetaPlanner(self.state, self.sights, self.dice, self.policy)
+
+    def reborn(self, one: NodeInfo) -> list[Effect]:
+        """A server comes back in another life, and is let in."""
+        for member in self.sights:
+            if member.partition("-")[0] == one.node:
+                self.sights[member] = NodeStatus(online=False)
+        command = self.desk.greet(one)
+        assert command is not None
+        self.sights[one.id] = NodeStatus()
+        return self.put(command)
+
+    asker = Requester({"acc": "A"}, ["C"])
+
+    def create(
+        self, account: str = "A", share: TierLimits = UNLIMITED, created: int = 1, **asked: Any
+    ) -> StreamAssignment:
+        """Make a stream; raises ApiError where it is refused."""
+        wanted = config(**asked)
+        view = self.state.view(account)
+        return stream_of(
+            self.put(self.desk.create_stream(view, wanted, self.asker, created + len(self.log), share))
+        )
+
+    def update(
+        self, account: str = "A", share: TierLimits = UNLIMITED, leader: str = "", **asked: Any
+    ) -> StreamAssignment:
+        wanted = config(**asked)
+        view = self.state.view(account)
+        return stream_of(self.put(self.desk.update_stream(view, wanted, self.asker, share, leader=leader)))
+
+    def consume(
+        self, stream: str = "S", name: str = "c", share: TierLimits = UNLIMITED, action: str = "", **more: Any
+    ) -> ConsumerAssignment:
+        wanted = {"durable_name": name, "name": name, "num_replicas": 0, **more}
+        view = self.state.view("A")
+        command = self.desk.put_consumer(
+            view, stream, wanted, self.asker, len(self.log), action=action, share=share
+        )
+        [effect] = self.put(command)
+        if isinstance(effect, CommandRejected):
+            raise effect.error
+        if isinstance(effect, AlreadyExists):
+            assert isinstance(effect.assignment, ConsumerAssignment)
+            return effect.assignment
+        assert isinstance(effect, ConsumerCreated | ConsumerUpdated)
+        return effect.consumer
+
+
+def stream_of(effects: list[Effect]) -> StreamAssignment:
+    """The stream that one effect is about. Raises ApiError when it is a refusal."""
+    [effect] = effects
+    if isinstance(effect, CommandRejected):
+        raise effect.error
+    if isinstance(effect, AlreadyExists):
+        assert isinstance(effect.assignment, StreamAssignment)
+        return effect.assignment
+    assert isinstance(effect, StreamCreated | StreamUpdated), effect
+    return effect.stream
+
+
+def code(error: ApiError) -> int:
+    return error.err_code
+
+
+def check(state: MetaState) -> None:
+    """The invariants of `assignment`. Raises AssertionError."""
+    groups = set()
+    for stream in state.every_stream():
+        where = (stream.account, stream.name)
+        assert 1 <= len(stream.peers) <= stream.replicas, where
+        assert len(set(stream.members)) == len(stream.members), where
+        assert stream.preferred in ("", *stream.members), where
+        assert stream.group not in groups, where
+        assert stream.placed <= stream.revision <= state.index, where
+        assert set(stream.holders) | set(stream.seeds) <= set(stream.members), where
+        unknown = [peer for peer in stream.peers if peer not in state.servers]
+        held = any(holder in state.servers for holder in stream.holders)
+        assert not unknown or not held, where  # it waits for a holder that was removed
+        assert stream.change or not stream.leaving, where
+        groups.add(stream.group)
+        assert not state.overlap(stream.account, stream.subjects, stream.name), where
+    for (account, name), consumers in state.consumers.items():
+        assert state.stream(account, name) is not None and consumers
+        for key, consumer in consumers.items():
+            assert (consumer.account, consumer.stream, consumer.name) == (account, name, key)
+    for key in state.consumer_changes:
+        assert state.stream(*key) is not None
+    assert not state.retired & set(state.servers)
+    nodes = [one.node for one in state.servers.values()]
+    assert len(set(nodes)) == len(nodes)

@@ -1,0 +1,136 @@
+"""Accounts made from tokens, without a server: a registry, a clock that stands still, a dict as resolver."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lib.fake_clock import FakeClock
+from lib.operator_fixture import OperatorSite, SiteAccount
+from pyjs.keys import Refusal, Trust
+from pyjs.server.accounts import Account, AccountRegistry, Message
+from pyjs.server.config.options import Options
+from pyjs.server.operator.accounts import OperatorAccounts
+
+SECOND = 1_000_000_000
+
+
+class Log:
+    """Keeps every line as (level, text)."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def __getattr__(self, level: str) -> Any:
+        return lambda text: self.lines.append((level, text))
+
+
+class Table:
+    """A resolver: tokens by key. `asked` has every lookup; while `gate` is not set they wait."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, str] = {}
+        self.asked: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def fetch(self, key: str) -> str:
+        self.asked.append(key)
+        await self.gate.wait()
+        return self.tokens[key]
+
+
+class Rig:
+    """`deploy` signs and pushes; `ask` fetches, and fails on a refusal."""
+
+    def __init__(self, *, cluster: str = "") -> None:
+        self.site = OperatorSite()
+        self.clock = FakeClock(time.time_ns())
+        self.log = Log()
+        keys, system = [self.site.key.public_key], self.site.sys.id
+        self.registry = AccountRegistry(Options(trusted_keys=keys, system_account=system), self.clock)
+        self.table = Table()
+        self.told: list[str] = []
+        self.accounts = OperatorAccounts(
+            self.registry, Trust.in_keys(keys), self.table, self.clock, self.log, cluster=cluster
+        )
+        self.accounts.observers.append(lambda account: self.told.append(account.display))
+
+    def publish(self, *accounts: SiteAccount) -> None:
+        """Let the resolver know their tokens, and tell the server of none."""
+        for account in accounts:
+            self.table.tokens[account.id] = account.token()
+
+    def deploy(self, *accounts: SiteAccount) -> None:
+        """A new token, to resolver and server."""
+        for account in accounts:
+            self.publish(account)
+            refused = self.accounts.update(self.table.tokens[account.id])
+            assert refused is None, refused
+
+    async def fetch(self, account: SiteAccount) -> Account:
+        found = await self.accounts.fetch(account.id)
+        assert not isinstance(found, Refusal), found
+        return found
+
+    async def open(self, *accounts: SiteAccount) -> list[Account]:
+        """Publish and fetch all of them."""
+        self.publish(*accounts)
+        return [await self.fetch(account) for account in accounts]
+
+
+def rigged(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Run an asynchronous test with a rig as its first argument; nothing may be left behind afterwards."""
+
+    async def run(**arguments: Any) -> None:
+        rig = Rig()
+        try:
+            await test(rig, **arguments)
+        finally:
+            await rig.accounts.stop()
+        rig.registry.stop()
+        assert rig.clock.pending() == 0
+
+    @functools.wraps(test)
+    def wrapper(**arguments: Any) -> None:
+        asyncio.run(run(**arguments))
+
+    _, *others = inspect.signature(test).parameters.values()
+    wrapper.__signature__ = inspect.Signature(others)  # type: ignore[attr-defined]
+    return wrapper
+
+
+def hear(account: Account, subject: str) -> list[tuple[str, bytes]]:
+    """What comes to a subscription, from now on."""
+    heard: list[tuple[str, bytes]] = []
+
+    def take(message: Message) -> None:
+        heard.append((message.subject, message.body))
+
+    account.subscribe(subject, take)
+    return heard
+
+
+def answer(account: Account, subject: str, body: bytes = b"yes") -> None:
+    """Serve requests on `subject`."""
+
+    def reply(message: Message) -> None:
+        account.publish(message.reply, body, own=True)
+
+    account.subscribe(subject, reply)
+
+
+def ask(account: Account, subject: str) -> bytes | None:
+    """A request's answer; None when nobody heard it or nobody answered."""
+    inbox = hear(account, "_INBOX.1")
+    account.publish(subject, b"?", reply="_INBOX.1", own=True)
+    return inbox[0][1] if inbox else None
+
+
+def faults(account: Account) -> dict[str, str]:
+    assert account.charter is not None
+    return account.charter.imports

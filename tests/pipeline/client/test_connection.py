@@ -1,0 +1,180 @@
+"""A link to real servers: requests, limits, refusals, and what it does when the line ends."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+from lib.cuttable_proxy import Cuttable
+from lib.process import ServerProcess, free_port
+from pyjs.pipeline.client import (
+    ArrowMessages,
+    BlockingConnection,
+    ConnectionLost,
+    ConnectionOptions,
+    NoResponders,
+    NoServers,
+    NotPermitted,
+    TimedOut,
+    TooLarge,
+)
+from pyjs.protocol import headers
+
+CONFIG = """
+listen: 127.0.0.1:<client>
+max_payload: 100000
+authorization {
+  users = [
+    {user: all, password: all}
+    {user: some, password: some, permissions: {publish: {deny: "secret.>"}, subscribe: "_some.>"}}
+  ]
+}
+"""
+
+
+@pytest.fixture
+def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
+    return serve(CONFIG)
+
+
+@pytest.fixture
+def link(server: ServerProcess) -> Iterator[BlockingConnection]:
+    with BlockingConnection.open(ConnectionOptions((server.url,), user="all", password="all")) as opened:
+        yield opened
+
+
+def test_requests_are_answered_and_others_messages_kept(
+    link: BlockingConnection, server: ServerProcess
+) -> None:
+    heard = link.subscribe("told")
+    asked = link.subscribe("ask")
+    inbox = link.new_inbox()
+    assert inbox.startswith("_INBOX.")
+    with BlockingConnection.open(ConnectionOptions((server.url,), user="all", password="all")) as other:
+        link.flush()
+        other.publish("told", b"\x00\r\n", headers=headers.encode({"A": ["1", "2"]}))
+        other.publish("ask", b"?", reply=inbox)
+        other.flush()
+        first, second = link.receive(), link.receive()
+    assert (first.subject, first.payload, first.reply) == ("told", b"\x00\r\n", "")
+    assert headers.decode(first.header) == {"A": ["1", "2"]}
+    assert (second.subject, second.reply) == ("ask", inbox)
+    link.unsubscribe(heard)
+    link.unsubscribe(asked)
+    link.publish("told", b"again")
+    with pytest.raises(NoResponders, match=r"nobody.here"):
+        link.request("nobody.here", b"")
+    with pytest.raises(TimedOut):
+        link.receive(0.01)
+
+
+def test_an_answer_passes_what_came_before_it(link: BlockingConnection) -> None:
+    link.subscribe("mine.>")
+    for number in range(5):
+        link.publish("mine.before", b"%d" % number)
+    with pytest.raises(TimedOut, match=r"mine.silent"):
+        link.request("mine.silent", b"5", timeout=0.05)
+    taken = link.take()
+    assert taken.payloads == [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_blocks_hold_all_messages_in_their_order(link: BlockingConnection) -> None:
+    """Small and large ones, with and without headers, some that look like frames, and pongs between them."""
+    link.subscribe("mine.>")
+    bodies = [b"%d" % number + b"\r\nMSG a 1 0\r\n" * (number % 50) * 20 for number in range(2000)]
+    for number, body in enumerate(bodies):
+        link.publish("mine.a", body, headers=headers.encode({"N": ["1"]}) if number % 3 == 0 else b"")
+        if number % 400 == 0:
+            link.send(b"PING\r\n")
+    link.publish("mine.a", b"last")
+    blocks = [link.take_block()]
+    while blocks[-1].payloads[-1].as_py() != b"last":
+        blocks.append(link.take_block())
+    whole = ArrowMessages.join(blocks)
+    assert whole.payloads.to_pylist() == [*bodies, b"last"]
+    named = [bool(header) for header in whole.every_header().to_pylist()]
+    assert named == [number % 3 == 0 for number in range(2000)] + [False]
+
+
+def test_what_is_too_large_is_not_sent(link: BlockingConnection) -> None:
+    assert link.max_payload == 100_000
+    with pytest.raises(TooLarge, match="100001 bytes, the server takes 100000"):
+        link.publish("a", b"x" * 99_987, headers=b"NATS/1.0\r\n\r\n" + b"xx")
+    link.subscribe("a", limit=1)
+    link.publish("a", b"x" * 100_000)
+    assert len(link.receive().payload) == 100_000
+
+
+def test_a_refused_subject_is_an_error_and_the_link_lives(server: ServerProcess) -> None:
+    address = ConnectionOptions((server.url,), user="some", password="some", inbox_prefix="_some.in")
+    with BlockingConnection.open(address) as link:
+        with pytest.raises(NoResponders):
+            link.request("open", b"")
+        with pytest.raises(NotPermitted, match=r"(?i)publish to \"secret.a\""):
+            link.request("secret.a", b"")
+        link.subscribe("_other.>")
+        with pytest.raises(NotPermitted, match=r"(?i)subscription to \"_other.>\""):
+            link.flush()
+        link.flush()
+    address = ConnectionOptions((server.url,), user="some", password="some")
+    with BlockingConnection.open(address) as link, pytest.raises(NotPermitted, match="_INBOX"):
+        link.request("open", b"")
+
+
+def test_a_cut_line_is_an_error_until_it_is_opened_again(server: ServerProcess) -> None:
+    with (
+        Cuttable(server.port) as line,
+        BlockingConnection.open(
+            ConnectionOptions((f"127.0.0.1:{line.port}",), user="all", password="all")
+        ) as link,
+    ):
+        link.subscribe("a")
+        link.flush()
+        line.cut()
+        for _ in range(2):
+            with pytest.raises(ConnectionLost, match=f"127.0.0.1:{line.port}"):
+                link.receive()
+        link.reopen()
+        link.subscribe("b")
+        link.publish("a", b"1")
+        link.publish("b", b"2")
+        assert link.receive().payload == b"2"
+
+
+def test_a_server_that_ends_is_told(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch("listen: 127.0.0.1:<client>")
+    with BlockingConnection.open(ConnectionOptions((server.url,))) as link:
+        server.kill()
+        with pytest.raises(ConnectionLost):
+            link.flush()
+        with pytest.raises(NoServers, match="refused"):
+            link.reopen()
+        with pytest.raises(ConnectionLost, match="refused"):
+            link.publish("a")
+        server.launch()
+        link.reopen()
+        link.flush()
+
+
+def test_servers_are_tried_in_turn(server: ServerProcess) -> None:
+    gone = f"nats://127.0.0.1:{free_port()}"
+    with BlockingConnection.open(ConnectionOptions((gone, server.url), user="all", password="all")) as link:
+        assert link.url == server.url
+        assert link.server_info["server_id"]
+        assert json.dumps(link.server_info)
+    with pytest.raises(NoServers, match=r"127.0.0.1:\d+: Connection refused"):
+        BlockingConnection.open(ConnectionOptions((gone,)))
+    with pytest.raises(NoServers, match="no address was given"):
+        BlockingConnection.open(ConnectionOptions(()))
+    for wrong in ("ws://127.0.0.1:1", "nats://", "nats://127.0.0.1:x"):
+        with pytest.raises(NoServers):
+            BlockingConnection.open(ConnectionOptions((wrong,)))
+
+
+def test_a_port_where_no_nats_server_is() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = ConnectionOptions((f"127.0.0.1:{silent.getsockname()[1]}",), timeout=0.05)
+        with pytest.raises(NoServers, match=r"in time|timed out"):
+            BlockingConnection.open(address)

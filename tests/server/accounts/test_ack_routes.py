@@ -1,0 +1,80 @@
+"""Acks of one consumer share a plan, but never when somebody can tell them apart."""
+
+from __future__ import annotations
+
+import pytest
+from lib.fake_clock import FakeClock
+from pyjs.protocol.subject import is_subset
+from pyjs.server.accounts import ack_routes
+from pyjs.server.accounts.account import Account
+from pyjs.server.accounts.flusher import Flusher
+from pyjs.server.accounts.message import Message
+
+
+def hear(account: Account, subject: str) -> list[str]:
+    got: list[str] = []
+
+    def take(message: Message) -> None:
+        got.append(message.subject)
+
+    account.subscribe(subject, take)
+    return got
+
+
+def test_each_ack_is_heard_under_its_own_subject_and_not_cached() -> None:
+    account = Account("A", Flusher(FakeClock()))
+    got = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
+    for n in range(3):
+        account.publish(f"$JS.ACK.S.C.1.{n}.{n}.0.0", own=True)
+    assert got == [f"$JS.ACK.S.C.1.{n}.{n}.0.0" for n in range(3)]
+    assert not account.plans
+
+
+def test_one_who_hears_only_some_acks_hears_those_and_no_others() -> None:
+    account = Account("A", Flusher(FakeClock()))
+    every = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
+    account.publish("$JS.ACK.S.C.1.1.1.0.0", own=True)
+    second = hear(account, "$JS.ACK.S.C.2.>")
+    account.publish("$JS.ACK.S.C.1.2.2.0.0", own=True)
+    account.publish("$JS.ACK.S.C.2.3.3.0.0", own=True)
+    assert len(every) == 3
+    assert second == ["$JS.ACK.S.C.2.3.3.0.0"]
+
+
+def test_a_consumer_that_ends_hears_no_more_acks() -> None:
+    account = Account("A", Flusher(FakeClock()))
+    got: list[Message] = []
+    subscription = account.subscribe("$JS.ACK._.h.S.C.*.*.*.*.>", got.append)
+    account.publish("$JS.ACK._.h.S.C.1.1.1.0.0", own=True)
+    account.unsubscribe(subscription)
+    assert account.publish("$JS.ACK._.h.S.C.1.2.2.0.0", own=True) == 0
+    assert len(got) == 1
+
+
+def test_the_first_ack_of_a_consumer_looks_at_those_who_hear_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account("A", Flusher(FakeClock()))
+    got = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
+    for number in range(2000):
+        hear(account, f"$JS.ACK.S.C{number}.*.*.*.*.*")
+        hear(account, f"inbox.{number}.*")
+        hear(account, f"literal.{number}")
+    compared: list[str] = []
+
+    def counted(subject: str, of: str) -> bool:
+        compared.append(of)
+        return is_subset(subject, of)
+
+    monkeypatch.setattr(ack_routes, "is_subset", counted)
+    account.publish("$JS.ACK.S.C.1.1.1.0.0", own=True)
+    assert len(got) == 1
+    assert compared == ["$JS.ACK.S.C.*.*.*.*.*"]
+
+
+def test_one_who_hears_a_single_ack_is_not_passed_by() -> None:
+    account = Account("A", Flusher(FakeClock()))
+    every = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
+    one = hear(account, "$JS.ACK.S.C.1.2.2.0.0")
+    for number in (1, 2, 3):
+        account.publish(f"$JS.ACK.S.C.1.{number}.{number}.0.0", own=True)
+    assert len(every) == 3
+    assert one == ["$JS.ACK.S.C.1.2.2.0.0"]

@@ -1,0 +1,52 @@
+"""What servers tell of an account, against its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lib.streams import World
+from pyjs.server.config.options import AccountJetStream
+from pyjs.server.jetstream.cluster.usage import count
+from pyjs.server.jetstream.meta.usage import TierUsage
+
+REPORTS = {
+    "me": {"R1": TierUsage(0, 10), "R3": TierUsage(1, 20)},
+    "other": {"R3": TierUsage(1, 20)},
+    "third": {"R3": TierUsage(1, 20), "R1": TierUsage(0, 5)},
+}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(str(tmp_path))
+    yield made
+    made.close()
+
+
+def room(world: World, storage: str, replicas: int) -> int:
+    """The largest message that still has room, of at most 1000 bytes."""
+    quota = world.js.quota(storage, replicas)
+    return max(size for size in range(1000) if quota.refusal(size, replicas) is None)
+
+
+def test_flat_limits_are_for_all_copies_of_all_streams(world: World) -> None:
+    world.js.set_limits({"": AccountJetStream(max_memory=30, max_store=300)})
+    world.js.quota("file").add(30)
+    world.js.quota("memory").add(1)
+    count(world.js, REPORTS, "me")
+    assert (room(world, "file", 1), room(world, "file", 3)) == (300 - 75, 75)
+    assert room(world, "memory", 3) == 9
+
+
+def test_a_tiers_limits_are_for_each_copy(world: World) -> None:
+    tiers = {"R1": AccountJetStream(max_store=100), "R3": AccountJetStream(max_store=100)}
+    world.js.set_limits(tiers)
+    world.js.quota("file").add(10)
+    world.js.quota("file", 3).add(20)
+    count(world.js, REPORTS, "me")
+    assert (room(world, "file", 1), room(world, "file", 3)) == (100 - 15, 100 - 20)
+    assert room(world, "file", 5) == 0  # the account has no such tier
+    count(world.js, {"me": REPORTS["me"]}, "me")  # the others' streams are gone
+    assert (room(world, "file", 1), room(world, "file", 3)) == (90, (300 - 20) // 3)

@@ -1,0 +1,238 @@
+"""The meta state replicated by real groups: three servers on one fake clock, killed, cut off and wiped."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from lib.cluster import Cluster, Member, Owner
+from lib.meta_fixture import check, config
+from pyjs.protocol.errors import ApiError
+from pyjs.server.cluster.proposals import ProposalError
+from pyjs.server.cluster.raft_node import RaftNode
+from pyjs.server.jetstream.meta.command import Command, DeleteStream, encode
+from pyjs.server.jetstream.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
+from pyjs.server.jetstream.meta.node_info import NodeInfo, NodeStatus
+from pyjs.server.jetstream.meta.planner import MetaPlanner, Requester
+from pyjs.server.jetstream.meta.reconcile import CloseReplica, OpenReplica, ReconcileAction, ReplicaOnDisk
+from pyjs.server.jetstream.meta.snapshot import take
+from pyjs.server.jetstream.meta.state_machine import MetaStateMachine
+
+NAMES = ("s0", "s1", "s2")
+ASKER = Requester({}, ["C"])
+
+
+class MetaMember(Member):
+    """A server of the meta group. held: the streams on its disk."""
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        super().__init__(cluster, name)
+        self.compact_entries = 20
+        self.owner = Leads(self)
+        self.machine: MetaStateMachine | None = None
+        self.held: dict[tuple[str, str], ReplicaOnDisk] = {}
+
+    def _application(self) -> Any:
+        assert self.seat is not None
+        self.machine = MetaStateMachine(self.seat.member, self._do, lambda _: None)
+        return self.machine
+
+    def _do(self, duty: ReconcileAction) -> None:
+        if isinstance(duty, OpenReplica):
+            self.held[duty.stream.account, duty.stream.name] = ReplicaOnDisk(
+                duty.stream.group, duty.stream.created
+            )
+        elif isinstance(duty, CloseReplica):
+            del self.held[duty.stream.account, duty.stream.name]
+
+
+class Leads(Owner):
+    """Tells the machine who leads."""
+
+    def __init__(self, member: MetaMember) -> None:
+        super().__init__()
+        self.member = member
+
+    def leading(self, group: RaftNode) -> None:
+        super().leading(group)
+        assert self.member.machine is not None
+        self.member.machine.lead()
+
+    def following(self, group: RaftNode) -> None:
+        super().following(group)
+        assert self.member.machine is not None
+        self.member.machine.follow()
+
+
+class MetaCluster(Cluster):
+    """Servers whose meta leader does what was asked, again and again until it is decided."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dice = Random(5)
+        for name in NAMES:
+            self.members[name] = MetaMember(self, name)
+
+    def machine(self, name: str) -> MetaStateMachine:
+        found = self.members[name]
+        assert isinstance(found, MetaMember) and found.machine is not None
+        return found.machine
+
+    def desk(self) -> MetaPlanner:
+        leader = self.led()
+        there = {
+            m.group.member for m in self.members.values() if m.seat is not None and m.seat.group is not None
+        }
+        state = self.machine(leader.name).state
+        return MetaPlanner(state, {one: NodeStatus() for one in there}, self.dice)
+
+    def decide(self, command: Command) -> list[Effect]:
+        """Propose at the leader. Raises ProposalError."""
+        leader = self.led()
+        found: list[object] = []
+        leader.group.propose([encode(command)], found.append)
+        self.until(lambda: found, 30)
+        if isinstance(found[0], ProposalError):
+            raise found[0]
+        assert isinstance(found[0], int)
+        return self.machine(leader.name).outcome(found[0])
+
+    def create(self, name: str, **asked: Any) -> None:
+        for _ in range(20):
+            desk = self.desk()
+            try:
+                command = desk.create_stream(
+                    desk.state.view("A"), config(name, **asked), ASKER, self.clock.now()
+                )
+                effects = self.decide(command)
+            except (ProposalError, ApiError):
+                self.run(0.5)
+                continue
+            if not any(isinstance(effect, StaleCommand | CommandRejected) for effect in effects):
+                return
+        raise AssertionError(f"{name} is not to be had")
+
+    def greet(self) -> None:
+        """Let in all servers that are members, as their leader does."""
+        for member in self.members.values():
+            self.until(lambda member=member: member.group.member in self.led().group.members.voters)  # type: ignore[misc]
+            command = self.desk().greet(NodeInfo(member.group.member, member.name, "C"))
+            if command is not None:
+                self.decide(command)
+
+    def alike(self) -> bool:
+        groups = [member.group for member in self.members.values() if member.seat is not None]
+        return len({group.applied for group in groups}) == 1 and groups[0].applied == self.led().group.commit
+
+    def judge(self) -> None:
+        """All states are equal, and every server holds what is assigned to it."""
+        self.until(self.alike, 60)
+        states = {take(self.machine(name).state) for name in NAMES}
+        assert len(states) == 1
+        check(self.machine(NAMES[0]).state)
+
+
+@pytest.fixture
+def cluster() -> MetaCluster:
+    made = MetaCluster()
+    made.start()
+    made.led()
+    made.until(lambda: len(made.led().group.members.voters) == 3)
+    made.greet()
+    made.until(made.alike)
+    for name in NAMES:
+        member = made.members[name]
+        assert isinstance(member, MetaMember)
+        assert list(made.machine(name).begin(member.held)) == []
+    return made
+
+
+def held(cluster: MetaCluster, name: str) -> dict[tuple[str, str], ReplicaOnDisk]:
+    member = cluster.members[name]
+    assert isinstance(member, MetaMember)
+    return member.held
+
+
+def wanted(cluster: MetaCluster, name: str) -> dict[tuple[str, str], ReplicaOnDisk]:
+    machine = cluster.machine(name)
+    return {(s.account, s.name): ReplicaOnDisk(s.group, s.created) for s in machine.state.held_by(machine.me)}
+
+
+def test_what_is_decided_is_decided_everywhere(cluster: MetaCluster) -> None:
+    for number in range(5):
+        cluster.create(f"S{number}", replicas=1 + 2 * (number % 2))
+    [effect] = cluster.decide(DeleteStream("A", "S1"))
+    assert not isinstance(effect, CommandRejected)
+    cluster.judge()
+    for name in NAMES:
+        assert held(cluster, name) == wanted(cluster, name)
+    [refused] = cluster.decide(DeleteStream("A", "S1"))
+    assert isinstance(refused, CommandRejected) and refused.error.err_code == 10059
+
+
+def test_another_leader_goes_on_and_who_was_away_catches_up(cluster: MetaCluster) -> None:
+    cluster.create("before")
+    old = cluster.led()
+    old.kill(power=True)
+    cluster.create("meanwhile", replicas=1)
+    for number in range(30):  # more than the log keeps: it comes back by a snapshot
+        cluster.create(f"T{number}", replicas=1)
+    cluster.decide(DeleteStream("A", "T3"))
+    old.start()
+    cluster.until(lambda: old.seat is not None and old.seat.group is not None and old.group.leader, 30)
+    cluster.judge()
+    assert "A T3" not in {f"{s.account} {s.name}" for s in cluster.machine(old.name).state.every_stream()}
+    # what it holds and what it should: told at its start
+    duties = list(cluster.machine(old.name).begin(held(cluster, old.name)))
+    assert {type(duty).__name__ for duty in duties} <= {"RecoverReplica", "OpenReplica"}
+    cluster.create("after")
+    cluster.judge()
+    assert ("A", "after") in held(cluster, old.name)
+
+
+def test_a_wiped_server_takes_its_own_place(cluster: MetaCluster) -> None:
+    cluster.create("S")
+    lost = next(member for member in cluster.members.values() if member is not cluster.led())
+    former = lost.group.member
+    lost.kill()
+    lost.wipe()
+    assert isinstance(lost, MetaMember)
+    lost.held = {}
+    lost.start()
+    cluster.until(lambda: lost.seat is not None and lost.seat.group is not None and lost.group.leader, 60)
+    cluster.until(lambda: lost.group.member in cluster.led().group.members.voters, 60)
+    assert lost.group.member != former
+    cluster.greet()
+    cluster.judge()
+    stream = cluster.machine(lost.name).state.stream("A", "S")
+    assert stream is not None and former not in stream.members and lost.group.member in stream.peers
+    [duty] = cluster.machine(lost.name).begin({})
+    assert duty == OpenReplica(stream, joins=True)
+    assert former in cluster.machine(NAMES[0]).state.retired
+
+
+def test_a_cut_off_leader_decides_nothing(cluster: MetaCluster) -> None:
+    old = cluster.led()
+    for name in NAMES:
+        if name != old.name:
+            cluster.post.cuts.add(frozenset({old.name, name}))
+    desk = cluster.desk()
+    command = desk.create_stream(desk.state.view("A"), config("lonely"), ASKER, 5)
+    found: list[object] = []
+    old.group.propose([encode(command)], found.append)
+    cluster.until(lambda: any(m is not old and m.group.ready for m in cluster.members.values()), 30)
+    other = next(m for m in cluster.members.values() if m is not old and m.group.ready)
+    answered: list[object] = []
+    again = MetaPlanner(cluster.machine(other.name).state, desk.sights, cluster.dice)
+    command = again.create_stream(again.state.view("A"), config("S"), ASKER, 6)
+    other.group.propose([encode(command)], answered.append)
+    cluster.until(lambda: answered, 30)
+    assert isinstance(answered[0], int)
+    [made] = cluster.machine(other.name).outcome(answered[0])
+    assert isinstance(made, StreamCreated)
+    cluster.post.cuts.clear()
+    cluster.until(lambda: found, 60)
+    assert isinstance(found[0], ProposalError)
+    cluster.judge()
+    assert [s.name for s in cluster.machine(old.name).state.every_stream()] == ["S"]

@@ -1,0 +1,250 @@
+"""Which servers are chosen, and what is said when there are none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+from lib.meta_fixture import MIB, Site, code, server
+from pyjs.protocol.errors import ApiError
+from pyjs.server.jetstream.meta.node_info import NodeStatus
+from pyjs.server.jetstream.meta.placement import (
+    EXCLUDED,
+    PlacementPolicy,
+    PlacementRequest,
+    loads,
+    place,
+    preferred,
+    successor,
+    survivors,
+)
+
+AWAY = NodeStatus(online=False)
+NEVER_HEARD = NodeStatus(online=False, known=False)
+
+
+def choose(site: Site, replicas: int = 3, clusters: tuple[str, ...] = ("C",), **more: Any) -> list[str]:
+    extra = {name: more.pop(name) for name in ("existing", "ignore") if name in more}
+    wish = PlacementRequest(replicas, clusters, **more)
+    peers, _ = place(site.state, site.sights, wish, site.policy, site.dice, **extra)
+    return [site.state.server_name(peer) for peer in peers]
+
+
+def why_not(site: Site, **more: Any) -> str:
+    with pytest.raises(ApiError) as refused:
+        choose(site, **more)
+    assert code(refused.value) == 10005
+    text = refused.value.description
+    assert text.startswith("no suitable peers for placement")
+    return text.removeprefix("no suitable peers for placement").removeprefix(", ")
+
+
+def see(site: Site, number: int, sight: NodeStatus) -> None:
+    site.sights[server(number).id] = sight
+
+
+def test_replicated_streams_are_spread_evenly() -> None:
+    site = Site(5)
+    for number in range(10):
+        site.create(name=f"S{number}")
+    counts = Counter(load.replicated for load in loads(site.state).values())
+    assert counts == {6: 5}
+
+
+def test_single_streams_go_where_there_is_room_then_where_there_are_few() -> None:
+    site = Site(0)
+    for number, limit in ((1, 10 * MIB), (2, 30 * MIB), (3, 20 * MIB)):
+        site.join(server(number, max_store=limit, max_memory=limit))
+    assert choose(site, 1) == ["n2"]
+    site.create(name="big", replicas=1, max_bytes=25 * MIB)
+    assert choose(site, 1) == ["n3"]
+    see(site, 3, NodeStatus(store=15 * MIB))
+    assert choose(site, 1) == ["n1"]
+    assert choose(site, 1, storage="memory") == ["n2"]
+    even = Site(3)
+    homes = Counter(even.create(name=f"S{n}", replicas=1).peers[0] for n in range(6))
+    assert set(homes.values()) == {2}
+
+
+def test_replicas_are_balanced_before_room() -> None:
+    site = Site(0)
+    for number in range(1, 5):
+        site.join(server(number, max_store=number * MIB))
+    assert choose(site) == ["n4", "n3", "n2"]
+    site.create()
+    assert choose(site)[0] == "n1"
+
+
+def test_the_same_dice_choose_the_same() -> None:
+    chosen = {tuple(choose(Site(9, seed=3))) for _ in range(5)}
+    assert len(chosen) == 1
+    assert len({tuple(choose(Site(9, seed=seed))) for seed in range(20)}) > 5
+
+
+def test_existing_peers_stay_first_and_ignored_ones_are_left_out() -> None:
+    site = Site(5)
+    keep = [server(2).id, server(4).id]
+    chosen = choose(site, 4, existing=keep, ignore={server(1).id})
+    assert chosen[:2] == ["n2", "n4"] and set(chosen[2:]) == {"n3", "n5"}
+    assert choose(site, 1, existing=keep) == ["n2"]
+
+
+def test_only_servers_of_the_cluster_are_chosen_first_wish_first() -> None:
+    site = Site(2)
+    for number in (3, 4, 5):
+        site.join(server(number, cluster="D", tags=("ssd",)))
+    assert set(choose(site, 3, ("C", "D"))) == {"n3", "n4", "n5"}
+    assert set(choose(site, 2, ("C", "D"))) == {"n1", "n2"}
+    assert why_not(site, clusters=("C",)) == ""
+    assert why_not(site, clusters=("elsewhere",)) == ""
+    assert why_not(site, clusters=("C", "D"), tags=("hdd",)) == "tags not matched ['hdd']"
+
+
+@pytest.mark.parametrize(
+    ("tags", "wanted"),
+    [
+        (["ssd"], "tags not matched ['ssd']"),
+        (["SSD", "eu"], "tags not matched ['eu', 'ssd']"),
+        (["!eu"], "tags excluded ['eu']"),
+        (["!eu", "ssd"], "tags not matched ['ssd'], tags excluded ['eu']"),
+    ],
+)
+def test_tags_are_reasons(tags: list[str], wanted: str) -> None:
+    site = Site(0)
+    site.join(server(1, tags=("ssd",)))
+    site.join(server(2, tags=("ssd", "eu")))
+    site.join(server(3))
+    assert why_not(site, tags=tags) == wanted
+
+
+def test_tags_choose() -> None:
+    site = Site(0)
+    site.join(server(1, tags=("ssd", "eu")))
+    site.join(server(2, tags=("ssd",)))
+    site.join(server(3, tags=(EXCLUDED,)))
+    assert choose(site, 1, tags=["ssd", "!eu"]) == ["n2"]
+    assert choose(site, 1, tags=["EU"]) == ["n1"]
+    assert set(choose(site, 2)) == {"n1", "n2"}
+    assert why_not(site) == "exclude tag set"
+
+
+def test_unique_tags_spread_replicas() -> None:
+    site = Site(0, policy=PlacementPolicy(unique_tag="az:"))
+    for number, zone in ((1, "a"), (2, "a"), (3, "b"), (4, "c"), (5, "c")):
+        site.join(server(number, tags=(f"az:{zone}",)))
+    site.join(server(6))
+    for _ in range(10):
+        zones = [site.state.named(name).tags[0] for name in choose(site)]  # type: ignore[union-attr]
+        assert len(set(zones)) == 3
+    assert why_not(site, replicas=4) == "server tag not unique"
+    assert set(choose(site, 2, tags=["az:c"])) == {"n4", "n5"}
+    assert set(choose(site, 3, existing=[server(1).id, server(3).id])[2:]) <= {"n4", "n5"}
+
+
+def test_servers_that_are_away_come_last_and_never_without_a_majority() -> None:
+    site = Site(3)
+    see(site, 1, AWAY)
+    assert choose(site)[2] == "n1"
+    assert "n1" not in choose(site, 2)
+    see(site, 2, AWAY)
+    assert why_not(site) == "peer offline"
+    see(site, 2, NEVER_HEARD)
+    assert why_not(site) == "peer offline"
+    see(site, 2, NodeStatus())
+    see(site, 1, NEVER_HEARD)
+    assert why_not(site) == "peer offline"
+    del site.sights[server(1).id]
+    assert why_not(site) == "peer offline"
+
+
+def test_room_is_asked_for_when_a_stream_is_promised_bytes() -> None:
+    site = Site(0)
+    for number in (1, 2, 3):
+        site.join(server(number, max_store=10 * MIB, max_memory=MIB))
+    choose(site, max_bytes=10 * MIB)
+    assert why_not(site, max_bytes=10 * MIB + 1) == "insufficient storage"
+    assert why_not(site, max_bytes=2 * MIB, storage="memory") == "insufficient storage"
+    see(site, 1, NodeStatus(store=MIB))
+    assert why_not(site, max_bytes=10 * MIB) == "insufficient storage"
+    site.create(max_bytes=9 * MIB)
+    assert why_not(site, max_bytes=2 * MIB) == "insufficient storage"
+
+
+def test_replicated_assets_have_a_most() -> None:
+    site = Site(3, policy=PlacementPolicy(max_ha_assets=3))
+    site.create()
+    site.consume()
+    assert site.create(name="T")
+    assert why_not(site) == "miscellaneous issue"
+    with pytest.raises(ApiError) as refused:
+        site.consume(name="d")
+    assert code(refused.value) == 10023
+
+
+def test_without_servers_there_is_no_jetstream() -> None:
+    assert why_not(Site(0)) == "jetstream not enabled in cluster"
+
+
+def test_consumers_need_a_majority_of_their_streams_servers() -> None:
+    site = Site(3)
+    site.create()
+    see(site, 1, AWAY)
+    site.consume(name="one")
+    see(site, 2, AWAY)
+    with pytest.raises(ApiError) as refused:
+        site.consume(name="two")
+    assert code(refused.value) == 10023
+    site.consume(name="three", num_replicas=1)
+    see(site, 3, AWAY)
+    with pytest.raises(ApiError) as refused:
+        site.consume(name="one", description="x")
+    assert code(refused.value) == 10119
+    with pytest.raises(ApiError) as refused:
+        site.update(description="x")
+    assert code(refused.value) == 10118
+
+
+def test_who_leads_first_is_online() -> None:
+    sights = {"a": AWAY, "b": NodeStatus(), "c": AWAY}
+    assert {preferred(("a", "b", "c"), sights, Random(seed)) for seed in range(9)} == {"b"}
+    assert preferred(("a", "c"), sights, Random(1)) in {"a", "c"}
+
+
+def test_survivors() -> None:
+    sights = {"a": AWAY, "b": NodeStatus(), "c": NodeStatus(), "d": NodeStatus(), "e": AWAY}
+    peers = ("a", "b", "c", "d", "e")
+    lags = {"b": 9, "c": 3, "d": 1, "e": 0}
+    assert survivors(peers, 3, sights, holders=peers, leader="a", lags=lags) == ("a", "c", "d")
+    lags = {"a": 5, "b": 9, "c": 3}
+    assert survivors(peers, 4, sights, holders=peers, leader="d", lags=lags) == ("a", "b", "c", "d")
+    assert survivors(peers, 1, sights, holders=peers) == ("b",)
+    assert survivors(peers, 1, sights, holders=("d", "e")) == ("d",)  # the others are still filling up
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ({"server": "n1"}, 'preferred server "n1" is already leader'),
+        ({"server": "n9"}, 'preferred server "n9" not known'),
+        ({"cluster": "D"}, "no replacement peer connected"),
+        ({"tags": ["eu"]}, "no replacement peer connected"),
+    ],
+)
+def test_a_leader_steps_down_for_someone(asked: dict[str, Any], wanted: str) -> None:
+    site = Site(2)
+    site.join(server(3, tags=("ssd",)))
+    site.join(server(4, tags=("eu",)), AWAY)
+    members, leader = list(site.state.servers), server(1).id
+    with pytest.raises(ApiError) as refused:
+        successor(site.state, members, leader, site.sights, site.dice, **asked)
+    assert (code(refused.value), refused.value.description) == (10005, wanted)
+    for fits, expected in (
+        ({"server": "n4"}, {4}),
+        ({}, {2, 3}),
+        ({"tags": ["SSD"]}, {3}),
+        ({"cluster": "C"}, {2, 3}),
+    ):
+        chosen = {successor(site.state, members, leader, site.sights, site.dice, **fits) for _ in range(20)}
+        assert chosen == {server(number).id for number in expected}

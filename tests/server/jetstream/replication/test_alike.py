@@ -1,0 +1,26 @@
+"""Replicas of a stream hold the same, whatever befalls them; and what a stream alone would hold."""
+
+from __future__ import annotations
+
+import pytest
+from lib.replica_scenario import Play
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_log_makes_of_a_stream_what_it_would_be_alone(seed: int) -> None:
+    play = Play(seed, beside=True)
+    for _ in range(60):
+        play.step()
+        play.befall()
+    play.finish()
+    play.check()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_replicas_are_alike_also_when_others_lead(seed: int) -> None:
+    play = Play(10_000 + seed, beside=False)
+    for _ in range(80):
+        play.step()
+        play.befall(transfer=True)
+    play.finish()
+    play.check()

@@ -1,0 +1,82 @@
+"""Whom a replica asks for what it lacks: the best first, then by turns until one can help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyjs.server.jetstream.replication.catchup import CatchupSenderError
+from pyjs.server.jetstream.replication.catchup_requests import AGAIN, CatchupRequests
+
+
+class Post:
+    """A mailbox that keeps letters: (node, letter)."""
+
+    def __init__(self) -> None:
+        self.letters: list[tuple[str, bytes]] = []
+        self.heard: Callable[[str, bytes], None] = lambda node, letter: None
+
+    def correspond(self, group: str, heard: Callable[[str, bytes], None]) -> None:
+        del group
+        self.heard = heard
+
+    def write(self, group: str, node: str, letter: bytes) -> None:
+        del group
+        self.letters.append((node, letter))
+
+    def taken(self) -> list[tuple[str, bytes]]:
+        found, self.letters = self.letters, []
+        return found
+
+
+def refuse(question: bytes) -> bytes:
+    raise CatchupSenderError("this replica is not current")
+
+
+def rig(*peers: str, answer: Callable[[bytes], bytes] = refuse) -> tuple[CatchupRequests, Post, list[bytes]]:
+    post, answers = Post(), list[bytes]()
+    box: Any = post
+    catch_up = CatchupRequests("G", box, answer, answers.append, lambda: list(peers), lambda: True)
+    catch_up.start()
+    return catch_up, post, answers
+
+
+def test_who_does_not_answer_is_followed_by_the_next() -> None:
+    catch_up, post, answers = rig("a", "b")
+    catch_up.ask(b"1")
+    assert post.taken() == [("a", b"?1")]
+    for _ in range(AGAIN):
+        catch_up.tick()
+    assert post.taken() == [("b", b"?1")]
+    post.heard("a", b"!late")
+    assert answers == []
+    post.heard("b", b"!there")
+    assert answers == [b"there"]
+    catch_up.ask(b"2")
+    assert post.taken() == [("b", b"?2")]
+
+
+def test_who_has_too_little_is_followed_by_the_next_in_a_moment() -> None:
+    catch_up, post, answers = rig("a", "b")
+    catch_up.ask(b"1")
+    post.taken()
+    post.heard("a", b"!old")
+    catch_up.ask(b"2", another=True)
+    assert (answers, post.taken()) == ([b"old"], [])
+    catch_up.tick()
+    assert post.taken() == [("b", b"?2")]
+    assert not catch_up.hopeless  # who has too little now may have enough later
+
+
+def test_who_cannot_help_says_so_and_when_all_do_there_is_no_hope() -> None:
+    catch_up, post, _ = rig("a", "b")
+    catch_up.ask(b"1")
+    post.taken()
+    post.heard("a", b"-no")
+    catch_up.tick()
+    assert post.taken() == [("b", b"?1")]
+    assert not catch_up.hopeless
+    post.heard("b", b"-no")
+    assert catch_up.hopeless
+    post.heard("c", b"?1")
+    assert post.taken() == [("c", b"-this replica is not current")]

@@ -1,0 +1,112 @@
+"""One server's stream becomes a group's, and one server's again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lib.replicas import CREATED, Member, MemoryLog, applied
+from lib.streams import World
+from pyjs.protocol.api.consumer import ConsumerConfig
+from pyjs.server.jetstream.consumers import lifecycle
+from pyjs.server.jetstream.replication import Replica, entry
+from pyjs.server.jetstream.replication.conversion import dissolve, found
+
+SECOND = 1_000_000_000
+
+
+class Nobody:
+    full = False
+
+    """The owner of the first replica, and a log that only it is in."""
+
+    def __init__(self) -> None:
+        self.entries: list[bytes] = []
+        self.replica: Replica | None = None
+
+    def propose(self, data: Any, done: Any) -> None:
+        self.entries += data
+        assert self.replica is not None
+        first = len(self.entries) - len(data) + 1
+        applied(self.replica.apply(list(enumerate(data, first)), len(self.entries)))
+        done(len(self.entries))
+
+    def replaced(self, replica: Replica) -> None: ...
+
+    def ask(self, replica: Replica, question: bytes) -> None: ...
+
+    def unused(self, consumer: Any) -> None: ...
+
+    def failed(self, replica: Replica, error: BaseException) -> None:
+        raise error
+
+
+def pulled(world: World, consumer: str, count: int) -> list[tuple[str, bytes]]:
+    got: list[tuple[str, bytes]] = []
+    ear = world.account.subscribe("in", lambda message: got.append((message.reply, message.body)))
+    request = b'{"batch":%d,"no_wait":true}' % count
+    world.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", request, reply="in", own=True)
+    world.clock.advance(0)
+    world.account.unsubscribe(ear)
+    return [one for one in got if one[0]]
+
+
+@pytest.mark.parametrize("storage", ["file", "memory"])
+def test_there_and_back(tmp_path: Path, storage: str) -> None:
+    world = World(str(tmp_path))
+    plain = world.stream(subjects=["s.*"], storage=storage, duplicate_window=60 * SECOND)
+    lifecycle.create(plain, ConsumerConfig(durable_name="c", ack_policy="explicit", ack_wait=SECOND))
+    lifecycle.create(plain, ConsumerConfig(durable_name="gone", ack_policy="explicit"))
+    for number in range(4):
+        world.publish("s.a", b"%d" % number, Nats_Msg_Id=f"id{number}")
+    plain.delete_message(2, erase=False)
+    (ack, _), _ = pulled(world, "c", 2)
+    world.account.publish(ack, b"+ACK", reply="done", own=True)
+    used = world.js.quota(storage).used
+
+    nobody = Nobody()
+    replica = Replica(plain.config, found(plain), world.js, plain.created, nobody, nobody)
+    nobody.replica = replica
+    world.js.streams["S"] = replica.stream
+    replica.lead()
+    assert world.js.quota(storage).used == used
+    assert replica.stream.store.messages == 3
+    assert b'"duplicate": true' in world.publish("s.a", b"again", Nats_Msg_Id="id1")
+    assert world.publish("s.b", b"5", Nats_Msg_Id="id5") == b'{"stream":"S","seq":5}'
+    world.clock.advance(3 * SECOND)
+    assert [body for _, body in pulled(world, "c", 9)] == [b"2", b"3", b"5"]
+    replica.order(entry.RemoveConsumer(replica.now(), "gone"), lambda _: None)
+    world.clock.advance(SECOND // 10)
+
+    again = dissolve(replica)
+    assert world.js.streams["S"] is again
+    assert sorted(again.consumers) == ["c"]
+    assert world.js.quota(storage).used == again.store.bytes
+    assert world.publish("s.b", b"6") == b'{"stream":"S","seq":6}'
+    world.clock.advance(3 * SECOND)
+    assert [body for _, body in pulled(world, "c", 9)] == [b"2", b"3", b"5", b"6"]
+    if storage == "file":
+        world.close()
+        world = World(str(tmp_path))
+        back = world.js.lookup("S")
+        assert (back.store.messages, back.store.note, sorted(back.consumers)) == (5, b"", ["c"])
+    world.close()
+
+
+def test_who_joins_a_group_founded_over_messages_is_filled_before_it_applies() -> None:
+    log = MemoryLog()
+    leader = Member(log, {})
+    leader.clock.advance(1)
+    leader.stream.store.append("s.a", b"", b"before the log", 1)
+    log.lead(leader)
+    leader.replica.read([(b"s.a", b"", 0, 1, b"1\r\n")])
+    joined = Member(log, {})
+    joined.replica = Replica(
+        joined.config, joined.store(exact=True), joined.jetstream, CREATED, log, joined, joining=True
+    )
+    joined.catch_up(1)
+    assert joined.stream.store.messages == 0
+    joined.replica.answered(leader.replica.answer(joined.questions.pop()))
+    assert (joined.messages(), joined.standing()) == (leader.messages(), leader.standing())
+    assert len(joined.messages()) == 3

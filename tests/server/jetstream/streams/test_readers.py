@@ -1,0 +1,112 @@
+"""Readers against asking each of them, through all that may happen to them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from lib.consumer_fixture import Rig
+from pyjs.protocol.subject import matches
+from pyjs.server.jetstream.streams import readers as module
+from pyjs.server.jetstream.streams.readers import Readers
+
+FILTERS = ["a", "a.b", "a.*", "*.b", "a.>", ">", "*.*.c", "a.*.c", "b.>", "c"]
+SUBJECTS = ["a", "a.b", "a.c", "b.b", "a.b.c", "b.x.c", "c", "d", "a.*", "*.b", "a.>", "x.y.z.w"]
+
+
+class One:
+    """A reader that counts how often it is asked."""
+
+    asked = 0
+
+    def __init__(self, filters: Sequence[str], needed: set[int]) -> None:
+        self.filters = filters
+        self.needed = needed
+        self.passed = 0
+
+    def selects(self, subject: str) -> bool:
+        return not self.filters or any(matches(one, subject) for one in self.filters)
+
+    def needs(self, seq: int) -> bool:
+        One.asked += 1
+        return seq in self.needed
+
+
+def check(readers: Readers[One], there: dict[str, One], dice: random.Random) -> None:
+    assert dict(readers) == there
+    assert list(readers.values()) == [readers[name] for name in readers]
+    subject, seq = dice.choice(SUBJECTS), dice.randrange(10)
+    but = dice.choice([None, *there.values()])
+    selecting = {name for name, one in there.items() if one.selects(subject)}
+    assert readers.select(subject) == bool(selecting)
+    wanting = [there[name] for name in selecting if seq in there[name].needed]
+    assert readers.want(seq, subject) == bool(wanting)
+    assert readers.want(seq, subject, but) == any(one is not but for one in wanting)
+    found = readers.concerned(readers.strays + 1, subject)
+    assert len(set(map(id, found))) == len(found)
+    assert {id(there[name]) for name in selecting} <= set(map(id, found))
+    for seq, about in ((readers.strays, subject), (readers.strays + 1, "")):
+        assert readers.concerned(seq, about) == list(readers.values())
+
+
+@pytest.mark.parametrize("letters", [8192, 4, 0])
+def test_as_if_each_were_asked(monkeypatch: pytest.MonkeyPatch, letters: int) -> None:
+    monkeypatch.setattr(module, "LETTERS", letters)
+    dice = random.Random(letters)
+    readers: Readers[One] = Readers()
+    there: dict[str, One] = {}
+
+    def filters() -> list[str]:
+        return [dice.choice(FILTERS) for _ in range(dice.randrange(4))]
+
+    for step in range(4000):
+        name = dice.choice("abcdefgh")
+        act = dice.randrange(6)
+        if act <= 1:
+            readers[name] = there[name] = One(filters(), set(dice.sample(range(10), dice.randrange(4))))
+        elif act == 2:
+            assert readers.pop(name, None) is there.pop(name, None)
+        elif act == 3 and name in there:
+            there[name].filters = filters()
+            readers.refiltered(name, step)
+            assert readers.strays == step
+        elif act == 4 and name in there:
+            there[name].needed ^= {dice.randrange(10)}
+        elif step % 500 == 0:
+            readers.clear()
+            there.clear()
+        check(readers, there, dice)
+
+
+def test_the_cost_is_of_those_that_match() -> None:
+    readers: Readers[One] = Readers()
+    for number in range(200):
+        readers[f"f{number}"] = One([f"w.{number}"], {1})
+        readers[f"all{number}"] = One(["all.>"], set())
+    readers["all77"].needed = {1}
+    One.asked = 0
+    assert readers.want(1, "w.5")
+    assert not readers.want(2, "w.5")
+    assert readers.concerned(1, "w.5") == [readers["f5"]]
+    assert One.asked == 2
+    assert readers.want(1, "all.x")
+    One.asked = 0
+    assert all(readers.want(1, "all.x", readers["all78"]) for _ in range(10))
+    assert One.asked == 10  # who wanted the last one is asked first
+
+
+def test_what_was_delivered_under_other_filters_is_not_waited_for_when_it_leaves() -> None:
+    rig = Rig()
+    consumer = rig.consumer(durable_name="c", ack_policy="explicit", filter_subject="s.1")
+    inbox = rig.hear("inbox")
+    rig.publish("one", "two", subject="s.1")
+    rig.pull(consumer)
+    assert inbox.bodies() == ["one"]
+    rig.consumer(durable_name="c", ack_policy="explicit", filter_subject="s.2")
+    assert consumer.info().num_ack_pending == 1
+    assert rig.stream.delete_message(1, erase=False)
+    assert consumer.info().num_ack_pending == 0
+    rig.publish("three", subject="s.2")
+    assert rig.stream.delete_message(3, erase=False)
+    assert consumer.info().num_pending == 0

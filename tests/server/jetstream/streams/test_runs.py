@@ -1,0 +1,95 @@
+"""Publishes that come together do what they do one by one: the same messages, the same answers, in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lib.streams import Ear, World
+from pyjs.protocol import headers
+from pyjs.server.accounts.message import Message
+from pyjs.server.accounts.subscription import Publish
+from pyjs.server.jetstream.streams.core import Stream
+
+ID = headers.encode({"Nats-Msg-Id": "once"})
+EXPECTS_ID = headers.encode({"Nats-Expected-Last-Msg-Id": "once"})
+PARTS = [
+    ("s.a", b"ack", b"", b"1"),
+    ("s.a", b"ack", b"", b"2"),
+    ("s.a", b"", b"", b"nobody waits"),
+    ("s.b", b"ack", b"", b"other subject"),
+    ("s.b", b"ack", ID, b"with an id"),
+    ("s.b", b"ack", EXPECTS_ID, b"after that id"),
+    ("s.b", b"ack", ID, b"again"),
+    ("s.b", b"ack", b"", b"x" * 100),
+    ("s.b", b"ack", EXPECTS_ID, b"after another"),
+    ("s.a", b"ack", b"", b""),
+    ("s.a", b"ack", b"", b"3"),
+]
+CONFIGS: list[dict[str, Any]] = [
+    {},
+    {"max_msg_size": 50},
+    {"max_msgs": 3},
+    {"max_msgs": 3, "discard": "new"},
+    {"max_bytes": 120},
+    {"max_msgs_per_subject": 2},
+    {"max_msgs_per_subject": 2, "discard": "new", "discard_new_per_subject": True},
+    {"max_age": 10_000_000_000, "duplicate_window": 1_000_000_000},
+    {"no_ack": True},
+    {"retention": "interest"},
+    {"retention": "workqueue"},
+    {"subject_transform": {"src": "s.*", "dest": "t.$1"}},
+    {"republish": {"src": "s.>", "dest": "r.>"}},
+]
+
+
+def together(_: World, stream: Stream) -> None:
+    run: list[Publish] = []
+    for subject, reply, header, body in PARTS:
+        size = len(header) + len(body)
+        lead = b"%b%b%d" % (reply + b" " if reply else b"", b"%d " % len(header) if header else b"", size)
+        run.append((subject.encode(), reply, len(header), size, b"%b\r\n%b%b\r\n" % (lead, header, body)))
+    stream.ingest.read(run)
+
+
+def one_by_one(world: World, stream: Stream) -> None:
+    for subject, reply, header, body in PARTS:
+        stream.ingest.receive(Message(subject, reply.decode(), header, body, world.account, None))
+
+
+def outcome(world: World, store: Any, config: dict[str, Any], storage: str) -> tuple[Any, ...]:
+    stream = world.stream("S", subjects=["s.>"], storage=storage, **config)
+    ear = Ear(world.account, "ack")
+    again = Ear(world.account, "r.>")
+    world.runner.held = True
+    store(world, stream)
+    world.runner.release()
+    world.runner.held = False
+    state = stream.store
+    found = (
+        world.messages(stream),
+        ear.bodies,
+        len(again.bodies),
+        state.first_seq,
+        state.last_seq,
+        state.bytes,
+    )
+    assert stream.dedupe.last_id in (b"", b"once")
+    world.js.delete("S")
+    return (*found, stream.dedupe.last_id)
+
+
+@pytest.mark.parametrize("storage", ["memory", "file"])
+@pytest.mark.parametrize("config", CONFIGS, ids=[" ".join(config) or "plain" for config in CONFIGS])
+def test_a_run_does_what_its_publishes_do_alone(world: World, config: dict[str, Any], storage: str) -> None:
+    expected = outcome(world, one_by_one, config, storage)
+    assert outcome(world, together, config, storage) == expected
+
+
+def test_a_run_that_the_store_refuses_is_told_to_each_publisher(world: World) -> None:
+    stream = world.stream(subjects=["s.>"], storage="file")
+    ear = Ear(world.account, "ack")
+    stream.store.close()
+    together(world, stream)
+    assert len(ear.bodies) == len([part for part in PARTS if part[1]])
+    assert all(b'"error":' in body for body in ear.bodies)
